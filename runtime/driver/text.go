@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // Parse reads a text that a tool wrote as a value of the declared type. A string
@@ -20,13 +21,7 @@ func Parse(t contract.Type, text []byte) (json.RawMessage, error) {
 	if t != contract.String && t != "" {
 		return Check(t, text)
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(string(text)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return coordinator.Encode(string(text))
 }
 
 // Check returns the value without needless spaces if it is JSON of the declared

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/archive"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -66,7 +67,7 @@ func (g *git) surroundings(ctx context.Context) ([]string, error) {
 		if err := os.WriteFile(hosts, []byte(strings.TrimRight(g.origin.KnownHosts, "\n")+"\n"), 0o600); err != nil {
 			return nil, err
 		}
-		ssh += " -o StrictHostKeyChecking=yes -o UserKnownHostsFile=" + quoted(hosts)
+		ssh += " -o StrictHostKeyChecking=yes -o UserKnownHostsFile=" + coordinator.ShellWord(hosts)
 	} else {
 		ssh += " -o StrictHostKeyChecking=accept-new"
 	}
@@ -75,7 +76,7 @@ func (g *git) surroundings(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if key != "" {
-		ssh += " -o IdentitiesOnly=yes -i " + quoted(key)
+		ssh += " -o IdentitiesOnly=yes -i " + coordinator.ShellWord(key)
 	}
 	return append(env, "GIT_SSH_COMMAND="+ssh), nil
 }
@@ -141,6 +142,3 @@ func (g *git) run(ctx context.Context, in string, args ...string) error {
 	fmt.Fprintf(g.job.Stderr, "%s", text)
 	return fmt.Errorf("git: %s: %s", exit, process.LastLine(text))
 }
-
-// quoted is a word for the shell that git starts ssh with.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // A request that can be repeated is, so often and after such times; longer outages are for
@@ -48,7 +49,7 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 	var body []byte
 	if r.body != nil {
 		var err error
-		if body, err = encode(r.body); err != nil {
+		if body, err = coordinator.Encode(r.body); err != nil {
 			return err
 		}
 	}
@@ -131,14 +132,6 @@ func repeatable(err error, again bool) bool {
 	var garbled *garbledError
 	var large *http.MaxBytesError
 	return again && !errors.As(err, &garbled) && !errors.As(err, &large)
-}
-
-func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return b.Bytes(), err
 }
 
 func hostOf(address string) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // Template is a template with all that it names, as python-heatclient sends it: parsed, its
@@ -61,8 +62,8 @@ func (t *Template) body(o StackOptions) map[string]any {
 		for name, text := range t.files {
 			files[name] = text
 		}
-		text, _ := encode(map[string]any{"parameters": o.Given}) // what json.RawMessage holds is JSON
-		files[givenFile] = string(text)
+		text, _ := coordinator.Encode(map[string]any{"parameters": o.Given}) // what json.RawMessage holds is JSON
+		files[givenFile] = string(text) + "\n"
 		names = append(names[:len(names):len(names)], givenFile)
 	}
 	body := map[string]any{
@@ -87,12 +88,12 @@ func (t *Template) body(o StackOptions) map[string]any {
 // Digest tells apart what Heat is asked for: the same template, files and options have the
 // same, wherever their folder lies. Who has not the key learns nothing of secrets by it.
 func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
-	text, err := encode(t.body(o))
+	text, err := coordinator.Encode(t.body(o))
 	if err != nil {
 		return "", err
 	}
 	h := hmac.New(sha256.New, key)
-	h.Write(bytes.ReplaceAll(text, []byte(t.folder+"/"), []byte("file:///")))
+	h.Write(append(bytes.ReplaceAll(text, []byte(t.folder+"/"), []byte("file:///")), '\n'))
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 

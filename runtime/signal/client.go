@@ -3,9 +3,9 @@ package signal
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/hotc-dev/hotc/coordinator"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -48,7 +48,7 @@ var ErrTooLarge = errors.New("larger than Heat takes")
 // (ErrTooLarge), or when ctx ends.
 func (c *Client) Send(ctx context.Context, s Signal) error {
 	s.Reason = ShortReason(s.Reason)
-	body, err := encode(s)
+	body, err := coordinator.Encode(s)
 	if err != nil {
 		return fmt.Errorf("signal Heat: %w", err)
 	}
@@ -132,16 +132,6 @@ func (c *Client) do(ctx context.Context, target string, body []byte, token strin
 func finish(response *http.Response) {
 	io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
 	response.Body.Close()
-}
-
-func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
 // statusError is an answer other than 2xx.

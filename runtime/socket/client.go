@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/hotc-dev/hotc/coordinator"
 	"io"
 	"net"
 	"unicode/utf8"
@@ -60,13 +61,11 @@ func ask(ctx context.Context, path string, r request) (answer, error) {
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
 	defer stop()
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
+	text, err := coordinator.Encode(r)
+	if err != nil {
 		return answer{}, err
 	}
-	if _, err := connection.Write(out.Bytes()); err != nil {
+	if _, err := connection.Write(append(text, '\n')); err != nil {
 		return answer{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	line, err := bufio.NewReader(connection).ReadBytes('\n')

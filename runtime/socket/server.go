@@ -2,7 +2,6 @@ package socket
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -146,13 +146,10 @@ func (s *Server) serve(connection net.Conn) {
 }
 
 func reply(connection net.Conn, a answer) error {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(a); err != nil {
-		return err
+	text, err := coordinator.Encode(a)
+	if err == nil {
+		_, err = connection.Write(append(text, '\n'))
 	}
-	_, err := connection.Write(out.Bytes())
 	return err
 }
 

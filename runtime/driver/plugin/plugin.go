@@ -8,7 +8,6 @@
 package plugin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -233,10 +233,8 @@ func (at layout) environment() []string {
 		"HOTC_OUTPUTS="+strings.Join(outputs, "\n"), "HOTC_SOURCE="+at.sourceFile())
 }
 
+// encode writes a line.
 func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return out.Bytes(), err
+	text, err := coordinator.Encode(v)
+	return append(text, '\n'), err
 }
