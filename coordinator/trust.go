@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,6 +124,20 @@ func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (re
 	}
 	record, err = Decode[T](path, text)
 	return record, counter, err
+}
+
+// ReadSigned is OpenIfAny of a node, and gives its version. What is signed and none of its kind
+// is ErrForged, too.
+func ReadSigned[T any](ctx context.Context, s Store, path Path, by sign.Public, at sign.Place) (record T, version Version, counter int64, err error) {
+	node, err := s.Read(ctx, path)
+	if err != nil {
+		return record, 0, 0, err
+	}
+	record, counter, err = OpenIfAny[T](path, node.Data, by, at)
+	if err != nil && !errors.Is(err, ErrForged) {
+		err = Forged("the record "+string(path), writerOf(at), err)
+	}
+	return record, node.Version, counter, err
 }
 
 // Identity is what an operator tells a server of its deployment.

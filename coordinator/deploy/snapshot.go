@@ -138,40 +138,33 @@ func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRec
 	if err != nil {
 		return 0, said, err
 	}
-	node, err := r.store.Read(ctx, d.Heat())
-	if err != nil {
-		return 0, said, err
+	said, err = relayed[coordinator.HeatRecord](ctx, r, d.Heat(), coordinator.KindHeat, "", "")
+	if errors.Is(err, coordinator.ErrForged) {
+		said, err = coordinator.HeatRecord{Trouble: err.Error()}, nil
 	}
+	return len(there), said, err
+}
+
+// relayed reads a record that a relay has signed.
+func relayed[T any](ctx context.Context, r *Reader, path coordinator.Path, kind string, server contract.ServerPath, item string) (record T, err error) {
 	signer, err := r.keys.relay.Signer()
-	if err != nil {
-		return 0, said, err
+	if err == nil {
+		record, _, _, err = coordinator.ReadSigned[T](ctx, r.store, path, signer.Public(), r.keys.deployment.Place(r.keys.record.ID, kind, server, item))
 	}
-	said, _, err = coordinator.OpenIfAny[coordinator.HeatRecord](d.Heat(), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindHeat, "", ""))
-	if err != nil {
-		said = coordinator.HeatRecord{Trouble: err.Error()}
-	}
-	return len(there), said, nil
+	return record, err
 }
 
 // members reads what relays have said of groups' members. What none of them has signed is
 // nothing.
 func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coordinator.MembersRecord, error) {
 	all, d := map[string]coordinator.MembersRecord{}, r.keys.deployment
-	signer, err := r.keys.relay.Signer()
-	if err != nil {
-		return nil, err
-	}
 	for group := range p.Followers() {
-		node, err := r.store.Read(ctx, d.Members(group))
-		if errors.Is(err, coordinator.ErrNotFound) {
-			continue // the deployment was applied by an older hotc, or is being changed
-		}
-		if err != nil {
-			return nil, err
-		}
-		said, _, err := coordinator.OpenIfAny[coordinator.MembersRecord](d.Members(group), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindMembers, "", group))
-		if err == nil {
+		said, err := relayed[coordinator.MembersRecord](ctx, r, d.Members(group), coordinator.KindMembers, "", group)
+		switch {
+		case err == nil:
 			all[group] = said
+		case !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, coordinator.ErrNotFound): // applied by an older hotc, or is being changed
+			return nil, err
 		}
 	}
 	return all, nil
@@ -209,18 +202,9 @@ func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) ([]con
 // heatValues reads what relays have said that Heat gives a server. What none of them has
 // signed is nothing.
 func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (coordinator.HeatValues, error) {
-	d, none := r.keys.deployment, coordinator.HeatValues{}
-	node, err := r.store.Read(ctx, d.HeatValues(server))
-	if err != nil {
-		return none, err
-	}
-	signer, err := r.keys.relay.Signer()
-	if err != nil {
-		return none, err
-	}
-	values, _, err := coordinator.OpenIfAny[coordinator.HeatValues](d.HeatValues(server), node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindHeatValues, server, ""))
+	values, err := relayed[coordinator.HeatValues](ctx, r, r.keys.deployment.HeatValues(server), coordinator.KindHeatValues, server, "")
 	if errors.Is(err, coordinator.ErrForged) {
-		return none, nil
+		err = nil
 	}
 	return values, err
 }

@@ -19,17 +19,13 @@ type Members struct {
 
 // Members reads what relays have said of a group's members. What none has signed is nothing.
 func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
-	d := s.key.Deployment
-	node, err := s.store.Read(ctx, d.Members(group))
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	m := &Members{group: group, version: node.Version}
-	m.MembersRecord, m.counter, err = coordinator.OpenIfAny[coordinator.MembersRecord](d.Members(group), node.Data, s.signer.Public(), d.Place(s.record.ID, coordinator.KindMembers, "", group))
+	d, m := s.key.Deployment, &Members{group: group}
+	var err error
+	m.MembersRecord, m.version, m.counter, err = coordinator.ReadSigned[coordinator.MembersRecord](ctx, s.store, d.Members(group), s.signer.Public(), d.Place(s.record.ID, coordinator.KindMembers, "", group))
 	if errors.Is(err, coordinator.ErrForged) {
 		err = nil
 	}
-	return m, err
+	return m, s.explain(err)
 }
 
 // Present says that a server's agent has a session.

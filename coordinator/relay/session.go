@@ -286,11 +286,10 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord) error {
 	d := s.key.Deployment
 	at := d.Place(s.record.ID, coordinator.KindHeat, "", "")
-	node, err := s.store.Read(ctx, d.Heat())
-	if err != nil {
+	there, version, _, err := coordinator.ReadSigned[coordinator.HeatRecord](ctx, s.store, d.Heat(), s.signer.Public(), at)
+	if err != nil && !errors.Is(err, coordinator.ErrForged) {
 		return s.explain(err)
 	}
-	there, _, err := coordinator.OpenIfAny[coordinator.HeatRecord](d.Heat(), node.Data, s.signer.Public(), at)
 	if err == nil && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
 		return nil
 	}
@@ -298,7 +297,7 @@ func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord) error {
 	if err != nil {
 		return err
 	}
-	err = s.store.Commit(ctx, coordinator.Op{Path: d.Heat(), Version: node.Version, Write: true, Data: text})
+	err = s.store.Commit(ctx, coordinator.Op{Path: d.Heat(), Version: version, Write: true, Data: text})
 	if errors.Is(err, coordinator.ErrVersion) {
 		return nil
 	}

@@ -38,18 +38,14 @@ type valuesOf struct {
 // Values reads what relays have written. What none has signed is nothing.
 func (s *Session) Values(ctx context.Context) (*Values, error) {
 	d, v := s.key.Deployment, &Values{servers: map[contract.ServerPath]*valuesOf{}}
-	node, err := s.store.Read(ctx, d.HeatNumber())
+	number, version, _, err := coordinator.ReadSigned[coordinator.HeatNumber](ctx, s.store, d.HeatNumber(), s.signer.Public(), d.Place(s.record.ID, coordinator.KindHeatNumber, "", ""))
 	if errors.Is(err, coordinator.ErrNotFound) { // applied by an older hotc
 		return v, nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, coordinator.ErrForged) {
 		return nil, s.explain(err)
 	}
-	number, _, err := coordinator.OpenIfAny[coordinator.HeatNumber](d.HeatNumber(), node.Data, s.signer.Public(), d.Place(s.record.ID, coordinator.KindHeatNumber, "", ""))
-	if err != nil && !errors.Is(err, coordinator.ErrForged) {
-		return nil, err
-	}
-	v.number, v.version, v.there = number.Number, node.Version, true
+	v.number, v.version, v.there = number.Number, version, true
 	var paths []contract.ServerPath
 	for i := range s.Plan.Servers {
 		if coordinator.Carried(&s.Plan.Servers[i]) {
@@ -69,19 +65,14 @@ func (s *Session) Values(ctx context.Context) (*Values, error) {
 
 func (s *Session) valuesOf(ctx context.Context, server contract.ServerPath) (*valuesOf, error) {
 	d := s.key.Deployment
-	node, err := s.store.Read(ctx, d.HeatValues(server))
+	values, version, _, err := coordinator.ReadSigned[coordinator.HeatValues](ctx, s.store, d.HeatValues(server), s.signer.Public(), d.Place(s.record.ID, coordinator.KindHeatValues, server, ""))
 	if errors.Is(err, coordinator.ErrNotFound) {
 		return &valuesOf{}, nil
 	}
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	one := &valuesOf{version: node.Version, there: true}
-	one.HeatValues, _, err = coordinator.OpenIfAny[coordinator.HeatValues](d.HeatValues(server), node.Data, s.signer.Public(), d.Place(s.record.ID, coordinator.KindHeatValues, server, ""))
 	if errors.Is(err, coordinator.ErrForged) {
 		err = nil
 	}
-	return one, err
+	return &valuesOf{HeatValues: values, version: version, there: true}, s.explain(err)
 }
 
 // Of is what stands there of a server.
