@@ -257,8 +257,9 @@ func (m *Session) Republish(ctx context.Context) error {
 		record := kept[cell]
 		m.mu.Lock()
 		version, empty := m.empty[cell]
+		own := m.own[cell] // else the plan has it no more
 		m.mu.Unlock()
-		if record.State == coordinator.Empty || record.Incarnation != f.record.Number {
+		if !own || record.State == coordinator.Empty || record.Incarnation != f.record.Number {
 			continue
 		}
 		if !empty {

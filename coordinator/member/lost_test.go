@@ -440,3 +440,19 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 		t.Error(app.Words())
 	}
 }
+
+// What a machine has published of a cell that its plan has no more, several versions of it, keeps
+// no agent from starting again.
+func TestWhatWentIsNotPublishedAgain(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.ThreeTier())
+	db := newRemains(t, "db", "d1")
+	b.MustBegin(t, db, 0)
+	went := coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`"old"`)}
+	if err := db.Disk.Keep("db.gone:url", went); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Begin(t, db, 1); err != nil {
+		t.Fatal(err)
+	}
+}
