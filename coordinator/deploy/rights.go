@@ -63,7 +63,7 @@ type rule struct {
 type grantsLater uint8
 
 const (
-	nothingLater grantsLater = iota
+	_ grantsLater = iota // nothing
 	// readersLater: a change of the plan lets further servers read a file, and those of the
 	// plan before still do.
 	readersLater
