@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -77,9 +78,13 @@ func (d *Down) left(ctx context.Context, s *heat.Stack, v *status.Status) {
 		there[r.ID] = true
 	}
 	for _, x := range v.Servers {
-		x.Left = x.Left || x.Incarnation.Instance != "" && !there[x.Incarnation.Instance]
+		id := x.Incarnation.Instance
+		x.Left = x.Left || novas.MatchString(id) && !there[id]
 	}
 }
+
+// novas are ids as Nova's; some images know another one of their machine.
+var novas = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Stack lets Heat go on where the deletion of the stack waits for hooks, which have run, and
 // follows it to its end; with begin it deletes one that nobody deletes yet. gone says that

@@ -92,7 +92,7 @@ func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource
 	return []heat.Resource{
 		{Name: "group", State: "CREATE_FAILED", StackID: "new", NestedID: "g"},
 		{Name: "db", State: "CREATE_FAILED", StackID: "g"},
-		{Name: "fine", ID: "there", State: "CREATE_COMPLETE", StackID: "g"},
+		{Name: "fine", ID: "5f0c2d6e-1111-4222-8333-444444444444", State: "CREATE_COMPLETE", StackID: "g"},
 	}, nil
 }
 
@@ -336,8 +336,9 @@ func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 		return s
 	}
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"DELETE_COMPLETE"}}
-	d := &deployment{there: true, servers: []*status.Server{server("web/0", "there"), server("web/1", "gone")}}
-	if _, err := (&Down{Cloud: c, Deployment: d, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context()); err != nil || !slices.Equal(d.asked, []string{"hooks", "of web/0", "destroy"}) {
+	d := &deployment{there: true, servers: []*status.Server{server("web/0", "5f0c2d6e-1111-4222-8333-444444444444"),
+		server("web/1", "5f0c2d6e-1111-4222-8333-555555555555"), server("web/2", "i-00000001")}}
+	if _, err := (&Down{Cloud: c, Deployment: d, View: &view{}, Name: "s", Look: time.Millisecond}).Run(t.Context()); err != nil || !slices.Equal(d.asked, []string{"hooks", "of web/0", "of web/2", "destroy"}) {
 		t.Errorf("%v, %v", err, d.asked)
 	}
 }
