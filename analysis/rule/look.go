@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
@@ -21,13 +22,14 @@ type Look struct {
 	Uses     []*program.Stack
 	Types    *resourcetype.Catalogue
 
-	shell func(script string) []Advice
-	lint  bool // it is `hotc lint` that looks
-	rule  *Rule
-	diags *source.Diagnostics
-	typed *typed
-	calls map[*yaml.Node]*call
-	near  map[string]string // what nearFunction has found
+	environment *environment.Environment
+	shell       func(script string) []Advice
+	lint        bool // it is `hotc lint` that looks
+	rule        *Rule
+	diags       *source.Diagnostics
+	typed       *typed
+	calls       map[*yaml.Node]*call
+	near        map[string]string // what nearFunction has found
 
 	boot   []*bootText
 	booted bool // boot is there

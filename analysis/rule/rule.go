@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -31,6 +32,9 @@ type Rule struct {
 	// Whole says that it looks only at programs without errors: one may be why something
 	// looks unused.
 	Whole bool
+	// Everywhere says that what is found in a file holds only if it is found with every
+	// template by way of which the file is looked at.
+	Everywhere bool
 
 	// Template looks at a template, Role at a role; both are nil where a stage finds it.
 	Template func(*Look)
@@ -90,6 +94,8 @@ type Pack struct {
 type Wanted struct {
 	Lint  bool    // those, too, of which a deployment is none the worse
 	Packs []*Rule // of the packs that are on
+	// Environment is what the environment files say; nil if that is no matter.
+	Environment *environment.Environment
 	// Shell looks at a script of a shell; nil if nothing is to.
 	Shell func(script string) []Advice
 }
@@ -104,7 +110,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 		}
 	}
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint, l.shell = a, p.Types, diags, want.Lint, want.Shell
+		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment = a, p.Types, diags, want.Lint, want.Shell, want.Environment
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
 				r.Template(l)

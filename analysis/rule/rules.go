@@ -42,6 +42,8 @@ var all = append(stages(),
 	&absentKey,
 	&redundantDependency,
 	&unusedResource,
+	&unusedOutput,
+	&unusedEntry,
 	&constantCondition,
 
 	// reading

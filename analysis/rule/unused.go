@@ -40,19 +40,7 @@ func findUnusedParameters(l *Look) {
 
 func findUnusedConditions(l *Look) {
 	words := map[string]bool{} // a condition is a name among other texts: whatever says it counts
-	var collect func(n *yaml.Node)
-	collect = func(n *yaml.Node) {
-		if text, is := n.Text(); is {
-			words[text] = true
-		}
-		for _, x := range n.Items {
-			collect(x)
-		}
-		for _, e := range n.Entries {
-			collect(e.Value)
-		}
-	}
-	collect(l.Template.Root)
+	collectWords(l.Template.Root, words)
 	for _, c := range l.Template.Root.Get(l.Template.Words().Conditions).All() {
 		if !words[c.Name] {
 			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)

@@ -61,9 +61,11 @@ const (
 	LongWait            Code = "H246" // a wait condition that waits longer than the stack
 	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
 	UnusedResource      Code = "H248" // a resource that does nothing, since nothing refers to it
+	UnusedOutput        Code = "H249" // an output of a nested template that nobody reads
 	ShellSyntax         Code = "H250" // a script in user_data that its shell does not take
 	IgnoredUserData     Code = "H251" // user_data that nothing on the server takes notice of
 	CloudConfig         Code = "H252" // a cloud-config, or a key in one, that cloud-init ignores
+	UnusedEntry         Code = "H253" // an environment's entry that no template asks for
 	LargeUserData       Code = "H254" // user_data that is larger than Nova takes
 	ShellAdvice         Code = "H255" // what shellcheck says of a script in user_data
 	NewerVersion        Code = "H259" // a version of HOT that the cloud's Heat does not read

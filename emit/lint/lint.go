@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -125,10 +127,10 @@ func (r *run) report() *Report {
 			f.see(file, l.found.Failed())
 		}
 	}
-	seen := map[string]bool{}
+	seen, doubted := map[string]bool{}, r.doubted(kept)
 	for _, i := range kept {
 		for _, d := range r.looked[i].found.All() {
-			if key := d.Essence(); !seen[key] {
+			if key := d.Essence(); !seen[key] && !doubted(d) {
 				seen[key] = true
 				if x, is := f.judge(Finding{Diagnostic: d, File: fileOf(d, r.targets[i])}); is {
 					out.Findings = append(out.Findings, x)
@@ -143,4 +145,33 @@ func (r *run) report() *Report {
 		out.Gone = r.Known.suppress(out.Findings)
 	}
 	return out
+}
+
+// doubted says of findings that hold only if they are found everywhere which are not: not by
+// way of each root that has to do with their file.
+func (r *run) doubted(kept []int) func(*source.Diagnostic) bool {
+	everywhere := map[source.Code]bool{}
+	for _, x := range rule.All() {
+		everywhere[x.Code] = x.Everywhere
+	}
+	found := map[string]int{}
+	for _, i := range kept {
+		for _, d := range r.looked[i].found.All() {
+			if everywhere[d.Code] {
+				found[d.Essence()]++
+			}
+		}
+	}
+	return func(d *source.Diagnostic) bool {
+		if !everywhere[d.Code] {
+			return false
+		}
+		roots := 0
+		for _, i := range kept {
+			if own := absolute(r.targets[i].Path) == fileKey(d.At.File); !own && slices.ContainsFunc(r.looked[i].Files, func(f *source.File) bool { return fileKey(f) == fileKey(d.At.File) }) {
+				roots++
+			}
+		}
+		return found[d.Essence()] < roots
+	}
 }

@@ -94,3 +94,26 @@ func TestRunIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// An output that one of two roots reads is not unused, whichever is looked at first, and
+// neither is an environment's entry; what neither asks for is found once.
+func TestUnusedEverywhere(t *testing.T) {
+	head := "heat_template_version: 2018-08-31\n"
+	files(t, map[string]string{
+		"a.yaml":     head + "parameters: {p: {type: string}}\nresources: {c: {type: child.yaml}}\noutputs: {o: {value: {get_attr: [c, one]}}, q: {value: {get_param: p}}}\n",
+		"b.yaml":     head + "parameters: {q: {type: string}}\nresources: {c: {type: child.yaml}}\noutputs: {o: {value: {get_attr: [c, two]}}, q: {value: {get_param: q}}}\n",
+		"child.yaml": head + "resources: {v: {type: OS::Heat::Value, properties: {value: 1}}}\noutputs: {one: {value: 1}, two: {value: 1}, three: {value: 1}}\n",
+		"env.yaml":   "parameter_defaults: {p: x, q: x, r: x}\n",
+	})
+	o := wishes()
+	o.Compile.Environments = []string{"env.yaml"}
+	want := []string{
+		`child.yaml:3:45: info[H249]: no template that nests this one reads the output "three"`,
+		`env.yaml:1:34: info[H253]: no template declares the parameter "r": its default is used nowhere`,
+	}
+	for _, names := range [][]string{{"."}, {"b.yaml", "a.yaml"}, {"env.yaml", "child.yaml", "a.yaml", "b.yaml"}} {
+		if diff := cmp.Diff(want, found(t, o, names...)); diff != "" {
+			t.Errorf("%v: %s", names, diff)
+		}
+	}
+}

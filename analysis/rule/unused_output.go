@@ -1,0 +1,40 @@
+package rule
+
+import (
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/environment"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var unusedOutput = Rule{Code: source.UnusedOutput, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Whole: true, Everywhere: true, Template: findUnusedOutputs}
+
+// findUnusedOutputs finds outputs of nested templates that no stack around reads. It leaves
+// alone what an environment puts in the place of a type: another of the family may need them.
+func findUnusedOutputs(l *Look) {
+	used, all := map[string]bool{"OS::stack_id": true}, false // which get_resource gives
+	for _, s := range l.Uses {
+		if s.StackResource == nil || s.StackResource.Definition == nil || !environment.IsTemplate(s.StackResource.Definition.Type) {
+			return
+		}
+		n := s.StackResource
+		around := Look{Program: l.Program, Template: n.In.Template}
+		around.References(n.In.Template.Root, func(r hot.Ref, _ *yaml.Node) {
+			if r.Kind != hot.ToAttribute || r.Name != "" && r.Name != n.Resource.Name {
+				return
+			}
+			sel := n.Select(r.Attribute, r.Path, r.Computed)
+			if used[sel.Attribute] = true; sel.Attribute == "" && (sel.Gives != program.HeatsOwn || r.Attribute == "show" || r.Attribute == "") || r.Name == "" {
+				all = true
+			}
+		})
+	}
+	for _, o := range l.Template.Outputs {
+		if !used[o.Name] && !all {
+			l.Found(o.Entry.Key, fmt.Sprintf("no template that nests this one reads the output %q", o.Name), "")
+		}
+	}
+}
