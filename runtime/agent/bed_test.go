@@ -79,6 +79,8 @@ type bed struct {
 	plan   contract.Plan
 	files  map[string][]byte
 	state  string // where servers keep theirs
+	// unapplied takes what is to be published, where a test does that itself.
+	unapplied func(deploy.Publication)
 }
 
 func newBed(t *testing.T) *bed {
@@ -206,6 +208,10 @@ func (b *bed) apply(with ...func(*deploy.Publication)) {
 	w := deploy.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text, Files: files, Now: time.Now()}
 	for _, change := range with {
 		change(&w)
+	}
+	if b.unapplied != nil {
+		b.unapplied(w)
+		return
 	}
 	_, err = deploy.Publish(b.t.Context(), b.operator(), w)
 	if err != nil {

@@ -1,11 +1,17 @@
 package agent_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
 // swap puts roles in the place of those of some servers, and applies that.
@@ -165,4 +171,106 @@ func TestAHookLetsTheAddedRoleBeforeItRun(t *testing.T) {
 	b.swap(map[contract.ServerPath][]contract.Role{"s": {with(b.levelled("7"), func(r *contract.Role) { r.Name = "first" }), second(watch("in", "s.first:out"))}})
 	b.awaitState("s", runsOf("second", 2))
 	s.ran("1\n7\nupdate 7\n")
+}
+
+// killedOperator is an operator's store that dies at its n-th write, before or after that is done.
+type killedOperator struct {
+	coordinator.Store
+	mu    sync.Mutex
+	left  int
+	after bool
+}
+
+var errDied = errors.New("the operator's command was killed")
+
+func (s *killedOperator) write(do func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left > 0 {
+		return do()
+	}
+	if s.left == 0 && s.after {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return errDied
+}
+
+func (s *killedOperator) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	return s.write(func() error { return s.Store.Commit(ctx, ops...) })
+}
+
+func (s *killedOperator) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	return s.write(func() error { return s.Store.Create(ctx, nodes) })
+}
+
+// An apply that changes a role together with the ones that it follows is killed at each of its
+// writes. The same command again brings all to the change, and each role has run once for it; so
+// does another change in its place, which leaves out what half of the servers have heard of.
+func TestAKillAtEveryWriteOfAChangeOfSeveral(t *testing.T) {
+	for _, instead := range []bool{false, true} {
+		for n, died := 1, true; died; n++ {
+			t.Run(fmt.Sprintf("write %d, another change then %v", n, instead), func(t *testing.T) {
+				b := newBed(t)
+				at := func(a, c, d string) map[contract.ServerPath][]contract.Role {
+					text := `echo $HOTC_HOOK ` + d + ` $(hotc-agent get m) $(hotc-agent get c) >>../count`
+					return map[contract.ServerPath][]contract.Role{"a": {b.levelled(a)}, "c": {b.levelled(c)},
+						"d": {with(b.sh("r", text), static("level", d), watch("m", "m.r:out"), watch("c", "c.r:out"), b.onUpdate(text))}}
+				}
+				first := at("1", "1", "1")
+				b.server("a", first["a"]...)
+				b.server("c", first["c"]...)
+				b.server("m", b.passing("m", watch("in", "a.r:out")))
+				b.server("d", first["d"]...)
+				b.apply()
+				agents := map[contract.ServerPath]*running{}
+				for _, s := range []contract.ServerPath{"a", "c", "m", "d"} {
+					agents[s] = b.start(s, stays)
+					b.awaitState(s, inPhase(coordinator.PhaseDone))
+				}
+				b.unapplied = func(w deploy.Publication) {
+					_, err := deploy.Publish(t.Context(), &killedOperator{Store: b.operator(), left: n, after: n%2 == 0}, w)
+					if died = err != nil; died && !errors.Is(err, errDied) {
+						t.Fatal(err)
+					}
+				}
+				b.swap(at("2", "2", "2"))
+				b.unapplied = nil
+				want := "2 m2 2"
+				if instead {
+					b.swap(at("1", "3", "1")) // as a was
+					want = "1 m1 3"
+				} else {
+					b.swap(at("2", "2", "2"))
+				}
+				deadline := time.Now().Add(patience)
+				for last := ""; last != want; {
+					last = lastLine(agents["d"].file("count"))
+					if time.Now().After(deadline) {
+						t.Fatalf("d ran %q, want %q at last", agents["d"].file("count"), want)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				if !instead {
+					agents["d"].ran("1 m1 1\nupdate 2 m2 2\n")
+				}
+				// It still follows each of them alone.
+				b.swap(map[contract.ServerPath][]contract.Role{"c": {b.levelled("4")}})
+				b.awaitState("c", func(s coordinator.ServerState) bool { return b.cell("c.r:out") == `"4"` })
+				for want = want[:len(want)-1] + "4"; lastLine(agents["d"].file("count")) != want; {
+					if time.Now().After(deadline) {
+						t.Fatalf("d ran %q, want %q at last", agents["d"].file("count"), want)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+		}
+	}
+}
+
+// lastLine is the last one, without the hook's name before it.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimPrefix(lines[len(lines)-1], "update ")
 }
