@@ -108,8 +108,8 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 		r := all(f)
 		switch {
 		case r.State == Empty:
-			if _, had := ran[f.Cell]; had && s.Waits == "" {
-				s.Waits = f.Cell // its server is built anew, or its role is retried
+			if _, had := ran[f.Cell]; (had || f.Perhaps != nil) && s.Waits == "" {
+				s.Waits = f.Cell // its server is built anew, or comes, or its role is retried
 			}
 			continue
 		case r.State == Gone:

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -34,9 +36,9 @@ func (r *MembersRecord) Of(m *contract.Member, cell CellRecord) CellRecord {
 // Followed are cells as they are for a role: those of members whose machines are gone are Gone.
 func Followed(follows []contract.Follow, groups map[string]MembersRecord, now func(contract.CellName) CellRecord) func(contract.CellName) CellRecord {
 	members := map[contract.CellName]*contract.Member{}
-	for _, f := range follows {
-		if f.Member != nil {
-			members[f.Cell] = f.Member
+	for i := range follows {
+		if m := follows[i].Machine(); m != nil {
+			members[follows[i].Cell] = m
 		}
 	}
 	return func(cell contract.CellName) CellRecord {
@@ -77,15 +79,33 @@ func Groups(follows []contract.Follow, now func(contract.CellName) CellRecord) m
 	return groups
 }
 
+// away says that Heat has decided that the server is not there which writes a cell.
+func away(f *contract.Follow, now func(contract.CellName) CellRecord) bool {
+	decided := HeatRecordOf(json.RawMessage("false"), 0)
+	return slices.ContainsFunc(f.Perhaps.If, func(cell contract.CellName) bool {
+		r := now(cell)
+		return r.State == Valued && r.At() == decided.At()
+	})
+}
+
 // together is what a role has of the cells that it follows: of a member that is not in its
-// group nothing, Gone.
+// group, and of a server that is not to be there, nothing, Gone. Of one that is to be there the
+// machine before counts as none.
 func together(follows []contract.Follow, now func(contract.CellName) CellRecord) func(*contract.Follow) CellRecord {
 	groups := Groups(follows, now)
 	return func(f *contract.Follow) CellRecord {
 		if f.Member != nil && !groups[f.Member.Group].In[f.Member.Number] {
 			return CellRecord{State: Gone}
 		}
-		return now(f.Cell)
+		r := now(f.Cell)
+		switch {
+		case f.Perhaps == nil:
+		case away(f, now):
+			return CellRecord{State: Gone}
+		case r.State == Gone:
+			return CellRecord{State: Empty}
+		}
+		return r
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/rings"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -167,7 +168,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	}
 	var names []string
 	needed := map[string]bool{}
-	members := f.members(r)
+	members, perhaps := f.members(r), f.perhaps(r)
 	for _, in := range r.Inputs {
 		if bound := f.analysis.Inputs[in]; bound != nil {
 			for _, name := range slices.Concat(f.heat.cells(in), bound.Expr.Cells()) {
@@ -195,6 +196,9 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	var cells []contract.Follow
 	for _, name := range names {
 		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name], Member: members[name]}
+		if c.Member == nil {
+			c.Perhaps = perhaps[name]
+		}
 		if w := f.writers[name]; w != nil && !c.Watch && f.rings[w] == f.rings[r] {
 			continue // each would wait for the other
 		}
@@ -204,7 +208,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 				f.carry(name, s)
 			}
 		}
-		if c.Cell.FromOutside() || c.Watch || c.Sources != nil {
+		if c.Cell.FromOutside() || c.Watch || c.Sources != nil || c.Perhaps != nil {
 			cells = append(cells, c)
 		}
 	}
@@ -230,6 +234,39 @@ func (f *finder) members(r *program.Role) map[string]*contract.Member {
 		})
 	}
 	return members
+}
+
+// perhaps says which cells are of servers that are there if Heat decides so, by what it gives the
+// role's server.
+func (f *finder) perhaps(r *program.Role) map[string]*contract.Perhaps {
+	all := map[string]*contract.Perhaps{}
+	var visit func(e *hot.Expr, decided []contract.CellName)
+	visit = func(e *hot.Expr, decided []contract.CellName) {
+		e.Walk(func(x *hot.Expr) bool {
+			if choice, is := x.If(); is && choice.Else != nil && choice.Else.Kind == hot.CallExpr && choice.Else.Func == hot.AbsentRef {
+				if key := choice.Condition.Ref(); key.Kind == hot.ToDeploy && f.heat.Carries(key.Name) {
+					visit(choice.Then, append(slices.Clip(decided), contract.HeatCell(key.Name)))
+					return false
+				}
+			}
+			if ref := x.Ref(); ref.Kind == hot.ToCell && ref.Name != "" && len(decided) > 0 {
+				server, _, _ := strings.Cut(ref.Name, ":") // of a fact
+				if w := f.writers[ref.Name]; w != nil {
+					server = w.Server.Path
+				}
+				all[ref.Name] = &contract.Perhaps{Server: contract.ServerPath(server), If: decided}
+			}
+			return true
+		})
+	}
+	for _, in := range r.Inputs {
+		if bound := f.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run {
+			visit(binding.Slots(bound.Expr.WithoutCounts(), func(e *hot.Expr) *hot.Expr {
+				return hot.NewCall(hot.DeployRef, e.At, hot.Constant(binding.Key(e), e.At))
+			}), nil)
+		}
+	}
+	return all
 }
 
 // sourcesOf are those from which a cell comes.

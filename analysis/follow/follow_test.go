@@ -203,3 +203,47 @@ func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagn
 	}
 	return all, &diags
 }
+
+// What a role reads of a server that Heat decides about is followed together with the decision,
+// whether its input says watch or not; without a relay nothing of it is.
+func TestServersBehindConditions(t *testing.T) {
+	const text = `heat_template_version: 2018-08-31
+parameters: {k: {type: string}}
+conditions: {c: {equals: [{get_param: k}, x]}}
+resources:
+  a:
+    type: OS::Nova::Server
+    condition: c
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: x, outputs: {x: {}, y: {}}}]}}
+  d:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, idempotent: true, source: x, inputs: {
+      i: {value: {get_attr: [a, x]}, watch: true, default: n}, j: {value: {list_join: [",", [{get_attr: [a, y]}]]}, default: n}}}]}}
+`
+	var diags source.Diagnostics
+	p := program.New(hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags), &program.Supplied{})
+	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	a := binding.Analyse(p, binding.Options{}, &diags)
+	if diags.Failed() {
+		t.Fatal(diags.All()[0].Message)
+	}
+	all, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
+	reader := all[p.Servers[1].Roles[0]]
+	var got []string
+	for _, f := range reader.Follows {
+		if f.Perhaps != nil {
+			_, heats := f.Perhaps.If[0].HeatKey()
+			got = append(got, fmt.Sprint(f.Cell, f.Watch, f.Perhaps.Server, len(f.Perhaps.If), heats))
+		}
+	}
+	if want := "[a.r:xtruea1true a.r:yfalsea1true]"; strings.ReplaceAll(fmt.Sprint(got), " ", "") != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("it follows %v, want %v", got, want)
+	}
+	for _, f := range reader.WithoutHeat().Follows {
+		if f.Perhaps != nil || f.Cell != "a.r:x" {
+			t.Errorf("without a relay it follows %+v", f)
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (r *Role) WithoutHeat() *Role {
 	}
 	out := &Role{Carries: without(r.Carries)}
 	for _, f := range r.Follows {
-		f.Sources = without(f.Sources)
+		f.Sources, f.Perhaps = without(f.Sources), nil
 		if _, heats := f.Cell.HeatKey(); !heats && (f.Watch || len(f.Sources) > 0 || f.Cell.FromOutside()) {
 			out.Follows = append(out.Follows, f)
 		}

@@ -13,9 +13,9 @@ type Member struct {
 func (s *Server) members() []*Member {
 	var all []*Member
 	for _, r := range s.Roles {
-		for _, f := range r.Follows {
-			if f.Member != nil {
-				all = append(all, f.Member)
+		for i := range r.Follows {
+			if m := r.Follows[i].Machine(); m != nil {
+				all = append(all, m)
 			}
 		}
 	}

@@ -237,6 +237,24 @@ type Follow struct {
 	// Member says of which member of a group the cell is, where the role follows who is in
 	// the group; nil elsewhere.
 	Member *Member `json:"member,omitempty"`
+	// Perhaps says of which server the cell is, where Heat decides whether that is there; nil
+	// elsewhere.
+	Perhaps *Perhaps `json:"perhaps,omitempty"`
+}
+
+// Perhaps is a server that is there if Heat gives true in all of some cells (HeatCell).
+type Perhaps struct {
+	Server ServerPath `json:"server"`
+	If     []CellName `json:"if"`
+}
+
+// Machine says of which server's machine the cell is, in which group, where machines come and go
+// by what Heat decides; nil elsewhere. A server behind a condition is a group of its own.
+func (f *Follow) Machine() *Member {
+	if f.Perhaps != nil {
+		return &Member{Group: string(f.Perhaps.Server), Server: f.Perhaps.Server}
+	}
+	return f.Member
 }
 
 // Source is what changes by itself, and other values with it: a role, by its key, a fact,

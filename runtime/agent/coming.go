@@ -39,7 +39,7 @@ func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.C
 	for cell := range c.After {
 		f := contract.Follow{Cell: cell}
 		if i := slices.IndexFunc(r.Follows, func(f contract.Follow) bool { return f.Cell == cell }); i >= 0 {
-			f.Member = r.Follows[i].Member
+			f.Member, f.Perhaps = r.Follows[i].Member, r.Follows[i].Perhaps
 		}
 		if err := a.watchFollowed(ctx, &f); err != nil {
 			return "", false, err

@@ -244,8 +244,8 @@ func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
 		return nil // all of it is watched as one
 	}
 	err := a.follows.watch(ctx, a.member, f.Cell)
-	if err == nil && f.Member != nil {
-		err = a.follows.watchGroup(ctx, a.member, f.Member.Group)
+	if machine := f.Machine(); err == nil && machine != nil {
+		err = a.follows.watchGroup(ctx, a.member, machine.Group)
 	}
 	return err
 }

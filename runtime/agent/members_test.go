@@ -51,7 +51,7 @@ func named(b *bed, n int) contract.Role {
 }
 
 // heat is a relay that says which machines are gone.
-func (b *bed) heat(gone map[contract.ServerPath]int) {
+func (b *bed) heat(group string, gone map[contract.ServerPath]int) {
 	b.t.Helper()
 	key, err := b.secret.Relay(deployment)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *bed) heat(gone map[contract.ServerPath]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	before, err := s.Members(b.t.Context(), "web")
+	before, err := s.Members(b.t.Context(), group)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -84,11 +84,11 @@ func TestABalancerFollowsWhoIsInItsGroup(t *testing.T) {
 	b.awaitState("lb", upTo(2, coordinator.RoleDone))
 	one.cancel() // that its agent is gone deletes nothing
 	one.gone()
-	b.heat(map[contract.ServerPath]int{"web/1": 1})
+	b.heat("web", map[contract.ServerPath]int{"web/1": 1})
 	b.awaitState("lb", upTo(3, coordinator.RoleDone))
 	b.start("web/1", stays, machine("again"))
 	b.awaitState("lb", upTo(4, coordinator.RoleDone))
-	b.heat(map[contract.ServerPath]int{"web/0": 1, "web/1": 2, "web/2": 1})
+	b.heat("web", map[contract.ServerPath]int{"web/0": 1, "web/1": 2, "web/2": 1})
 	b.awaitState("lb", upTo(5, coordinator.RoleDone))
 	lb.ran(`["w0","w1"]` + "\n" + `update ["w0","w1","w2"]` + "\n" + `update ["w0","w2"]` + "\n" + `update ["w0","w1again","w2"]` + "\n" + "update []\n")
 }
@@ -154,7 +154,7 @@ func TestTheFirstListWaitsForNobodyWhoIsGone(t *testing.T) {
 	b.start("web/1", stays)
 	b.awaitState("lb", blockedOn("web/1.r:out"))
 	b.awaitState("web/1", runs)
-	b.heat(map[contract.ServerPath]int{"web/1": 1})
+	b.heat("web", map[contract.ServerPath]int{"web/1": 1})
 	b.awaitState("lb", blockedOn("web/2.r:out"))
 	two := b.start("web/2", stays)
 	b.awaitState("web/2", runs)
@@ -179,15 +179,55 @@ func TestForgedMembers(t *testing.T) {
 	}
 	write([]byte(`{"gone":{"web/0":1}}`))
 	lb.await("a relay")
-	b.heat(map[contract.ServerPath]int{})
+	b.heat("web", map[contract.ServerPath]int{})
 	older, err := operator.Read(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.heat(map[contract.ServerPath]int{"web/0": 1})
+	b.heat("web", map[contract.ServerPath]int{"web/0": 1})
 	b.awaitState("lb", upTo(2, coordinator.RoleDone))
 	write(older.Data)
 	b.start("web/2", stays)
 	b.awaitState("lb", upTo(3, coordinator.RoleDone))
 	lb.ran(strings.Join([]string{`["w0","w1"]`, `update ["w1"]`, `update ["w1","w2"]`, ""}, "\n"))
+}
+
+// A server behind a condition comes and goes by what Heat decides. Its reader runs once for each:
+// with the default at once, and with its value when that of the new machine is there, never with
+// the one of a machine that is gone; whether its input says watch or not.
+func TestAServerBehindAConditionIsFollowed(t *testing.T) {
+	for _, watched := range []bool{true, false} {
+		t.Run(fmt.Sprint("watched ", watched), func(t *testing.T) {
+			b := newBed(t)
+			b.server("opt", with(b.sh("r", `printf x$INSTANCE | hotc-agent put out`), output("out", contract.String)))
+			text := `echo $HOTC_HOOK $(hotc-agent get in) >>../count`
+			reader := with(b.sh("r", text), b.onUpdate(text), input("in", "opt.r:out", func(in *contract.Input) {
+				in.Expr = json.RawMessage(`{"if@2018-08-31":[{"$deploy":"there"},{"$cell":"opt.r:out"},{"$absent":"it is not there"}]}`)
+				in.Watch, in.Default = watched, json.RawMessage(`"none"`)
+			}))
+			there := contract.HeatCell("there")
+			reader.Follows = []contract.Follow{{Cell: there, Watch: true, Optional: true},
+				{Cell: "opt.r:out", Watch: watched, Optional: true, Perhaps: &contract.Perhaps{Server: "opt", If: []contract.CellName{there}}}}
+			carried(b.server("web", reader), "there")
+			b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
+			decide := func(value string) {
+				b.gives(map[contract.ServerPath]coordinator.HeatValues{"web": {Instance: "i-web", Values: map[string]json.RawMessage{"there": json.RawMessage(value)}}})
+			}
+			web := b.start("web", stays, booted("there", "false"))
+			b.awaitState("web", inPhase(coordinator.PhaseDone))
+			decide("true")
+			first := b.start("opt", stays, machine("1"))
+			b.awaitState("web", upTo(2, coordinator.RoleDone))
+			first.cancel()
+			first.gone()
+			b.heat("opt", map[contract.ServerPath]int{"opt": 1})
+			decide("false")
+			b.awaitState("web", upTo(3, coordinator.RoleDone))
+			decide("true")
+			b.start("opt", stays, machine("2")) // what the machine before has left is nothing
+			b.awaitState("web", upTo(4, coordinator.RoleDone))
+			decide("true")
+			web.ran("none\nupdate x1\nupdate none\nupdate x2\n")
+		})
+	}
 }

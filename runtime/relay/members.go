@@ -100,11 +100,12 @@ func listed(group string, waits []wait) map[string]bool {
 	ids := map[string]bool{}
 	for _, w := range waits {
 		member, inside := strings.CutPrefix(w.About.Stack, group+"/")
-		if !inside || strings.Contains(member, "/") || w.About.Role != "" {
+		inside = inside && !strings.Contains(member, "/")
+		if w.About.Role != "" {
 			continue
 		}
-		for _, server := range w.Servers {
-			if server.ID != "" {
+		for _, server := range w.Servers { // one behind a condition is a group of its own
+			if server.ID != "" && (inside || string(server.Server) == group) {
 				ids[server.ID] = true
 			}
 		}

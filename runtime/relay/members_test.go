@@ -65,6 +65,10 @@ func TestListedMembers(t *testing.T) {
 	if want := map[string]bool{"a": true, "b": true}; !maps.Equal(got, want) {
 		t.Errorf("listed are %v, want %v", got, want)
 	}
+	// A server behind a condition is in the waits of all stacks around it.
+	if got := listed("x", []wait{one("", "", "root"), one("", "serve", "role"), one("", "", "")}); !maps.Equal(got, map[string]bool{"root": true}) {
+		t.Errorf("of the server x are listed %v", got)
+	}
 }
 
 // A relay writes who leaves a group, one that takes over from it knows who was there, and a

@@ -21,18 +21,19 @@ import (
 // MembersOf is what relays have said of the groups that are followed.
 func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map[string]coordinator.MembersRecord, error) {
 	all := map[string]coordinator.MembersRecord{}
-	for _, f := range follows {
-		if f.Member == nil {
+	for i := range follows {
+		m := follows[i].Machine()
+		if m == nil {
 			continue
 		}
-		if _, known := all[f.Member.Group]; known {
+		if _, known := all[m.Group]; known {
 			continue
 		}
-		said, err := cells.Members(ctx, f.Member.Group)
+		said, err := cells.Members(ctx, m.Group)
 		if err != nil {
 			return nil, err
 		}
-		all[f.Member.Group] = said
+		all[m.Group] = said
 	}
 	return all, nil
 }

@@ -104,7 +104,7 @@ func (l *life) pinCell(cell contract.CellName) error {
 }
 
 func (l *life) ofMember(cell contract.CellName) bool {
-	return slices.ContainsFunc(l.follows, func(f contract.Follow) bool { return f.Cell == cell && f.Member != nil })
+	return slices.ContainsFunc(l.follows, func(f contract.Follow) bool { return f.Cell == cell && f.Machine() != nil })
 }
 
 // followed are the versions that the run has of what its role follows.

@@ -281,6 +281,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 		path := deployment.Cell(contract.CellRef{Cell: name, Server: s.Path})
 		for _, x := range c.nodes[path] {
 			before, now := cell(c.state(path, x.commit).data), cell(x.data)
+			stamped := now.Version == before.Version && string(now.Value) == string(before.Value) // says what it is made of
 			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
 			switch {
 			case x.version == 0:
@@ -290,7 +291,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 				wrong(x.commit, "%s is emptied in its own incarnation", name)
 			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
-			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number && follow:
+			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number && (follow || stamped):
 				if same := string(now.Value) == string(before.Value); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
 					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
 				}
