@@ -66,7 +66,7 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.awaited[role]
-	if before.cell == missing {
+	if before.cell == missing && before.change == change {
 		return
 	}
 	if before.stop != nil {
@@ -81,7 +81,7 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 		stop()
 		return // the plan has it no more
 	}
-	f.awaited[role] = awaited{missing, stop}
+	f.awaited[role] = awaited{missing, change, stop}
 	go func() {
 		defer mistake.Ends()
 		select {
@@ -97,8 +97,9 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 
 // awaited is a cell that a role waits for, with what ends the watch of its writer.
 type awaited struct {
-	cell contract.CellName
-	stop context.CancelFunc
+	cell   contract.CellName
+	change int64
+	stop   context.CancelFunc
 }
 
 // isLost says that who writes a cell was gone for long in a change of the plan.
@@ -196,13 +197,13 @@ func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
 	return c.Number, nil
 }
 
-// through is the number of a change of the plan that a role has come to, by a run or since it
+// through is the change that a role has come to, of the one that reaches it: by a run, or since it
 // needs none. It is known that it has run with what it follows.
-func (a *agent) through(ctx context.Context, r *contract.Role) (int64, error) {
+func (a *agent) through(r *contract.Role, change int64) int64 {
 	if a.coming[r.Name].Asked && (a.askedToUpdate(r.Name) || a.journal.Role(r.Name).Made != r.Definition()) {
-		return 0, nil
+		return 0
 	}
-	return a.reaching(ctx, r)
+	return change
 }
 
 // giveUp says of a role that has failed how far it is, for those that have what it published: it

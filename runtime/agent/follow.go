@@ -189,6 +189,10 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		}
 	}
 	noted := a.journal.Role(r.Name)
+	change, err := a.reaching(ctx, r) // before the look: what is seen then is at least as new
+	if err != nil {
+		return false, err
+	}
 	now, err := a.look(ctx, r)
 	if err != nil {
 		return false, err
@@ -202,21 +206,22 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if held, err := a.held(ctx, r); held || err != nil {
 			return false, err
 		}
-		if !now.whole() {
+		if now, err = a.look(ctx, r); err == nil && !now.whole() {
 			a.follows.forget(r.Follows)
-			if now, err = a.look(ctx, r); err != nil { // with values
-				return false, err
-			}
-			if !coordinator.Stand(r.Follows, had, now.of).Due() {
-				return true, nil // it has changed just now: look again
-			}
+			now, err = a.look(ctx, r) // with values
 		}
-		return true, a.runUpdate(ctx, r, now)
+		if err != nil {
+			return false, err
+		}
+		if !coordinator.Stand(r.Follows, had, now.of).Due() {
+			return true, nil // it has changed just now: look again
+		}
+		return true, a.runUpdate(ctx, r, now, change)
 	}
 	if err := a.sayBehind(ctx, r, standing); err != nil {
 		return false, err
 	}
-	return false, a.sayHowFar(ctx, r, noted, standing, now)
+	return false, a.sayHowFar(ctx, r, noted, standing, now, a.through(r, change))
 }
 
 // sayBehind reports why a role is not brought to what it follows: who waits for that, Heat among
@@ -329,7 +334,7 @@ func due(r *contract.Role) journal.Followed {
 }
 
 // runUpdate runs what brings a role to what it follows.
-func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error {
+func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
 	if err := a.member.CheckPlan(ctx); err != nil {
 		return err // it runs as in the newest plan
 	}
@@ -358,9 +363,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 	}}
 	a.console.say("%s: what it follows has changed", a.key(r.Name))
 	host := a.host()
-	if host.Change, err = a.reaching(ctx, r); err != nil {
-		return err
-	}
+	host.Change = change
 	end, err := host.RunTask(ctx, *r, task)
 	begun := a.journal.Task(id).Status == coordinator.RoleRunning
 	if err != nil && (end.Cause == nil || !begun) {
@@ -385,13 +388,12 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen) error
 
 // sayHowFar gives the role's outputs the stamp of what they are made of, where that is known:
 // not while something newer is on its way.
-func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen) error {
+func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen, change int64) error {
 	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
 		return nil
 	}
-	change, err := a.through(ctx, r)
-	if len(r.Carries) == 0 && change == 0 || err != nil {
-		return err
+	if len(r.Carries) == 0 && change == 0 {
+		return nil
 	}
 	stamp := coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
 	if change > 0 {

@@ -117,14 +117,16 @@ func listed(group string, waits []wait) map[string]bool {
 // no more.
 func members(before coordinator.MembersRecord, stack string, listed map[string]bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
 	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
+	maps.Copy(now.There, before.There)
+	maps.Copy(now.Gone, before.Gone)
 	for _, server := range of {
 		is, known := servers[server]
-		was, gone := before.There[server], before.Gone[server]
+		was, there, gone := before.There[server], 0, before.Gone[server]
 		switch {
 		case !known:
-			now.There[server] = was
+			there = was
 		case is.Incarnation > 0 && listed[is.Instance]:
-			now.There[server], gone = is.Incarnation, is.Incarnation-1
+			there, gone = is.Incarnation, is.Incarnation-1
 		case was > 0 && is.Incarnation == was:
 			gone, left = was, true
 		case is.Incarnation > was: // another machine, which Heat has not named yet
@@ -133,7 +135,7 @@ func members(before coordinator.MembersRecord, stack string, listed map[string]b
 				gone, left = is.Incarnation, true
 			}
 		}
-		keep(now.There, server, now.There[server])
+		keep(now.There, server, there)
 		keep(now.Gone, server, gone)
 	}
 	return now, left

@@ -54,6 +54,16 @@ func TestMembersOfAList(t *testing.T) {
 	}
 }
 
+// A relay that still has an older plan takes back nothing of what is known of later members.
+func TestMembersOfAnotherPlan(t *testing.T) {
+	type number = map[contract.ServerPath]int
+	before := coordinator.MembersRecord{Stack: "s", There: number{"w": 1, "later": 3}, Gone: number{"later": 2, "last": 1}}
+	now, left := members(before, "s", map[string]bool{"i": true}, []contract.ServerPath{"w"}, map[contract.ServerPath]relay.Server{"w": {Incarnation: 1, Instance: "i"}}, nil)
+	if !maps.Equal(now.There, before.There) || !maps.Equal(now.Gone, before.Gone) || left {
+		t.Errorf("there %v, gone %v, left %v", now.There, now.Gone, left)
+	}
+}
+
 // A list of what Heat has of a group's members leaves out what others say of them: the root's
 // own wait is as old as its last update.
 func TestListedMembers(t *testing.T) {

@@ -25,10 +25,11 @@ type history struct {
 	accesses   []*access
 	states     map[string]string // what it was brought up to date with last: MACHINE ROLE
 	newest     map[contract.RoleKey][]standsSince
+	runs       map[string]int // of roles, by the change
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, newest: map[contract.RoleKey][]standsSince{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
 }
 
 // access is one read or write of a role.

@@ -18,6 +18,8 @@ type Program struct {
 	Follow bool
 	// Slow says that hooks take up to a minute.
 	Slow bool
+	// OneByOne says that a change of the plan comes when all is at rest, and nothing is in its way.
+	OneByOne bool
 	// Joining are members that come and go; nil is that there are none.
 	Joining *Joining
 }

@@ -60,6 +60,27 @@ func TestSuperseding(t *testing.T) {
 	}
 }
 
+// Changes of many roles at once come one by one: each role has one run for each, however many ways
+// the change reaches it.
+func TestTogether(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := Run(t, NewTogether(seed), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulationtest", "TestTogether", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+	if os.Getenv("SEED") == "" && total["runs for what is followed, or for a change"] == 0 {
+		t.Error("nothing was changed")
+	}
+}
+
 // Members join groups and leave them, while relays come and go.
 func TestJoining(t *testing.T) {
 	total := map[string]int{}

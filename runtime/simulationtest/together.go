@@ -1,0 +1,51 @@
+package simulationtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+)
+
+// In a case of changes together, each change of the plan changes many roles at once, of which some
+// follow others, and the next one comes when all is at rest. Nothing fails but roles. So each role
+// has one run at most for each change.
+
+// apart is how far such changes are from each other: longer than all that one sets going takes.
+const apart = 20 * time.Minute
+
+// NewTogether makes the case of a seed in which changes come one by one.
+func NewTogether(seed uint64) Case {
+	c := NewFollowing(seed)
+	r := rand.New(rand.NewPCG(seed, 70))
+	c.Faults = GenerateFaults(r, c.Program, true)
+	c.Faults.Token = time.Hour
+	for n := range 2 + r.IntN(3) {
+		c.Faults.Updates = append(c.Faults.Updates, Update{At: c.Faults.Apply + time.Duration(n+1)*apart})
+	}
+	c.Faults.name()
+	c.Program.OneByOne = true
+	return c
+}
+
+// runsOnce notes a run for a change: it is the only one of the role.
+func (h *history) runsOnce(p *process, role contract.RoleKey) {
+	if !h.world.program.OneByOne {
+		return
+	}
+	change, now := 0, h.world.cluster.now()
+	for _, u := range h.world.Faults.Updates {
+		if u.At <= now {
+			change++
+		}
+	}
+	key := fmt.Sprintf("%s for change %d", role, change)
+	h.mu.Lock()
+	h.runs[key]++
+	n := h.runs[key]
+	h.mu.Unlock()
+	if n > 1 {
+		h.violate("%v runs %s for the %d. time", p, key, n)
+	}
+}
