@@ -29,7 +29,7 @@ func SortGrants(grants []Grant) []Grant {
 	return grants
 }
 
-// RightsChange is a change of who may do what with a node: HandOver, Allow or SetRights.
+// RightsChange is a change of a node's rights: HandOver, Allow or SetRights.
 type RightsChange struct {
 	From   *Credential `json:",omitempty"` // hands the node over
 	Guard  *Op         `json:",omitempty"` // while this node has this version, Grants take the place of what stands

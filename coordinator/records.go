@@ -197,7 +197,7 @@ type RoleState struct {
 	Cause          *Cause  `json:"cause,omitempty"`
 	// LastLines are the end of what the role printed, kept when it fails.
 	LastLines string `json:"last_lines,omitempty"`
-	// Made names what the role ran with last, or was updated to: plan.Role.Definition.
+	// Made names what the role ran with last, or was updated to: contract.Role.Definition.
 	Made string `json:"made,omitempty"`
 	// Update is the last run of the hook update since the role itself ran.
 	Update *UpdateState `json:"update,omitempty"`

@@ -98,7 +98,7 @@ type Store interface {
 	// it over. A holder is one of the known credentials, or has no password here: a store
 	// keeps none. To who may not hand the node over no holder is known.
 	Rights(ctx context.Context, path Path, known ...Credential) ([]Grant, error)
-	// ChangeRights changes who may do what with a node, to a session that may hand it over.
+	// ChangeRights changes a node's rights, for a session that may hand it over.
 	// What is so already is nothing.
 	ChangeRights(ctx context.Context, path Path, change RightsChange) error
 	// Watch returns a channel that gets a token whenever the node may have been

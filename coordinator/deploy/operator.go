@@ -157,7 +157,7 @@ func readRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployme
 	return openRecord(d, secret, data)
 }
 
-// readRoot reads the record as it stands; a stranger's may be none.
+// readRoot reads the record as it stands; a stranger's may hold anything.
 func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment) ([]byte, error) {
 	node, err := s.Read(ctx, d.Root())
 	if errors.Is(err, coordinator.ErrNotFound) {

@@ -17,7 +17,7 @@ import (
 // rights are not those that it gives (rules).
 
 // RightsError says that a node has other rights than hotc gives it: somebody else made it,
-// or changed who may use it.
+// or changed its rights.
 type RightsError struct {
 	Path coordinator.Path
 	Why  string // what is other

@@ -11,7 +11,7 @@ import (
 // (docs/coordination.md, "Paths"): those that apply gives them, and which of them change
 // later.
 
-// class is a kind of node. With the servers that it is about it says who may do what.
+// class is a kind of node. With the servers that it is about it decides everybody's rights.
 type class uint8
 
 const (
@@ -45,7 +45,7 @@ const (
 	ofRemoved                  // in the place of a server that was taken out
 )
 
-// rule is who may do what with a class of nodes, besides the operator, who may do
+// rule gives the rights on a class of nodes, besides those of the operator, who may do
 // everything.
 type rule struct {
 	root    coordinator.Rights // who has the key of a closed ROOT: deletes what lies below, and lists it for that
@@ -109,7 +109,7 @@ var rules = map[class]rule{
 }
 
 // grants are the rights on a node of a class, which is about some servers: the first is
-// its own ("" is none), the others are readers; or all are those whose tokens count.
+// its own ("" for none), the others are readers; or all are those whose tokens count.
 func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.ServerPath) []coordinator.Grant {
 	r, grants := rules[c], []coordinator.Grant{k.operator}
 	if k.root != nil && r.root != 0 {

@@ -39,7 +39,7 @@ type ServerSnapshot struct {
 	Alive bool
 	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
 	State coordinator.ServerState
-	// Unreadable says which of its records are none, and are left out here: whoever has the
+	// Unreadable says which of its records cannot be read, and are left out here: whoever has the
 	// server's token may write anything there.
 	Unreadable []string
 	// Requests are what its agent was asked for lately, Answers what became of it.
@@ -244,7 +244,7 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 	return err
 }
 
-// goOn notes a record that is none, and goes on without it: any other error ends the look.
+// goOn notes a record that cannot be read, and goes on without it: any other error ends the look.
 func (v *ServerSnapshot) goOn(err error) error {
 	of, is := unreadable(err)
 	if !is {

@@ -171,7 +171,7 @@ func (u *update) after() coordinator.DeploymentRecord {
 
 // rehearse says what run would do, and refuses what it would refuse.
 func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
-	found := make([]*standing, len(u.to.Servers))
+	found := make([]*serverChange, len(u.to.Servers))
 	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
 		found[i], err = u.look(ctx, &u.to.Servers[i])
 		return err

@@ -17,8 +17,8 @@ import (
 
 // One server's part of a change: what is looked at before, and the commit.
 
-// standing is a server as it is, and what the change means for it.
-type standing struct {
+// serverChange is a server as it is, and what the change means for it.
+type serverChange struct {
 	planVersion, keysVersion, stateVersion coordinator.Version
 	incarnation                            coordinator.IncarnationRecord
 	incarnationVersion                     coordinator.Version
@@ -31,7 +31,7 @@ type standing struct {
 }
 
 // look reads how a server stands.
-func (u *update) look(ctx context.Context, to *contract.Server) (*standing, error) {
+func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, error) {
 	part, err := u.keys.part(to)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*standing, erro
 	if err != nil {
 		return nil, err
 	}
-	v := &standing{}
+	v := &serverChange{}
 	text, err := u.told(ctx, coordinator.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (u *update) opened(kind string, s contract.ServerPath, text []byte) ([]byte
 }
 
 // readState reads the server's incarnation and, of the same, how its roles stand.
-func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *standing) (map[string]coordinator.RoleStatus, error) {
+func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *serverChange) (map[string]coordinator.RoleStatus, error) {
 	node, err := u.store.Read(ctx, u.d.Server(server))
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 }
 
 // compare notes what the change means for a server's roles.
-func (v *standing) compare(from, to *contract.Server, state map[string]coordinator.RoleStatus) {
+func (v *serverChange) compare(from, to *contract.Server, state map[string]coordinator.RoleStatus) {
 	lost := map[contract.CellName]bool{}
 	for _, r := range from.Reads {
 		lost[r.Cell] = true
@@ -168,7 +168,7 @@ func (v *standing) compare(from, to *contract.Server, state map[string]coordinat
 
 // added says how a role is added: one that stands before others that have begun runs after
 // them all the same.
-func (v *standing) added(to *contract.Server, role string, state map[string]coordinator.RoleStatus) string {
+func (v *serverChange) added(to *contract.Server, role string, state map[string]coordinator.RoleStatus) string {
 	after := false
 	for _, r := range to.Roles {
 		after = after || r.Name == role
@@ -180,7 +180,7 @@ func (v *standing) added(to *contract.Server, role string, state map[string]coor
 }
 
 // reads notes that a role which runs may still read what goes, and has nothing in its place.
-func (v *standing) reads(server contract.ServerPath, r *contract.Role, lost map[contract.CellName]bool) {
+func (v *serverChange) reads(server contract.ServerPath, r *contract.Role, lost map[contract.CellName]bool) {
 	v.watched = v.watched || len(lost) > 0
 	note := func(cell contract.CellName, at contract.Position) {
 		v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and reads %s (%s), which goes, without a default", server, r.Name, cell, at))
@@ -195,7 +195,7 @@ func (v *standing) reads(server contract.ServerPath, r *contract.Role, lost map[
 }
 
 // role notes what the change means for a role.
-func (v *standing) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
+func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
 	what := roleDifferences(*a, *b)
 	if len(what) == 0 {
 		return
@@ -263,7 +263,7 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 
 // commit writes a server's part, while everything is as it was looked at, and says which
 // parts of texts it has replaced.
-func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (old map[coordinator.Path][]string, err error) {
+func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChange) (old map[coordinator.Path][]string, err error) {
 	slice, err := u.keys.signedPart(to)
 	if err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *standing) (
 }
 
 // requests are those for the hooks of a server's roles.
-func (u *update) requests(to *contract.Server, v *standing) []coordinator.Request {
+func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Request {
 	var asked []string
 	for _, c := range v.changes {
 		if c.Effect == EffectHook || c.Effect == EffectAgain {

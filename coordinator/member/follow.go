@@ -32,7 +32,7 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 	return fresh
 }
 
-// coordinator.Stamp gives the server's own cells that hold values the stamp of a run that has ended and,
+// Stamp gives the server's own cells that hold values the stamp of a run that has ended and,
 // where it has failed, why. ErrFenced.
 func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
 	m.forget(cells...)

@@ -278,7 +278,7 @@ func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal
 
 // KeepSealed seals the keys of this server's boxes to their readers, whenever one
 // has come, or come anew, until ctx ends. It comes after Enrol. say is told of a
-// reader whose public key is none.
+// reader whose public key cannot be used.
 func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

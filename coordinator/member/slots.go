@@ -30,7 +30,7 @@ type Claim struct {
 	Token    string
 	Known    *coordinator.Identity
 	// IfDown is how long nobody of a slot's servers must be seen until it can be taken
-	// from a member that has it; 0 is plan.DefaultIfDown.
+	// from a member that has it; 0 is contract.DefaultIfDown.
 	IfDown time.Duration
 	Now    func() time.Time
 	// Waiting is called with what is waited for, when that changes.

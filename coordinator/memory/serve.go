@@ -86,7 +86,7 @@ type connection struct {
 	running  sync.WaitGroup
 }
 
-// serve answers until the client goes, the context ends, or a message is none.
+// serve answers until the client goes, the context ends, or what comes is not a message.
 func (c *connection) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.running.Wait()

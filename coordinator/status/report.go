@@ -148,7 +148,7 @@ type WhyReport struct {
 	Findings []*Finding  `json:"findings"`
 	Roots    []RootCause `json:"roots"`
 	Cycles   [][]string  `json:"cycles"`
-	// Unreadable are records of servers that are none.
+	// Unreadable are records of servers that cannot be read.
 	Unreadable []string `json:"unreadable,omitempty"`
 	// Untold is why Heat does not know yet.
 	Untold []Untold `json:"untold,omitempty"`

@@ -240,7 +240,7 @@ func (w *watches) rearm(e *entry) {
 		w.mu.Unlock()
 		stat, err := w.store.exists(w.store.link.alive, e.at, true)
 		w.mu.Lock()
-		if err != nil { // the store was closed, or the path is none
+		if err != nil { // the store was closed, or the path is not one
 			e.rearming = false
 			w.mu.Unlock()
 			return

@@ -77,7 +77,7 @@ type Config struct {
 	// Retry is the time between attempts after a refusal; 0 is half a minute.
 	Retry time.Duration
 	// IfDown is how long nobody of a slot's servers must have been seen until the agent of
-	// another member takes it; 0 is plan.DefaultIfDown.
+	// another member takes it; 0 is contract.DefaultIfDown.
 	IfDown time.Duration
 }
 
@@ -117,7 +117,7 @@ type agent struct {
 
 // Run is an agent's life. It returns nil when ctx ends after all went well, or
 // with Once when all roles are done; ErrRolesFailed, journal.ErrLocked,
-// coordinator.ErrFenced and coordinator.ErrDestroyed are for the caller to tell
+// member.ErrFenced and member.ErrDestroyed are for the caller to tell
 // apart.
 func Run(ctx context.Context, c Config) error {
 	if c.Boot.Format != contract.Format {

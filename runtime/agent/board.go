@@ -86,7 +86,7 @@ func (b *board) commit(ctx context.Context, failed map[contract.CellName]*coordi
 
 // begin is commit of a role that is about to start. It starts only if the coordinator
 // has it so: until then no other report shows it as started, and if it is refused none
-// does afterwards. coordinator.ErrPlanChanged.
+// does afterwards. member.ErrPlanChanged.
 func (b *board) begin(ctx context.Context, r coordinator.RoleState) error {
 	return b.report(ctx, func() error {
 		var before coordinator.RoleState

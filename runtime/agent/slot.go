@@ -60,7 +60,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 // lostSlotError says that another member has the slot that this machine ran roles in.
 type lostSlotError struct{ error }
 
-// Unwrap gives coordinator.ErrFenced, or ErrDestroyed.
+// Unwrap gives member.ErrFenced, or ErrDestroyed.
 func (e *lostSlotError) Unwrap() error { return e.error }
 
 // identity is a server's name and token.

@@ -84,9 +84,9 @@ type Host struct {
 	// Show is told of each change of a role's state. It must not block.
 	Show func(coordinator.RoleState)
 	// Begin reports the state of a role that is about to start, and returns when the
-	// coordinator has taken it. coordinator.ErrPlanChanged.
+	// coordinator has taken it. member.ErrPlanChanged.
 	Begin func(context.Context, coordinator.RoleState) error
-	// Current says, with coordinator.ErrPlanChanged, that the role's plan is no longer
+	// Current says, with member.ErrPlanChanged, that the role's plan is no longer
 	// the one it was read from; nil is nothing.
 	Current func(context.Context) error
 	// Change is the counter of a change of the plan that the run is made of, with all that it
@@ -121,7 +121,7 @@ var ErrInterrupted = errors.New("interrupted: the agent was told to end")
 
 // Run leads a role to its end, from wherever the journal says it is. The state
 // is what there is to report; an error says that the agent cannot go on, or, if it is
-// coordinator.ErrPlanChanged, that the role has not started and its plan has to be read
+// member.ErrPlanChanged, that the role has not started and its plan has to be read
 // again.
 func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
