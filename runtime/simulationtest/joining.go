@@ -24,6 +24,19 @@ type Joining struct {
 	Members int
 	// Relays are the times in which one is there; the last one stays.
 	Relays []Span
+	// Levels are the times from which Heat gives the follower another value.
+	Levels []time.Duration
+}
+
+// level is what Heat gives at a time.
+func (j *Joining) level(at time.Duration) json.RawMessage {
+	n := 0
+	for _, from := range j.Levels {
+		if from <= at {
+			n++
+		}
+	}
+	return json.RawMessage(fmt.Sprint(n % 3)) // one that was there before, too
 }
 
 const follower, groupName = contract.ServerPath("lb"), "web"
@@ -75,6 +88,9 @@ func NewJoining(seed uint64) Case {
 		j.Relays = append(j.Relays, Span{from, at})
 	}
 	j.Relays = append(j.Relays, Span{From: m.within(4 * time.Minute), To: 10 * tooLong})
+	for at := time.Duration(0); m.perhaps(0.7) && len(j.Levels) < 5; j.Levels = append(j.Levels, at) {
+		at += m.within(2 * time.Minute)
+	}
 	c := Case{Seed: seed, Program: g.program, Faults: f}
 	f.name()
 	return c
@@ -127,10 +143,12 @@ func (g *generator) follower(possible, first int) {
 		items = append(items, member)
 	}
 	in.Expr, _ = json.Marshal(map[string]any{"$joined": []any{groupName, first, items}})
-	r.Inputs = []contract.Input{in}
+	r.Inputs = []contract.Input{in, {Name: "level", Time: contract.Deploy, At: in.At, Expr: json.RawMessage(`{"$deploy":"level"}`)}}
+	r.Follows = append(r.Follows, contract.Follow{Cell: contract.HeatCell("level"), Watch: true})
+	s.Deploy = map[string]contract.DeployValue{"level": {Expr: json.RawMessage(`{"get_param":"level"}`), At: r.At, Carried: true}}
 	g.own(&s, follower.Role("r").Completion(), "r")
 	s.Roles = []contract.Role{r}
-	g.program.Roles[follower.Role("r")] = &Role{Steps: []Step{{Op: Read, Name: "list"}, {Op: Work, For: g.lasting()}}}
+	g.program.Roles[follower.Role("r")] = &Role{Steps: []Step{{Op: Read, Name: "list"}, {Op: Read, Name: "level"}, {Op: Work, For: g.lasting()}}}
 	g.program.Plan.Servers = append(g.program.Plan.Servers, s)
 }
 
@@ -160,8 +178,12 @@ func (w *world) lastRelay() time.Duration {
 	if w.program.Joining == nil {
 		return 0
 	}
-	relays := w.program.Joining.Relays
-	return max(relays[len(relays)-1].From, w.Faults.last()) + contract.DefaultIfDown*time.Second + unknown
+	j := w.program.Joining
+	last := j.Relays[len(j.Relays)-1].From
+	if len(j.Levels) > 0 {
+		last = max(last, j.Levels[len(j.Levels)-1])
+	}
+	return max(last, w.Faults.last()) + contract.DefaultIfDown*time.Second + unknown
 }
 
 // members is Heat, for a relay.
@@ -187,6 +209,11 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Stack: string(memberPath(n)), Wait: "hotc_here", Here: true})
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance}})
 		all = append(all, heatapi.Deployment{ID: x.String(), Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
+	}
+	if x := w.inHeat(follower); x != nil {
+		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Wait: "hotc_done"})
+		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance, Values: map[string]json.RawMessage{"level": w.program.Joining.level(w.cluster.now())}}})
+		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
 	return all, nil
 }
@@ -223,6 +250,13 @@ func (w *world) judgeJoining(v *verdict) {
 	}
 	w.history.count("followers of groups up to date")
 	has := v.role(follower, "r").Followed
+	if x := w.inHeat(follower); x != nil && v.servers[follower].Incarnation.Instance == x.Instance {
+		want := coordinator.HeatRecordOf(w.program.Joining.level(w.cluster.now()), 0)
+		w.history.count("followers with what Heat gives last")
+		if has[contract.HeatCell("level")] != want.At() {
+			w.history.violate("the follower has run with another value than Heat gives: %s", want.Value)
+		}
+	}
 	for n := range w.program.Joining.Members {
 		path, m := memberPath(n), w.inHeat(memberPath(n))
 		is := v.servers[path]

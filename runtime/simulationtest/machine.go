@@ -147,6 +147,9 @@ func (p *process) config() agent.Config {
 		boot.StackID, boot.SignalResource, boot.Signal = stackID, allDone, signalText(allDone)
 		boot.Signals = p.world.program.handles()
 	}
+	if j := p.world.program.Joining; j != nil && m.Server == follower {
+		boot.Deploy = map[string]json.RawMessage{"level": j.level(m.Boot)}
+	}
 	return agent.Config{
 		Boot: boot, Heat: p.world.heat.client(p),
 		Instance: m.Instance, State: filepath.Join(folder, "state"), Work: filepath.Join(folder, "work"),
