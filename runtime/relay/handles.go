@@ -25,6 +25,10 @@ import (
 // patience is how many looks long what a server's agent may tell is left to it.
 const patience = 5
 
+// restful is how much longer than a look at a large stack's resources Heat is not asked for them
+// again.
+const restful = 5
+
 // handle is a wait condition's handle, as Heat lists it.
 type handle struct{ stackName, stackID, name string }
 
@@ -39,8 +43,11 @@ type helped struct {
 	known map[handle]map[string]string // statuses by the signals' ids
 	since map[said]time.Time           // when it was first found missing
 	read  map[handle]time.Time         // when Heat was asked
-	rests time.Time                    // when the stack was updated that Heat has done with
-	waits []coordinator.HeatWait
+	// looked is when all resources were listed last, which took so long.
+	looked time.Time
+	took   time.Duration
+	rests  time.Time // when the stack was updated that Heat has done with
+	waits  []coordinator.HeatWait
 }
 
 // help signals handles for the servers that cannot. Where Heat has done what it was asked for
@@ -55,8 +62,12 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	if rests && h.rests.Equal(r.stack.Updated.Time) && h.since == nil {
 		return nil
 	}
+	if !rests && time.Since(h.looked) < max(patience*r.Every, restful*h.took) {
+		return nil
+	}
+	h.looked = time.Now()
 	resources, err := r.Heat.Resources(ctx, r.stack.Name, r.stack.ID, heat.MaxDepth)
-	if err != nil {
+	if h.took = time.Since(h.looked); err != nil {
 		return err
 	}
 	if h.since == nil {
@@ -102,7 +113,7 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	if h.known[to][v.id] == string(status) {
 		return true, nil
 	}
-	if time.Since(h.read[to]) >= r.Every/2 { // once in a look
+	if h.read[to].Before(h.looked) { // once in a look
 		if h.known[to], err = r.Heat.Signals(ctx, to.stackName, to.stackID, to.name); err != nil {
 			if errors.Is(err, heat.ErrNotFound) {
 				return false, nil // Heat has replaced it
