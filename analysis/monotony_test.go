@@ -94,7 +94,7 @@ func bind(t *testing.T, text string, known map[string]value.Value) map[string]bi
 		if bound == nil {
 			continue
 		}
-		times[in.Role.Key()+"."+in.Name] = bound.Time
+		times[string(in.Role.Key())+"."+in.Name] = bound.Time
 		for _, r := range bound.References {
 			if place := r.At.String() + " " + r.Text; r.Time >= times[place] {
 				times[place] = r.Time

@@ -18,6 +18,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -129,9 +130,9 @@ type Reference struct {
 	// Needs is what must be there first: `role db.mysql`, `server db`, `resource net`,
 	// `parameter size`; "" is nothing.
 	Needs string
-	Cell  string // of a run-time reference
+	Cell  contract.CellName // of a run-time reference
 	// Writer is the server that writes the cell.
-	Writer string
+	Writer contract.ServerPath
 }
 
 // StackOutput is an output of the stack that needs a run-time value.
@@ -264,7 +265,7 @@ func (b *binder) dependencies(r *program.Role) {
 		case err != nil:
 			b.failed(d.At, err)
 		case e != nil:
-			b.addedEdges(r.Server, "the dependency on "+d.Role.Key(), e)
+			b.addedEdges(r.Server, fmt.Sprintf("the dependency on %s", d.Role.Key()), e)
 		}
 		b.analysis.IfThere[r] = append(b.analysis.IfThere[r], e)
 	}
@@ -302,7 +303,7 @@ func (b *binder) checkComputable(e *hot.Expr) {
 			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
 				"give the role the value itself, and let it compute the rest")
 			if path := b.runTime().Find(b.stack, b.reader.Expr); path != nil {
-				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: "role " + path.Output.Role.Key() + " writes it"})
+				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: fmt.Sprintf("role %s writes it", path.Output.Role.Key())})
 			}
 			return false
 		}

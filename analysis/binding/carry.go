@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -31,12 +32,12 @@ type BetweenStacks struct {
 	Removed map[*hot.Output]bool
 	// Cells are the outputs behind cells that crossed from stack to stack, or that
 	// outputs of the stack need.
-	Cells map[string]*program.Output
+	Cells map[contract.CellName]*program.Output
 }
 
 func newBetweenStacks() BetweenStacks {
 	return BetweenStacks{DeployArguments: map[*program.StackResource]map[string]*hot.Expr{}, Exports: map[*program.Stack]map[string]*hot.Expr{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
-		Removed: map[*hot.Output]bool{}, Cells: map[string]*program.Output{}}
+		Removed: map[*hot.Output]bool{}, Cells: map[contract.CellName]*program.Output{}}
 }
 
 // addNamed adds an expression to those of a stack, or of a stack resource.

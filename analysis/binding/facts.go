@@ -36,7 +36,7 @@ func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
 			b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
 		}
 	})
-	b.note(call, Run, rule, cell, s.path)
+	b.note(call, Run, rule, cell, contract.ServerPath(s.path))
 	return hot.CellCall(call.At, cell, nil)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -119,14 +120,14 @@ func (b *binder) heatsSecrets() {
 
 // unreadSecrets warns of parameters that no role reads.
 func (b *binder) unreadSecrets() {
-	read := map[string]bool{}
+	read := map[contract.CellName]bool{}
 	for _, bound := range b.analysis.Inputs {
 		for _, cell := range bound.Expr.Cells() {
 			read[cell] = true
 		}
 	}
 	for _, p := range b.analysis.Secrets {
-		if !read[program.GivenCell(p.Name)] {
+		if !read[contract.SecretCell(p.Name)] {
 			b.diags.Warning(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("no role reads the parameter %q: `hotc apply` will not ask for it", p.Name), "")
 		}
 	}

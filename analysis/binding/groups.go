@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -142,7 +143,7 @@ type Gather struct {
 	Input         *program.Input
 	StackResource *program.StackResource
 	// Cells are those that are read of the last of its possible members.
-	Cells []string
+	Cells []contract.CellName
 }
 
 // Group is the group's path.

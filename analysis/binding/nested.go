@@ -204,7 +204,7 @@ func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) 
 		case e.IsValue():
 			return hot.Constant(hot.Select(e.Value, path), call.At), nil
 		case e.Ref().Kind == hot.ToCell:
-			return hot.CellCall(e.At, e.Ref().Name, slices.Concat(e.Ref().Path, path)), nil
+			return hot.CellCall(e.At, e.Ref().Cell(), slices.Concat(e.Ref().Path, path)), nil
 		case e.Kind == hot.CallExpr && e.Func == hot.AbsentRef:
 			return e, nil
 		}

@@ -41,7 +41,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 }
 
 // note adds a reference of what is bound.
-func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) *Reference {
+func (b *binder) note(call *hot.Expr, time Time, rule string, cell contract.CellName, writer contract.ServerPath) *Reference {
 	if b.effects.silent {
 		return &Reference{}
 	}
@@ -52,13 +52,14 @@ func (b *binder) note(call *hot.Expr, time Time, rule, cell, writer string) *Ref
 	return &b.effects.references[len(b.effects.references)-1]
 }
 
-func needs(call *hot.Expr, time Time, cell, writer string) string {
-	switch role, _, _ := strings.Cut(cell, ":"); {
+func needs(call *hot.Expr, time Time, cell contract.CellName, writer contract.ServerPath) string {
+	parameter, operators := cell.Parameter()
+	switch role, _, _ := strings.Cut(string(cell), ":"); {
 	case time == Static:
 		return ""
-	case writer == program.Operator:
-		return "parameter " + strings.TrimPrefix(cell, program.GivenCell(""))
-	case cell != "" && role == writer:
+	case operators:
+		return "parameter " + parameter
+	case cell != "" && role == string(writer):
 		return "server " + role
 	case cell != "":
 		return "role " + role
@@ -74,8 +75,8 @@ func needs(call *hot.Expr, time Time, cell, writer string) string {
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.givenByApply(call); p != nil {
-		cell := program.GivenCell(p.Name)
-		b.note(call, Run, "a secret that `hotc apply` gives", cell, program.Operator)
+		cell := contract.SecretCell(p.Name)
+		b.note(call, Run, "a secret that `hotc apply` gives", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
 	late := b.reader != nil && b.reader.Bind == "deploy" && !b.stack.Supplied.Unpinned
@@ -228,7 +229,7 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (
 		if b.via != nil || b.reader == nil {
 			b.analysis.Cells[o.Cell()] = o
 		}
-		b.note(call, Run, "a role writes it", o.Cell(), o.Role.Server.Path)
+		b.note(call, Run, "a role writes it", o.Cell(), contract.ServerPath(o.Role.Server.Path))
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
 	e, err := b.followed(reference{nil, string(o.Cell())}, string(o.Cell()), o.Value, b)

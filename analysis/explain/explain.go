@@ -4,10 +4,12 @@ package explain
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
@@ -36,7 +38,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 	for _, server := range p.Servers {
 		for _, role := range server.Roles {
 			if role.Meaning != nil && role.Meaning.Unchecked != "" {
-				unchecked["role "+role.Key()] = "; whether " + role.Key() + " writes it is not checked: " + role.Meaning.Unchecked
+				unchecked[fmt.Sprintf("role %s", role.Key())] = fmt.Sprintf("; whether %s writes it is not checked: %s", role.Key(), role.Meaning.Unchecked)
 			}
 		}
 	}
@@ -48,7 +50,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 				rule += note + unchecked[ref.Needs]
 			}
 			x := Reference{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: rule,
-				By: resolver(ref), Cell: ref.Cell, Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
+				By: resolver(ref), Cell: string(ref.Cell), Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
 			if chosen == "" || x.matches(chosen) {
 				list = append(list, x)
 			}
@@ -68,7 +70,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 					if role.Meaning != nil && role.Meaning.Unchecked != "" {
 						note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
 					}
-					add(role.Key()+"."+in.Name, in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
+					add(fmt.Sprintf("%s.%s", role.Key(), in.Name), in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
 				}
 			}
 		}
@@ -100,10 +102,10 @@ func resolver(ref binding.Reference) string {
 	case binding.Deploy:
 		return "Heat, when the stack is created"
 	}
-	if ref.Writer == program.Operator {
+	if ref.Writer == contract.Operator {
 		return "the agent, when hotc apply --secret-param has given it"
 	}
-	return "the agent, when " + ref.Writer + " has published it"
+	return fmt.Sprintf("the agent, when %s has published it", ref.Writer)
 }
 
 func (x Reference) matches(chosen string) bool {

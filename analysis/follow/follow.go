@@ -33,8 +33,8 @@ type Role struct {
 type finder struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
-	writers  map[string]*program.Role // by cell
-	roles    []*program.Role          // in the order of the text
+	writers  map[contract.CellName]*program.Role
+	roles    []*program.Role // in the order of the text
 	edges    map[*program.Role][]edge
 	sources  map[*program.Role]sources // that it follows
 	carries  map[*program.Role]sources
@@ -48,13 +48,13 @@ type sources map[contract.Source]bool
 // edge is a cell that a role follows.
 type edge struct {
 	input  *program.Input
-	cell   string
+	cell   contract.CellName
 	writer *program.Role // nil for a fact, and for what Heat gives
 }
 
 // Find finds what every role follows; cyclic says that some follow each other.
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
-	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[string]*program.Role{}, edges: map[*program.Role][]edge{},
+	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
@@ -105,7 +105,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 		}
 		given := f.heat.cells(in)
 		for _, cell := range bound.Expr.Cells() {
-			if contract.CellName(cell).FromOutside() {
+			if cell.FromOutside() {
 				given = append(given, cell)
 			}
 		}
@@ -126,7 +126,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 }
 
 // follow makes the edges of an input.
-func (f *finder) follow(r *program.Role, in *program.Input, cells []string) {
+func (f *finder) follow(r *program.Role, in *program.Input, cells []contract.CellName) {
 	for _, name := range cells {
 		if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
 			f.edges[r] = append(f.edges[r], edge{in, name, f.writers[name]})
@@ -137,7 +137,7 @@ func (f *finder) follow(r *program.Role, in *program.Input, cells []string) {
 // atLeast refuses a number of members where there are none.
 func (f *finder) atLeast(in *program.Input, bound *binding.Bound) {
 	joins := false
-	bound.Expr.JoinedCells(func(string, int, string) { joins = true })
+	bound.Expr.JoinedCells(func(string, int, contract.CellName) { joins = true })
 	if at := in.AtLeastAt.String(); !joins && !f.told[at] {
 		f.told[at] = true
 		f.diags.Error(source.BadMetadata, in.AtLeastAt, fmt.Sprintf("`at_least` is about who is in a group, and input %q does not follow a group's list", in.Name),
@@ -162,12 +162,12 @@ func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound
 
 // follows are the cells that count for a role.
 func (f *finder) follows(r *program.Role) []contract.Follow {
-	watched := map[string]bool{}
+	watched := map[contract.CellName]bool{}
 	for _, e := range f.edges[r] {
 		watched[e.cell] = true
 	}
-	var names []string
-	needed := map[string]bool{}
+	var names []contract.CellName
+	needed := map[contract.CellName]bool{}
 	members, perhaps := f.members(r), f.perhaps(r)
 	for _, in := range r.Inputs {
 		if bound := f.analysis.Inputs[in]; bound != nil {
@@ -179,13 +179,13 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 			}
 		}
 	}
-	of := map[contract.Source][]string{} // the cells of a source
+	of := map[contract.Source][]contract.CellName{} // the cells of a source
 	follows := sources{}
 	for _, name := range names {
 		for s := range f.sourcesOf(name) {
 			way := name
 			if s == contract.HeatSource && f.writers[name] == nil {
-				way = string(s) // all that Heat gives a server stands in one record
+				way = contract.CellName(s) // all that Heat gives a server stands in one record
 			}
 			if !slices.Contains(of[s], way) {
 				of[s] = append(of[s], way)
@@ -195,7 +195,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	}
 	var cells []contract.Follow
 	for _, name := range names {
-		c := contract.Follow{Cell: contract.CellName(name), Watch: watched[name], Optional: !needed[name], Member: members[name]}
+		c := contract.Follow{Cell: name, Watch: watched[name], Optional: !needed[name], Member: members[name]}
 		if c.Member == nil {
 			c.Perhaps = perhaps[name]
 		}
@@ -216,15 +216,15 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 }
 
 // members says of which members of groups the cells are that a role follows as such.
-func (f *finder) members(r *program.Role) map[string]*contract.Member {
-	members := map[string]*contract.Member{}
+func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member {
+	members := map[contract.CellName]*contract.Member{}
 	for _, in := range r.Inputs {
 		bound := f.analysis.Inputs[in]
 		if bound == nil {
 			continue
 		}
-		bound.Expr.JoinedCells(func(group string, number int, cell string) {
-			server, _, _ := strings.Cut(cell, ":") // of a fact
+		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
+			server, _, _ := strings.Cut(string(cell), ":") // of a fact
 			if w := f.writers[cell]; w != nil {
 				server = w.Server.Path
 			}
@@ -238,8 +238,8 @@ func (f *finder) members(r *program.Role) map[string]*contract.Member {
 
 // perhaps says which cells are of servers that are there if Heat decides so, by what it gives the
 // role's server.
-func (f *finder) perhaps(r *program.Role) map[string]*contract.Perhaps {
-	all := map[string]*contract.Perhaps{}
+func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhaps {
+	all := map[contract.CellName]*contract.Perhaps{}
 	var visit func(e *hot.Expr, decided []contract.CellName)
 	visit = func(e *hot.Expr, decided []contract.CellName) {
 		e.Walk(func(x *hot.Expr) bool {
@@ -251,10 +251,10 @@ func (f *finder) perhaps(r *program.Role) map[string]*contract.Perhaps {
 			}
 			if ref := x.Ref(); ref.Kind == hot.ToCell && ref.Name != "" && len(decided) > 0 {
 				server, _, _ := strings.Cut(ref.Name, ":") // of a fact
-				if w := f.writers[ref.Name]; w != nil {
+				if w := f.writers[ref.Cell()]; w != nil {
 					server = w.Server.Path
 				}
-				all[ref.Name] = &contract.Perhaps{Server: contract.ServerPath(server), If: decided}
+				all[ref.Cell()] = &contract.Perhaps{Server: contract.ServerPath(server), If: decided}
 			}
 			return true
 		})
@@ -270,9 +270,9 @@ func (f *finder) perhaps(r *program.Role) map[string]*contract.Perhaps {
 }
 
 // sourcesOf are those from which a cell comes.
-func (f *finder) sourcesOf(cell string) sources {
+func (f *finder) sourcesOf(cell contract.CellName) sources {
 	r := f.writers[cell]
-	if _, heats := contract.CellName(cell).HeatKey(); heats {
+	if _, heats := cell.HeatKey(); heats {
 		return sources{contract.HeatSource: true}
 	}
 	if r == nil {
@@ -289,7 +289,7 @@ func (f *finder) sourcesOf(cell string) sources {
 }
 
 // carry makes the stamps of a cell name a source, and those of the cells that it comes from.
-func (f *finder) carry(cell string, name contract.Source) {
+func (f *finder) carry(cell contract.CellName, name contract.Source) {
 	r := f.writers[cell]
 	if r == nil || f.carries[r][name] {
 		return
@@ -358,12 +358,12 @@ const mostSteps = 12
 func (f *finder) refuse(cycle []edge) {
 	message := "roles follow each other, and would run for ever: "
 	for _, e := range cycle[:min(len(cycle), mostSteps)] {
-		message += e.input.Role.Key() + " → "
+		message += fmt.Sprintf("%s → ", e.input.Role.Key())
 	}
 	if left := len(cycle) - mostSteps; left > 0 {
 		message += fmt.Sprintf("… (%d more) → ", left)
 	}
-	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+cycle[0].input.Role.Key(), "leave out one of these `watch`: its role reads the value when it runs")
+	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+string(cycle[0].input.Role.Key()), "leave out one of these `watch`: its role reads the value when it runs")
 	for _, e := range cycle[:min(len(cycle), mostSteps)] {
 		d.Notes = append(d.Notes, source.Note{At: e.input.WatchAt, Message: fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name)})
 	}

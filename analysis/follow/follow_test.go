@@ -199,7 +199,7 @@ func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagn
 	found, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
 	all := map[string]*follow.Role{}
 	for r, x := range found {
-		all[r.Key()] = x
+		all[string(r.Key())] = x
 	}
 	return all, &diags
 }

@@ -75,11 +75,11 @@ func (h *HeatValues) Secret(in *program.Input) *trace.Path {
 func (h *HeatValues) Reads(in *program.Input) bool { return len(h.keys[in]) > 0 }
 
 // cells are those of an input that a relay may carry.
-func (h *HeatValues) cells(in *program.Input) []string {
-	var cells []string
+func (h *HeatValues) cells(in *program.Input) []contract.CellName {
+	var cells []contract.CellName
 	for _, key := range h.keys[in] {
 		if h.Carries(key) {
-			cells = append(cells, string(contract.HeatCell(key)))
+			cells = append(cells, contract.HeatCell(key))
 		}
 	}
 	return cells

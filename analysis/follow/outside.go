@@ -88,7 +88,7 @@ func (r *reacher) parameter(parameter *hot.Parameter) Change {
 	var cells []contract.CellName // of members that come or go with it
 	for _, g := range groups(r.analysis) {
 		if n := g.StackResource; n.Count != nil && ways.Find(n.In, n.Count) != nil {
-			cells = append(cells, cellNames(g.Cells)...)
+			cells = append(cells, g.Cells...)
 		}
 	}
 	return r.fromOutside("parameter "+parameter.Name, readsOfParameter(r.roles, r.program, r.analysis, parameter, ways), cells)

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -60,26 +61,26 @@ type reacher struct {
 	graph     *preview.Graph
 	roles     []*program.Role // in the order of the text
 	byKey     map[contract.RoleKey]*program.Role
-	rewritten map[string]string           // cells that hooks update write, by whose
-	readers   map[string][]*program.Input // by cell
+	rewritten map[contract.CellName]contract.RoleKey // cells that hooks update write, by whose
+	readers   map[contract.CellName][]*program.Input
 }
 
 // Changes are all that can change and that roles read of, in the order of the text:
 // parameters, resources whose attributes Heat gives, servers that are built anew, roles that write another value. No roles follow
 // each other in a cycle.
 func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeline.Durations) []Change {
-	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[string][]*program.Input{}}
+	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[contract.CellName][]*program.Input{}}
 	var nodes []preview.Role
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
-			node := preview.Role{Key: contract.RoleKey(role.Key()), Server: contract.ServerPath(s.Path), How: brings(role), Writes: cellNames(outputs(role))}
+			node := preview.Role{Key: role.Key(), Server: contract.ServerPath(s.Path), How: brings(role), Writes: outputs(role)}
 			for _, in := range role.Inputs {
 				cells := r.cells(in)
 				for _, cell := range cells {
 					r.readers[cell] = append(r.readers[cell], in)
 				}
 				if in.WatchAt.Known() {
-					node.Follows = append(node.Follows, cellNames(cells)...)
+					node.Follows = append(node.Follows, cells...)
 				}
 			}
 			r.roles, r.byKey[node.Key], nodes = append(r.roles, role), role, append(nodes, node)
@@ -106,18 +107,18 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 		}), nil))
 	}
 	for _, s := range p.Servers {
-		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: cellNames(factCells(a, s.Path))}))
+		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: factCells(a, s.Path)}))
 		for _, role := range s.Roles {
-			add(r.reach("role "+role.Key(), role))
+			add(r.reach(fmt.Sprintf("role %s", role.Key()), role))
 		}
 	}
 	for _, g := range groups(a) {
-		begin := preview.Begin{Cells: cellNames(g.Cells)}
+		begin := preview.Begin{Cells: g.Cells}
 		add(r.from("member joins "+g.Group(), begin))
 		add(r.from("member leaves "+g.Group(), begin)) // with a relay
 	}
 	for _, s := range a.FactServers {
-		add(r.from("server "+s.Path, preview.Begin{Cells: cellNames(factCells(a, s.Path))}))
+		add(r.from("server "+s.Path, preview.Begin{Cells: factCells(a, s.Path)}))
 	}
 	return all
 }
@@ -141,12 +142,12 @@ func groups(a *binding.Analysis) []*binding.Gather {
 	return all
 }
 
-func factCells(a *binding.Analysis, server string) []string {
-	return lists.Map(a.Facts[server], func(fact string) string { return program.FactCell(server, fact) })
+func factCells(a *binding.Analysis, server string) []contract.CellName {
+	return lists.Map(a.Facts[server], func(fact string) contract.CellName { return program.FactCell(server, fact) })
 }
 
 // cells are those that an input reads, each once.
-func (r *reacher) cells(in *program.Input) []string {
+func (r *reacher) cells(in *program.Input) []contract.CellName {
 	bound := r.analysis.Inputs[in]
 	if bound == nil {
 		return nil
@@ -160,7 +161,7 @@ func (r *reacher) cells(in *program.Input) []string {
 func (r *reacher) reach(what string, begin ...*program.Role) Change {
 	b := preview.Begin{Roles: map[contract.RoleKey]How{}}
 	for _, role := range begin {
-		b.Roles[contract.RoleKey(role.Key())] = brings(role)
+		b.Roles[role.Key()] = brings(role)
 	}
 	return r.from(what, b)
 }
@@ -173,7 +174,7 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 	for _, s := range c.Preview.Runs {
 		role := r.byKey[s.Role]
 		runs[role] = true
-		cells = append(cells, cellNames(outputs(role))...)
+		cells = append(cells, outputs(role)...)
 		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, contract.ServerPath(role.Server.Path)) {
 			continue
 		}
@@ -185,10 +186,10 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 	}
 	kept := map[*program.Input]bool{}
 	for _, cell := range cells {
-		for _, in := range r.readers[string(cell)] {
+		for _, in := range r.readers[cell] {
 			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch" + r.anew(string(cell))})
+				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch" + r.anew(cell)})
 			}
 		}
 	}
@@ -196,19 +197,19 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 }
 
 // anew says of a cell that its role's hook update writes it: nobody who does not watch learns of that.
-func (r *reacher) anew(cell string) string {
+func (r *reacher) anew(cell contract.CellName) string {
 	if r.rewritten == nil {
 		r.rewritten = rewritten(r.roles)
 	}
 	if key := r.rewritten[cell]; key != "" {
-		return ", though the hook update of " + key + " writes it"
+		return fmt.Sprintf(", though the hook update of %s writes it", key)
 	}
 	return ""
 }
 
 // rewritten are the cells that hooks update write, each with its role.
-func rewritten(roles []*program.Role) map[string]string {
-	by := map[string]string{}
+func rewritten(roles []*program.Role) map[contract.CellName]contract.RoleKey {
+	by := map[contract.CellName]contract.RoleKey{}
 	for _, role := range roles {
 		hook := role.Update()
 		if hook == nil || hook.Meaning == nil || hook.Meaning.Sequence == nil {
@@ -225,13 +226,9 @@ func rewritten(roles []*program.Role) map[string]string {
 	return by
 }
 
-func cellNames(cells []string) []contract.CellName {
-	return lists.Map(cells, func(cell string) contract.CellName { return contract.CellName(cell) })
-}
-
 // outputs are the cells that a role writes.
-func outputs(role *program.Role) []string {
-	var cells []string
+func outputs(role *program.Role) []contract.CellName {
+	var cells []contract.CellName
 	for _, o := range role.Outputs {
 		if o.Value == nil {
 			cells = append(cells, o.Cell())
@@ -271,7 +268,7 @@ func (r *reacher) readFrom(role *program.Role, among []*program.Role) []*program
 	for _, in := range role.Inputs {
 		cells := r.cells(in)
 		for _, w := range among {
-			if !slices.Contains(from, w) && slices.ContainsFunc(outputs(w), func(cell string) bool { return slices.Contains(cells, cell) }) {
+			if !slices.Contains(from, w) && slices.ContainsFunc(outputs(w), func(cell contract.CellName) bool { return slices.Contains(cells, cell) }) {
 				from = append(from, w)
 			}
 		}

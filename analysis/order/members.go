@@ -133,7 +133,7 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 			if bound := a.Inputs[in]; bound != nil {
 				for _, ref := range bound.References {
 					if ref.Writer != "" {
-						g.add(roles, need{doneRoles, ref.Writer})
+						g.add(roles, need{doneRoles, string(ref.Writer)})
 					}
 				}
 			}

@@ -1,8 +1,11 @@
 package order
 
 import (
+	"fmt"
+
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -19,7 +22,7 @@ import (
 // where it waits for more than that one role, and where a nested stack is there only
 // when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[string]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[string]waits.CellID{},
+	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[string]waits.CellID{},
 		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]string{},
 		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
 	for _, w := range a.Waits {
@@ -52,7 +55,7 @@ type netBuilder struct {
 	program  *program.Program
 	analysis *binding.Analysis
 	net      *waits.Net
-	cells    map[string]waits.CellID // of outputs and facts
+	cells    map[contract.CellName]waits.CellID // of outputs and facts
 	done     map[*program.Role]waits.CellID
 	made     map[string]waits.CellID // by path
 	begun    map[*program.StackResource]waits.CellID
@@ -104,7 +107,7 @@ func (b *netBuilder) declare(x part) {
 func (b *netBuilder) declareServer(path string, at source.Place, s *program.Server) {
 	for _, fact := range b.analysis.Facts[path] {
 		cell := program.FactCell(path, fact)
-		b.cells[cell] = b.net.AddCell(cell, at)
+		b.cells[cell] = b.net.AddCell(string(cell), at)
 	}
 	if s == nil {
 		return
@@ -112,10 +115,10 @@ func (b *netBuilder) declareServer(path string, at source.Place, s *program.Serv
 	for _, role := range s.Roles {
 		for _, o := range role.Outputs {
 			if o.Value == nil {
-				b.cells[o.Cell()] = b.net.AddCell(o.Cell(), o.At)
+				b.cells[o.Cell()] = b.net.AddCell(string(o.Cell()), o.At)
 			}
 		}
-		b.done[role] = b.net.AddCell(role.Key(), role.At)
+		b.done[role] = b.net.AddCell(string(role.Key()), role.At)
 	}
 }
 
@@ -190,7 +193,7 @@ func (b *netBuilder) condition(s *binding.Signal) {
 	task := waits.Task{Name: conditionOf(s), At: at, Heat: true, Completion: cell, Owns: []waits.CellID{cell}}
 	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + s.In.PathOf(s.Resource)})
 	for _, r := range s.Roles {
-		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: "role " + r.Key()})
+		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: fmt.Sprintf("role %s", r.Key())})
 	}
 	task.Body = append(task.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: conditionOf(s), Progress: 1})
 	b.net.Processes = append(b.net.Processes, waits.Process{Name: conditionOf(s), At: at, Condition: true, Tasks: []waits.Task{task}})

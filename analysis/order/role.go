@@ -22,7 +22,7 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 		if !known {
 			continue
 		}
-		t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cell, At: d.At, What: "role " + d.Role.Key(), Start: true})
+		t.Body = append(t.Body, waits.Step{Op: waits.Read, Cell: cell, At: d.At, What: fmt.Sprintf("role %s", d.Role.Key()), Start: true})
 	}
 	l := lowering{netBuilder: b, role: role}
 	for _, in := range role.Inputs {

@@ -3,6 +3,7 @@ package order
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -20,7 +21,7 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 	if !anyWaits(p) {
 		return
 	}
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[string]waits.CellID{}, done: map[*program.Role]waits.CellID{}}
+	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[contract.CellName]waits.CellID{}, done: map[*program.Role]waits.CellID{}}
 	for _, s := range p.Servers {
 		b.declareServer(s.Path, s.At(), s)
 	}

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"fmt"
+
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -15,11 +17,11 @@ func findHooksByHand(l *roles, role *program.Role) {
 			continue
 		}
 		if l.byHand != nil {
-			l.byHand.Notes = append(l.byHand.Notes, source.Note{At: t.At, Message: "so it is with the hook " + t.Name + " of " + role.Key()})
+			l.byHand.Notes = append(l.byHand.Notes, source.Note{At: t.At, Message: fmt.Sprintf("so it is with the hook %s of %s", t.Name, role.Key())})
 			continue
 		}
 		l.byHand = &source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
-			Message: "`openstack stack " + t.Name + "` does not run the hook " + t.Name + " of " + role.Key(),
+			Message: fmt.Sprintf("`openstack stack %s` does not run the hook %s of %s", t.Name, t.Name, role.Key()),
 			Hint:    "`hotc suspend --run-hooks` before the stack is suspended, `hotc resume --run-hooks` after it was resumed"}
 		l.diags.Add(l.byHand)
 	}

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -47,14 +48,14 @@ func (l *roles) tell(diags *source.Diagnostics) {
 type roles struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
-	readers  map[string][]*program.Input // by cell; made when needed
-	byHand   *source.Diagnostic          // that of hooksByHand
+	readers  map[contract.CellName][]*program.Input // by cell; made when needed
+	byHand   *source.Diagnostic                     // that of hooksByHand
 }
 
 // readersOf are the inputs that wait for an output.
 func (l *roles) readersOf(o *program.Output) []*program.Input {
 	if l.readers == nil {
-		l.readers = map[string][]*program.Input{}
+		l.readers = map[contract.CellName][]*program.Input{}
 		for _, s := range l.analysis.Program.Servers {
 			for _, r := range s.Roles {
 				for _, in := range r.Inputs {
@@ -71,7 +72,7 @@ func (l *roles) index(in *program.Input) {
 	if bound == nil {
 		return
 	}
-	seen := map[string]bool{}
+	seen := map[contract.CellName]bool{}
 	for _, ref := range bound.References {
 		if ref.Cell != "" && !seen[ref.Cell] {
 			seen[ref.Cell] = true

@@ -122,7 +122,7 @@ func (rec *record) durations(name string, p *program.Program, boot float64) (of 
 				gone++
 				continue
 			}
-			of[declared.Key()] = Duration{Seconds: role.work(declared, before)}
+			of[string(declared.Key())] = Duration{Seconds: role.work(declared, before)}
 			before = role.Ended
 		}
 	}

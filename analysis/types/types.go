@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -32,9 +33,9 @@ func (t Type) scalar() bool { return t == String || t == Number || t == Boolean 
 
 // Check reports uses of a type that cannot be.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{outputs: map[string]*program.Output{}, facts: map[string]bool{}, given: map[string]*hot.Parameter{}, diags: diags}
+	c := &checker{outputs: map[contract.CellName]*program.Output{}, facts: map[contract.CellName]bool{}, given: map[contract.CellName]*hot.Parameter{}, diags: diags}
 	for _, p := range a.Secrets {
-		c.given[program.GivenCell(p.Name)] = p
+		c.given[contract.SecretCell(p.Name)] = p
 	}
 	for server, facts := range a.Facts {
 		for _, fact := range facts {
@@ -68,10 +69,10 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 }
 
 type checker struct {
-	outputs map[string]*program.Output // by cell
-	given   map[string]*hot.Parameter  // cells of parameters that `hotc apply` gives
-	facts   map[string]bool            // cells of servers' facts
-	stack   *program.Stack             // whose parameters are meant
+	outputs map[contract.CellName]*program.Output
+	given   map[contract.CellName]*hot.Parameter // cells of parameters that `hotc apply` gives
+	facts   map[contract.CellName]bool           // cells of servers' facts
+	stack   *program.Stack                       // whose parameters are meant
 	diags   *source.Diagnostics
 	quiet   bool // only the type is asked for
 }
@@ -259,7 +260,7 @@ func ofParameter(p *hot.Parameter) Type {
 // output is the output that a reference names, and the path into it.
 func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 	if r := e.Ref(); r.Kind == hot.ToCell {
-		return c.outputs[r.Name], r.Path
+		return c.outputs[r.Cell()], r.Path
 	}
 	return nil, nil
 }
@@ -268,10 +269,10 @@ func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 func (c *checker) cell(e *hot.Expr) Type {
 	switch r := e.Ref(); {
 	case len(r.Path) > 0:
-	case c.facts[r.Name]:
+	case c.facts[r.Cell()]:
 		return String
-	case c.given[r.Name] != nil:
-		return ofParameter(c.given[r.Name])
+	case c.given[r.Cell()] != nil:
+		return ofParameter(c.given[r.Cell()])
 	}
 	o, path := c.output(e)
 	if o == nil || Type(o.Type) == JSON {

@@ -63,9 +63,9 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 func changeOf(c follow.Change) change {
 	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}, Preview: reportPreview(c.Preview)}
 	for _, x := range c.Reaches {
-		to := reached{Role: x.Role.Key(), How: x.How}
+		to := reached{Role: string(x.Role.Key()), How: x.How}
 		for _, after := range x.After {
-			if key := after.Key(); "role "+key != c.What { // that it comes after what changes goes without saying
+			if key := string(after.Key()); "role "+key != c.What { // that it comes after what changes goes without saying
 				to.After = append(to.After, key)
 			}
 		}
@@ -73,7 +73,7 @@ func changeOf(c follow.Change) change {
 		out.Reaches = append(out.Reaches, to)
 	}
 	for _, k := range c.Keeps {
-		out.Keeps = append(out.Keeps, keeps{Role: k.Input.Role.Key(), Input: k.Input.Name, At: k.At.String(), Why: k.Why})
+		out.Keeps = append(out.Keeps, keeps{Role: string(k.Input.Role.Key()), Input: k.Input.Name, At: k.At.String(), Why: k.Why})
 	}
 	return out
 }

@@ -34,6 +34,9 @@ type RoleKey string
 // Completion names the cell of the role's completion.
 func (k RoleKey) Completion() CellName { return CellName(k) }
 
+// Output names the cell of one of the role's outputs.
+func (k RoleKey) Output(name string) CellName { return CellName(string(k) + ":" + name) }
+
 // CellName names a cell in a deployment. SERVER.ROLE:OUTPUT is a role's output,
 // SERVER.ROLE the role's completion, SERVER:FACT a fact its agent publishes,
 // Operator:PARAMETER a parameter that `hotc apply` gives.
@@ -117,6 +120,9 @@ type Secret struct {
 // Operator stands in a server's place where the operator's command writes a cell. No
 // server has this path.
 const Operator ServerPath = "/operator"
+
+// SecretCell names the cell of a parameter that `hotc apply` gives.
+func SecretCell(parameter string) CellName { return CellName(string(Operator) + ":" + parameter) }
 
 // Ref is the secret's cell, as its readers know it.
 func (s *Secret) Ref() CellRef { return CellRef{Cell: s.Cell, Server: Operator, Sealed: true} }

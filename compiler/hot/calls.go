@@ -3,6 +3,7 @@ package hot
 import (
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -30,11 +31,11 @@ func ParameterCall(at source.Place, parameter, key string) *Expr {
 }
 
 // CellCall reads a cell, and a part of its value where there is a path.
-func CellCall(at source.Place, cell string, path []value.Value) *Expr {
+func CellCall(at source.Place, cell contract.CellName, path []value.Value) *Expr {
 	if len(path) == 0 {
-		return NewCall(CellRef, at, Constant(cell, at))
+		return NewCall(CellRef, at, Constant(string(cell), at))
 	}
-	return NewCall(CellRef, at, Constant(append([]value.Value{cell}, path...), at))
+	return NewCall(CellRef, at, Constant(append([]value.Value{string(cell)}, path...), at))
 }
 
 // Short is a call as the user would write it, in short.

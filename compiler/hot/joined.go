@@ -3,6 +3,7 @@ package hot
 import (
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -68,7 +69,7 @@ func foldJoinedOf(f *folder, call *Expr) (*Expr, error) {
 
 // JoinedCells calls visit for each cell that the items of a JoinedOf read: with the group,
 // and which of its possible members the item is. Of groups within groups it is the inner one.
-func (e *Expr) JoinedCells(visit func(group string, member int, cell string)) {
+func (e *Expr) JoinedCells(visit func(group string, member int, cell contract.CellName)) {
 	e.Walk(func(x *Expr) bool {
 		if x.Kind != CallExpr || x.Func != JoinedOf {
 			return true
@@ -82,7 +83,7 @@ func (e *Expr) JoinedCells(visit func(group string, member int, cell string)) {
 					return false
 				}
 				if r := y.Ref(); r.Kind == ToCell && r.Name != "" {
-					visit(value.ToString(m.Group.Value), n, r.Name)
+					visit(value.ToString(m.Group.Value), n, r.Cell())
 				}
 				return true
 			})

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -82,6 +83,9 @@ func (r *Ref) read(parts []value.Value) {
 
 // Names says whether a reference is one to that resource.
 func (r Ref) Names(resource string) bool { return r.OfResource() && r.Name == resource }
+
+// Cell is the cell that a reference to one names.
+func (r Ref) Cell() contract.CellName { return contract.CellName(r.Name) }
 
 // OfResource says whether a reference is one to a resource that is known by name.
 func (r Ref) OfResource() bool {

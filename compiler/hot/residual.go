@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -331,11 +332,11 @@ func (e *Expr) NeedsHeat() *Expr {
 }
 
 // Cells are the cells that the expression may read, in the order of the text.
-func (e *Expr) Cells() []string {
-	var names []string
+func (e *Expr) Cells() []contract.CellName {
+	var names []contract.CellName
 	e.Walk(func(x *Expr) bool {
 		if r := x.Ref(); r.Kind == ToCell && r.Name != "" {
-			names = append(names, r.Name)
+			names = append(names, r.Cell())
 		}
 		return true
 	})

@@ -199,7 +199,7 @@ func (f *RoleFile) Reads(r *Role) map[string]bool {
 }
 
 // Key is SERVER.ROLE.
-func (r *Role) Key() string { return r.Server.Path + "." + r.Name }
+func (r *Role) Key() contract.RoleKey { return contract.ServerPath(r.Server.Path).Role(r.Name) }
 
 // Meaning is what a driver found a role's source to mean.
 type Meaning struct {
@@ -281,14 +281,7 @@ type Output struct {
 }
 
 // Cell is the name of the output's cell: SERVER.ROLE:OUTPUT.
-func (o *Output) Cell() string { return o.Role.Key() + ":" + o.Name }
+func (o *Output) Cell() contract.CellName { return o.Role.Key().Output(o.Name) }
 
-// Operator stands in a server's place as the writer of what `hotc apply` gives. No
-// server has this path.
-const Operator = "/operator"
-
-// GivenCell is the name of the cell of a parameter that `hotc apply` gives to roles.
-func GivenCell(parameter string) string { return Operator + ":" + parameter }
-
-// FactCell is the name of the cell of a server's fact: SERVER:FACT.
-func FactCell(server, fact string) string { return server + ":" + fact }
+// FactCell is the name of the cell of a server's fact.
+func FactCell(server, fact string) contract.CellName { return contract.ServerPath(server).Fact(fact) }

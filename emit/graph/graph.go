@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -75,7 +76,7 @@ func (s *Server) title() string {
 // New makes the graph of an analysed program. Members of groups share a box, unless
 // single ones are asked for.
 func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single bool) *Graph {
-	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[string]*program.Output{}}
+	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[contract.CellName]*program.Output{}}
 	for _, s := range p.Servers {
 		known := b.servers[b.box(s.Path)] != nil
 		box := b.server(s.Path)
@@ -116,7 +117,7 @@ type builder struct {
 	graph   *Graph
 	servers map[string]*Server
 	edges   map[edgeKey]*Edge
-	outputs map[string]*program.Output
+	outputs map[contract.CellName]*program.Output
 }
 
 type edgeKey struct {
@@ -162,16 +163,16 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 			continue
 		}
 		for _, ref := range bound.References {
-			if ref.Cell == "" || ref.Writer == program.Operator {
+			if ref.Cell == "" || ref.Writer == contract.Operator {
 				continue // Heat's, and the operator's, values have no arrows
 			}
 			o := b.outputs[ref.Cell]
 			switch {
 			case o != nil:
 				b.edge(Port{o.Role.Server.Path, o.Role.Name}, to, binding.Run, false, Label{o.Name, o.Secret})
-			case ref.Writer != role.Server.Path:
-				b.server(ref.Writer)
-				b.edge(Port{Server: ref.Writer}, to, binding.Run, false, Label{Name: ref.Cell[len(ref.Writer)+1:]})
+			case string(ref.Writer) != role.Server.Path:
+				b.server(string(ref.Writer))
+				b.edge(Port{Server: string(ref.Writer)}, to, binding.Run, false, Label{Name: string(ref.Cell[len(ref.Writer)+1:])})
 			}
 		}
 	}

@@ -163,7 +163,7 @@ func (s *stack) fromValues(e *hot.Expr) value.Value {
 // withValues is an expression in which roles' outputs are read from where they are.
 func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
 	if r := e.Ref(); r.Kind == hot.ToCell {
-		if o := s.analysis.Cells[r.Name]; o != nil {
+		if o := s.analysis.Cells[r.Cell()]; o != nil {
 			return val(o, r.Path)
 		}
 	}

@@ -89,8 +89,8 @@ type builder struct {
 	relayed    bool
 }
 
-func (b *builder) declare(name, server, role string) *contract.Cell {
-	c := &contract.Cell{Name: contract.CellName(name), Server: contract.ServerPath(server), Role: role}
+func (b *builder) declare(name contract.CellName, server, role string) *contract.Cell {
+	c := &contract.Cell{Name: name, Server: contract.ServerPath(server), Role: role}
 	b.cells[c.Name] = c
 	b.order = append(b.order, c)
 	return c
@@ -99,7 +99,7 @@ func (b *builder) declare(name, server, role string) *contract.Cell {
 // declareSecrets declares the cells of what `hotc apply` gives; no agent writes them.
 func (b *builder) declareSecrets() {
 	for _, p := range b.analysis.Secrets {
-		name := contract.CellName(program.GivenCell(p.Name))
+		name := contract.SecretCell(p.Name)
 		b.cells[name] = &contract.Cell{Name: name, Server: contract.Operator, Sealed: true}
 	}
 }
@@ -107,7 +107,7 @@ func (b *builder) declareSecrets() {
 // finishSecrets lists those that somebody reads.
 func (b *builder) finishSecrets() {
 	for _, p := range b.analysis.Secrets {
-		c := b.cells[contract.CellName(program.GivenCell(p.Name))]
+		c := b.cells[contract.SecretCell(p.Name)]
 		if len(c.Readers) == 0 {
 			continue
 		}
@@ -133,7 +133,7 @@ func (b *builder) declareCells() {
 					b.declare(o.Cell(), s.Path, r.Name).Sealed = o.Secret
 				}
 			}
-			b.declare(r.Key(), s.Path, r.Name)
+			b.declare(r.Key().Completion(), s.Path, r.Name)
 		}
 	}
 	for _, s := range b.analysis.FactServers {
@@ -240,7 +240,7 @@ func (w *serverWriter) role(r *program.Role) {
 		}
 	}
 	for i, d := range r.DependsOn {
-		name := contract.CellName(d.Role.Key())
+		name := d.Role.Key().Completion()
 		w.read(name)
 		on := contract.Dependency{Cell: name, At: position(d.At.Portable())}
 		if there := w.analysis.IfThere[r][i]; there != nil {
@@ -316,7 +316,7 @@ func (b *builder) file(f program.File) {
 }
 
 func (w *serverWriter) output(o *program.Output) contract.Output {
-	out := contract.Output{Name: o.Name, Cell: contract.CellName(o.Cell()), Type: contract.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
+	out := contract.Output{Name: o.Name, Cell: o.Cell(), Type: contract.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
 		At: position(o.At.Portable()), Heat: w.heat[o]}
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute
@@ -335,13 +335,13 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}
-	seen := map[string]bool{}
+	seen := map[contract.CellName]bool{}
 	for _, name := range e.Cells() {
 		if !seen[name] {
 			seen[name] = true
-			out.Reads = append(out.Reads, contract.CellName(name))
-			out.Secret = out.Secret || w.cells[contract.CellName(name)].Sealed
-			w.read(contract.CellName(name))
+			out.Reads = append(out.Reads, name)
+			out.Secret = out.Secret || w.cells[name].Sealed
+			w.read(name)
 		}
 	}
 	return out

@@ -39,7 +39,7 @@ func names(p *contract.Plan) error {
 	for i, s := range p.Secrets {
 		_, twice := c.cells[s.Cell]
 		c.must(!twice, "/secrets/%d/cell: %s is there twice", i, s.Cell)
-		c.must(s.Cell == contract.CellName(contract.Operator)+":"+contract.CellName(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
+		c.must(s.Cell == contract.SecretCell(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
 		c.cells[s.Cell] = contract.Cell{Name: s.Cell, Server: contract.Operator}
 		for j, r := range s.Readers {
 			c.must(c.servers[r], "/secrets/%d/readers/%d: the plan has no server %s", i, j, r)

@@ -113,7 +113,7 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 	}
 	for _, s := range l.program.Servers {
 		if s.Role(key) != nil {
-			return "a role is named SERVER.ROLE: write " + s.Role(key).Key()
+			return "a role is named SERVER.ROLE: write " + string(s.Role(key).Key())
 		}
 	}
 	for _, s := range l.program.Servers {
@@ -128,7 +128,7 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 func (l *lowering) rolesOf(servers []*program.Server) (names []string) {
 	for _, s := range servers {
 		for _, r := range s.Roles {
-			names = append(names, r.Key())
+			names = append(names, string(r.Key()))
 		}
 	}
 	return names
