@@ -64,30 +64,25 @@ const maxConfined = 64 << 20
 
 // Confine makes the access for a template, whose environments the user names.
 func Confine(template string, environments []string) (*Confined, error) {
-	c, err := confine(filepath.Dir(template), environments)
-	if err != nil {
-		return nil, cannotRead(source.Place{}, template, err)
-	}
-	c.whose = "the template's folder"
-	return c, nil
+	return confine(filepath.Dir(template), template, "the template's folder", environments)
 }
 
 // ConfineTo makes the access for the templates of a folder that the user names.
 func ConfineTo(dir string, environments []string) (*Confined, error) {
-	c, err := confine(dir, environments)
-	if err != nil {
-		return nil, cannotRead(source.Place{}, dir, err)
-	}
-	return c, nil
+	return confine(dir, dir, "the folder "+dir, environments)
 }
 
-func confine(dir string, environments []string) (*Confined, error) {
-	files, err := folderWithin(dir)
-	if err != nil {
+// confine makes the access to a folder; named is what the user has named.
+func confine(dir, named, whose string, environments []string) (c *Confined, err error) {
+	defer func() {
+		if err != nil {
+			c, err = nil, cannotRead(source.Place{}, named, err)
+		}
+	}()
+	c = &Confined{whose: whose, left: new(maxConfined)}
+	if c.files, err = folderWithin(dir); err != nil {
 		return nil, err
 	}
-	left := maxConfined
-	c := &Confined{files: files, whose: "the folder " + dir, left: &left}
 	if c.folder, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}

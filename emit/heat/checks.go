@@ -72,7 +72,7 @@ func (s *stack) checkSlots() {
 			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", stackPath(s.stacks[member]), stackPath(s.stacks[other])), "use two files")
 		}
 	}
-	for _, n := range s.carrying() {
+	for _, n := range s.carrying {
 		s.checkDeleteHooks(n)
 		for other := range usesOf(s.stacks, n) {
 			if n.Slots() && other.Slots() && !sameCount(n, other) {

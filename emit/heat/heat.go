@@ -108,6 +108,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	for _, t := range o.Templates {
 		s := &stack{&emission{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, sizes: sizes, counter: counter,
 			stacks: stacks[t.Template], sites: sites[t.Template], out: out}, target{files: t, version: t.Version, generated: value.NewDict()}}
+		s.carrying, s.roleSignals = s.withAgents(), s.ownSignals()
 		text := s.emit()
 		switch {
 		case text == nil:
@@ -215,10 +216,8 @@ type emission struct {
 	sites   []site
 	counter *counter
 
-	carryingStackResources []*program.StackResource
-	nestsKnown             bool
-	signalsHere            []*binding.Signal
-	signalsKnown           bool
+	carrying    []*program.StackResource
+	roleSignals []*binding.Signal
 }
 
 // target is the text in which servers are written: the template, or a generated member of a

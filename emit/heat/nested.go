@@ -33,30 +33,25 @@ var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterS
 // carries says whether there are agents in the template or below it, or in another member of
 // its group: what a group hands over, it hands to all members.
 func (s *stack) carries() bool {
-	return len(s.sites) > 0 || len(s.carrying()) > 0 ||
+	return len(s.sites) > 0 || len(s.carrying) > 0 ||
 		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
 			return use.StackResource != nil && use.StackResource.Group() && s.hasAgents(use.StackResource)
 		})
 }
 
-// carrying are the stack resources of the template with agents in them: each once, of the
+// withAgents are the stack resources of the template with agents in them: each once, of the
 // first use that has members.
-func (s *stack) carrying() []*program.StackResource {
-	if s.nestsKnown {
-		return s.carryingStackResources
-	}
-	s.nestsKnown = true
-	at := map[string]int{}
+func (s *stack) withAgents() (list []*program.StackResource) {
+	have := map[string]bool{}
 	for _, use := range s.stacks {
 		for _, n := range use.StackResources {
-			if _, have := at[n.Resource.Name]; have || !s.hasAgents(n) {
-				continue
+			if !have[n.Resource.Name] && s.hasAgents(n) {
+				have[n.Resource.Name] = true
+				list = append(list, n)
 			}
-			at[n.Resource.Name] = len(s.carryingStackResources)
-			s.carryingStackResources = append(s.carryingStackResources, n)
 		}
 	}
-	return s.carryingStackResources
+	return list
 }
 
 // usesOf is a resource as each use of a template has it.
@@ -95,7 +90,7 @@ func (s *stack) hasAgents(n *program.StackResource) bool {
 // nests edits the resources that stand for stacks and servers with agents.
 func (s rewritten) nests() {
 	s.placeholders()
-	for _, n := range s.carrying() {
+	for _, n := range s.carrying {
 		s.checkUses(n)
 		if n.Inline() {
 			s.members(n)

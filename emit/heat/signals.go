@@ -2,6 +2,7 @@ package heat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,25 +27,16 @@ const ParameterSignals = "hotc_signals"
 // handlesAbove is the key of those in a map of handles (contract.Handles).
 const handlesAbove = "above"
 
-// roleSignals are the template's own wait conditions, those of all its uses, by
+// ownSignals are the template's own wait conditions, those of all its uses, by
 // name.
-func (s *stack) roleSignals() []*binding.Signal {
-	if !s.tellsHeat() {
-		return nil
-	}
-	if s.signalsKnown {
-		return s.signalsHere
-	}
-	s.signalsKnown = true
-	seen := map[string]bool{}
+func (s *stack) ownSignals() []*binding.Signal {
+	byName := map[string]*binding.Signal{}
 	for _, x := range s.analysis.Signals {
-		if x.In.Template == s.template && !seen[x.Name] {
-			seen[x.Name] = true
-			s.signalsHere = append(s.signalsHere, x)
+		if s.tellsHeat() && x.In.Template == s.template && byName[x.Name] == nil {
+			byName[x.Name] = x
 		}
 	}
-	slices.SortFunc(s.signalsHere, func(a, b *binding.Signal) int { return strings.Compare(a.Name, b.Name) })
-	return s.signalsHere
+	return slices.SortedFunc(maps.Values(byName), func(a, b *binding.Signal) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // handsSignals says whether a handle crosses into a nested stack anywhere: then all
@@ -55,7 +47,7 @@ func handsSignals(a *binding.Analysis) bool {
 
 // conditions adds the wait conditions of single roles.
 func (s *stack) conditions(added *value.Dict) {
-	for _, x := range s.roleSignals() {
+	for _, x := range s.roleSignals {
 		names := emitplan.NamesOf(x)
 		for _, name := range []string{names.Handle, names.Condition, names.Values} {
 			s.checkName(name)
@@ -97,7 +89,7 @@ func (s *stack) addValues(added *value.Dict, name, condition string) {
 // that concern it, and those handed down. Nil if there are none.
 func (s *stack) handles(resource string) tree {
 	own := value.NewDict()
-	for _, x := range s.roleSignals() {
+	for _, x := range s.roleSignals {
 		if x.Resource == resource && !s.inMember {
 			handle := emitplan.NamesOf(x).Handle
 			own.Set(handle, dict("signal", attribute(handle, "signal"), "stack", parameter(hot.StackName), "stack_id", parameter(hot.StackID)))

@@ -17,7 +17,7 @@ func (s *stack) unshare() (edit.Editable, error) {
 				sh.Server(t.Root.Get(w.Resources), r)
 			}
 		}
-		for _, n := range s.carrying() {
+		for _, n := range s.carrying {
 			sh.StackResource(t.Root.Get(w.Resources), n)
 		}
 		for _, p := range t.Parameters {

@@ -64,10 +64,11 @@ const (
 // randomString is the value of an OS::Heat::RandomString (heat/engine/resources/openstack/
 // heat/random_string.py).
 func (s *scope) randomString(r *hot.Resource) (string, error) {
-	length, err := s.number(r, "length", usualRandom)
+	given, err := s.given(r, "length", int64(usualRandom))
 	if err != nil {
 		return "", err
 	}
+	length := whole(given)
 	pick := randomPick{length: length}
 	if err := s.pickFrom(r, &pick); err != nil {
 		return "", err
@@ -88,12 +89,12 @@ func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
 	if err != nil {
 		return err
 	}
-	if old := r.Property("sequence"); old != nil {
-		e, err := s.property(r, "sequence")
-		if err != nil {
-			return err
-		}
-		classes = append(classes, value.DictOf([]string{"class"}, []value.Value{e.Value}))
+	old, err := s.given(r, "sequence", nil)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		classes = append(classes, value.DictOf([]string{"class"}, []value.Value{old}))
 	}
 	if classes == nil {
 		classes = []value.Value{value.NewDict()}
@@ -118,27 +119,22 @@ func valueOf(d *value.Dict, key string, otherwise value.Value) value.Value {
 	return otherwise
 }
 
-func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
-	if r.Property(name) == nil {
-		return nil, nil
-	}
-	e, err := s.property(r, name)
-	if err != nil {
-		return nil, err
-	}
-	list, _ := e.Value.([]value.Value)
-	return list, nil
-}
-
-func (s *scope) number(r *hot.Resource, name string, otherwise int) (int, error) {
+// given is the value of a property, or another one where the template says none.
+func (s *scope) given(r *hot.Resource, name string, otherwise value.Value) (value.Value, error) {
 	if r.Property(name) == nil {
 		return otherwise, nil
 	}
 	e, err := s.property(r, name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return whole(e.Value), nil
+	return e.Value, nil
+}
+
+func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
+	v, err := s.given(r, name, nil)
+	list, _ := v.([]value.Value)
+	return list, err
 }
 
 // whole is a value as a whole number, which may be written as a text; 0 if it is none.

@@ -25,6 +25,5 @@ func script(o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := piece("cfntools.sh", map[string]string{"@install.sh@": strings.TrimPrefix(install, "#!/bin/sh\n")})
-	return []byte(text + "\n"), err
+	return []byte(piece("cfntools.sh", map[string]string{"@install.sh@": strings.TrimPrefix(install, "#!/bin/sh\n")}) + "\n"), nil
 }

@@ -48,17 +48,11 @@ const (
 // Boundary separates the parts; a user's text must not hold it.
 const Boundary = "==hotc-5d0c1c2a=="
 
-// BootFile, StateDir and Start are where things lie on the server.
+// BootFile and Start are where things lie on the server.
 const (
 	BootFile = "/etc/hotc/boot.json"
-	StateDir = "/var/lib/hotc"
 	Start    = "/etc/hotc/start"
 )
-
-// ExitForGood is the status with which an agent, or the script that obtains it,
-// ends for good: it is not started again before the next boot. So does 0; any
-// other status means that it is to be started again. (EX_CONFIG of sysexits.)
-const ExitForGood = 78
 
 // Arch is a processor's name as Go has it (GOARCH).
 type Arch string
@@ -149,32 +143,17 @@ func install(o Options) (string, error) {
 		}
 		fmt.Fprintf(&digests, "%s) sum=%s ;;", arch, strings.ToLower(digest))
 	}
-	tell, err := piece("tell.py", nil)
-	if err != nil {
-		return "", err
-	}
-	fetch, err := piece("fetch.py", nil)
-	if err != nil {
-		return "", err
-	}
-	start, err := piece("start.sh", map[string]string{"@tell.py@": tell, "@fetch.py@": fetch, "@digests@": digests.String()})
-	if err != nil {
-		return "", err
-	}
+	start := piece("start.sh", map[string]string{"@tell.py@": piece("tell.py", nil), "@fetch.py@": piece("fetch.py", nil), "@digests@": digests.String()})
 	start = strings.Replace(start, "@spread@", strconv.Itoa(o.Servers/agentsPerSecond), 1)
-	unit, err := piece("hotc-agent.service", nil)
-	if err != nil {
-		return "", err
-	}
-	return piece("install.sh", map[string]string{"@start.sh@": start, "@hotc-agent.service@": unit})
+	return piece("install.sh", map[string]string{"@start.sh@": start, "@hotc-agent.service@": piece("hotc-agent.service", nil)}), nil
 }
 
 // piece is a file of parts/ without its comments, which are for us: user-data is
 // short. Lines of the form @NAME@ are replaced by other pieces.
-func piece(name string, inner map[string]string) (string, error) {
+func piece(name string, inner map[string]string) string {
 	text, err := parts.ReadFile("parts/" + name)
 	if err != nil {
-		return "", err
+		panic(err) // it is embedded
 	}
 	var kept []string
 	for line := range strings.SplitSeq(strings.TrimRight(string(text), "\n"), "\n") {
@@ -189,5 +168,5 @@ func piece(name string, inner map[string]string) (string, error) {
 			kept = append(kept, line)
 		}
 	}
-	return strings.Join(kept, "\n"), nil
+	return strings.Join(kept, "\n")
 }

@@ -118,6 +118,7 @@ func TestQuotes(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	const RawLimit = Base64Limit / 4 * 3
 	if RawLimit != 49149 || Base64Size(RawLimit) > Base64Limit || Base64Size(RawLimit+1) <= Base64Limit {
 		t.Errorf("limit %d", RawLimit)
 	}
