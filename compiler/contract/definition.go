@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Definition names what a run of the role is made of: its driver, source, files,
@@ -36,6 +39,97 @@ func (r *Role) Definition() string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// Move is a value that Heat gives in one of two definitions of a role, and that stands in the
+// other: a parameter that is given with -P, or no longer.
+type Move struct {
+	Key   string // of Server.Deploy
+	Value json.RawMessage
+}
+
+// Moves are the values of a role that Heat gave and that stand in the plan now, and those that it
+// gives now; not ok where anything else of its definition has changed.
+func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
+	bare := func(r Role) Role {
+		r.Inputs = slices.Clone(r.Inputs)
+		for i := range r.Inputs {
+			r.Inputs[i].Time, r.Inputs[i].Expr = "", nil
+		}
+		return r
+	}
+	x, y := bare(*r), bare(*to)
+	if x.Definition() != y.Definition() {
+		return nil, nil, false
+	}
+	var walk func(from, to any) bool
+	walk = func(from, to any) bool {
+		x, given := deployKey(from)
+		y, gives := deployKey(to)
+		switch {
+		case given && gives:
+			return x == y
+		case given:
+			into = append(into, Move{x, encoded(to)})
+			return !residual(to)
+		case gives:
+			out = append(out, Move{y, encoded(from)})
+			return !residual(from)
+		}
+		switch from := from.(type) {
+		case map[string]any:
+			other, is := to.(map[string]any)
+			return is && len(from) == len(other) && !slices.ContainsFunc(slices.Collect(maps.Keys(from)), func(k string) bool {
+				v, both := other[k]
+				return !both || !walk(from[k], v)
+			})
+		case []any:
+			other, is := to.([]any)
+			if !is || len(from) != len(other) {
+				return false
+			}
+			for i := range from {
+				if !walk(from[i], other[i]) {
+					return false
+				}
+			}
+			return true
+		}
+		return from == to
+	}
+	for i := range r.Inputs {
+		if !walk(canonical(r.Inputs[i].Expr), canonical(to.Inputs[i].Expr)) {
+			return nil, nil, false
+		}
+	}
+	return into, out, true
+}
+
+// deployKey is the key of an expression that is what Heat gives.
+func deployKey(expr any) (key string, is bool) {
+	m, _ := expr.(map[string]any)
+	key, is = m["$deploy"].(string)
+	return key, is && len(m) == 1
+}
+
+// residual says that an expression has more in it than a value.
+func residual(expr any) bool {
+	switch expr := expr.(type) {
+	case map[string]any:
+		for k, v := range expr {
+			if strings.HasPrefix(k, "$") || residual(v) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(expr, residual)
+	}
+	return false
+}
+
+func encoded(v any) json.RawMessage {
+	text, _ := json.Marshal(v) // it was read as JSON
+	return text
 }
 
 // untimed is an input without positions, expressions, clocks and what follows it.

@@ -108,6 +108,7 @@ type agent struct {
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
+	moved    map[string]contract.Role // what roles ran as whose values come from elsewhere since
 	// behind are the roles that are done and stay so, since what they follow has failed.
 	behind map[string]*coordinator.BehindState
 	heat   *heatValues
@@ -135,7 +136,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)

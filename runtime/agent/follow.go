@@ -183,6 +183,9 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err := a.endInterrupted(ctx, r); err != nil {
 		return false, err
 	}
+	if waits, err := a.settle(ctx, r); err != nil || waits {
+		return false, err
+	}
 	for i := range r.Follows {
 		if err := a.watchFollowed(ctx, &r.Follows[i]); err != nil {
 			return false, err

@@ -32,11 +32,12 @@ type heatValues struct {
 	record  coordinator.HeatValues
 	// older says that a newer record was seen than is there, which nobody shows now.
 	older   bool
+	stale   map[string]bool // keys of which the boot file counts for nothing
 	changed chan struct{} // closed when there may be another value
 }
 
 func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues {
-	return &heatValues{boot: boot, instance: instance, changed: make(chan struct{})}
+	return &heatValues{boot: boot, instance: instance, stale: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // recall takes what this machine knew of before. Whatever a relay says now is newer.
@@ -62,11 +63,26 @@ func (h *heatValues) take(record coordinator.HeatValues, err error) {
 	h.changed = make(chan struct{})
 }
 
+// anew forgets the values that a plan has and the one before it had not: user-data, and what a
+// relay has said, may be from before that. The relay's record is to be read again then.
+func (h *heatValues) anew(before, now *contract.Server) (forgot bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, v := range now.Deploy {
+		if _, had := before.Deploy[key]; !had && v.Carried {
+			h.stale[key], forgot = true, true
+			delete(h.record.Values, key)
+		}
+	}
+	return forgot
+}
+
 // cell is a value as a cell; empty is one that nobody has told yet.
 func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	value, there := h.boot[key]
+	there = there && !h.stale[key]
 	if h.record.Instance == h.instance && h.record.Values[key] != nil {
 		value, there = h.record.Values[key], true
 	}

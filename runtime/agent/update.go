@@ -67,6 +67,8 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	before := a.plan
 	a.plan = changed
 	a.console.say("the plan was changed: it is read again")
+	forgot := a.heat.anew(before, a.plan)
+	a.noteMoves(before)
 	if err := a.forgetRemoved(); err != nil {
 		return err
 	}
@@ -78,6 +80,9 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	err = a.board.commit(ctx, nil, a.rearrange)
 	if err == nil {
 		err = a.watchHeat(ctx)
+	}
+	if err == nil && forgot {
+		err = a.readHeat(ctx)
 	}
 	if err == nil && !slices.Equal(before.Facts, changed.Facts) {
 		err = a.publishFacts(ctx)
@@ -148,6 +153,11 @@ func (a *agent) takenOut(ctx context.Context, err error) error {
 
 // takeUpdate brings a role to what its plan has become, if it is not that already.
 func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
+	if r.Change == p.Definition() {
+		if waits, err := a.settle(ctx, &p); err != nil || waits {
+			return coordinator.Answer{}, err
+		}
+	}
 	noted := a.journal.Role(p.Name)
 	hook := p.Updating()
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)

@@ -17,6 +17,7 @@
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"role":"web","status":"done","exit_code":0,"followed":{"db.mysql:password":[1,1]},"at":…}
 //	                                                               with the versions that it had
+//	{"same":"web","made":"<definition>","followed":{…},"at":…}     another plan, and nothing to run for it
 //	{"role":"mysql","status":"removed","at":…}                     the plan has it no more
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
 //	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
@@ -147,6 +148,7 @@ type line struct {
 	Retry      string                 `json:"retry,omitempty"`
 	Task       string                 `json:"task,omitempty"`
 	Made       string                 `json:"made,omitempty"`
+	Same       string                 `json:"same,omitempty"` // a role
 	Followed   Followed               `json:"followed,omitempty"`
 	Runs       int                    `json:"runs,omitempty"` // as found
 	Attempt    int                    `json:"attempt,omitempty"`
@@ -271,6 +273,10 @@ func (j *Journal) apply(l line) {
 		old := j.roles[l.Retry]
 		j.roles[l.Retry] = Role{RoleState: coordinator.RoleState{Name: l.Retry, Status: coordinator.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}}
 		j.requests[l.Request] = true
+	case l.Same != "":
+		role := j.Role(l.Same)
+		role.Made, role.Followed = l.Made, l.Followed
+		j.roles[l.Same] = role
 	case l.Task != "":
 		j.applyTask(l)
 	case l.Role != "":
@@ -446,6 +452,11 @@ func (j *Journal) Begun() []string {
 		}
 	}
 	return names
+}
+
+// NoteSame notes that what a role has run with is what another definition of it says, too.
+func (j *Journal) NoteSame(role, made string, followed Followed) error {
+	return j.append(line{Same: role, Made: made, Followed: followed})
 }
 
 // NoteRetry notes that a role may be started again, by request.

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/runtime/journal"
+)
+
+// A value may come from elsewhere by another plan: from Heat so far, and with -P now, or the other
+// way round. If it is the same value the role has nothing to run for.
+
+// noteMoves keeps what roles are made of that are up to date, where the plan says otherwise only
+// where values come from.
+func (a *agent) noteMoves(before *contract.Server) {
+	for i := range a.plan.Roles {
+		r := &a.plan.Roles[i]
+		was, moved := a.moved[r.Name]
+		for _, old := range before.Roles {
+			if old.Name == r.Name && !moved {
+				was = old
+			}
+		}
+		delete(a.moved, r.Name)
+		noted := a.journal.Role(r.Name)
+		if noted.Status != coordinator.RoleDone || noted.Made != was.Definition() || noted.Made == r.Definition() ||
+			noted.Update != nil && noted.Update.Status != coordinator.RoleDone {
+			continue
+		}
+		if _, _, only := was.Moves(r); only {
+			a.moved[r.Name] = was
+		}
+	}
+}
+
+// settle finds out whether a role whose values come from elsewhere has other ones, and notes it if
+// not. It waits for what Heat has not given yet.
+func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err error) {
+	was, moved := a.moved[r.Name]
+	if !moved {
+		return false, nil
+	}
+	noted := a.journal.Role(r.Name)
+	into, out, _ := was.Moves(r)
+	ran := a.heat.ran(&was, noted.Followed)
+	same := noted.Made == was.Definition()
+	for _, m := range into {
+		now := coordinator.HeatRecordOf(m.Value, 0)
+		same = same && ran[contract.HeatCell(m.Key)] == now.At()
+	}
+	followed := journal.Followed{}
+	for _, m := range out {
+		now, _ := a.heat.cell(m.Key)
+		if now.State != coordinator.Valued {
+			return same, nil
+		}
+		had := coordinator.HeatRecordOf(m.Value, 0)
+		same = same && had.At() == now.At()
+		followed[contract.HeatCell(m.Key)] = now.At()
+	}
+	delete(a.moved, r.Name)
+	if !same {
+		return false, nil
+	}
+	for _, f := range r.Follows {
+		if at, had := ran[f.Cell]; had {
+			followed[f.Cell] = at
+		}
+	}
+	if err := a.journal.NoteSame(r.Name, r.Definition(), followed); err != nil {
+		return false, err
+	}
+	a.console.say("%s: its values are the same, though they come from elsewhere", a.key(r.Name))
+	return false, a.showUpdate(ctx, *r, "")
+}

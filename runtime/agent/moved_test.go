@@ -1,0 +1,119 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// fromHeat applies a plan by which Heat gives a role its level, fromPlan one that has it (-P).
+func (b *bed) fromHeat() { b.movedTo(given("level"), "level") }
+
+func (b *bed) fromPlan(value string) { b.movedTo(static("level", value)) }
+
+func (b *bed) movedTo(level func(*contract.Role), keys ...string) {
+	b.t.Helper()
+	carried(&b.plan.Servers[0], keys...)
+	if len(keys) == 0 {
+		b.plan.Servers[0].Deploy = nil
+	}
+	for i := range b.plan.Cells {
+		b.plan.Cells[i].Readers = nil
+	}
+	b.plan.Servers[0].Roles[0] = with(b.sh("r", `echo ${HOTC_HOOK:-first} $(hotc-agent get level) >>../count`), idempotent, level)
+	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
+}
+
+// settled waits until the role of server a is what its plan says, and its agent has answered.
+func (b *bed) settled(answers int) {
+	b.t.Helper()
+	b.awaitAnswers("a", answers)
+	made := b.plan.Servers[0].Roles[0].Definition()
+	b.awaitState("a", func(s coordinator.ServerState) bool {
+		return s.Roles[0].Made == made && s.Roles[0].Status == coordinator.RoleDone
+	})
+}
+
+// A parameter moves from Heat to -P and back. With the same value nothing runs, with another one
+// the role runs once; what user-data said in the beginning is not believed again.
+func TestAValueComesFromElsewhere(t *testing.T) {
+	b := relayed(t, idempotent)
+	b.fromHeat()
+	a := b.start("a", stays, booted("level", `"one"`))
+	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.fromPlan(`"one"`)
+	b.settled(1)
+	b.fromPlan(`"two"`)
+	b.settled(2)
+	a.ran("first one\nupdate two\n")
+	b.fromHeat() // no relay has said anything yet: user-data has the value of before
+	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"two"`)})
+	b.settled(3)
+	a.ran("first one\nupdate two\n")
+	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"three"`)})
+	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.fromPlan(`"four"`)
+	b.settled(4)
+	b.fromHeat()
+	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"five"`)})
+	b.settled(5)
+	a = b.restart(a)
+	a.ran("first one\nupdate two\nupdate three\nupdate four\nupdate five\n")
+}
+
+// An agent that was away while a value moved runs once at most, for the newest.
+func TestAValueMovesWhileNobodyIsThere(t *testing.T) {
+	b := relayed(t, idempotent)
+	b.fromHeat()
+	b.start("a", booted("level", `"one"`)).mustBeDone()
+	b.fromPlan(`"two"`)
+	b.fromHeat()
+	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"three"`)})
+	a := b.start("a", stays, booted("level", `"one"`))
+	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	a.ran("first one\nupdate three\n")
+}
+
+// Which of two sources counts: user-data, the coordinator, and the plan, each the newest that is
+// authentic.
+func TestTheNewestAuthenticSourceCounts(t *testing.T) {
+	forged := func(b *bed) {
+		b.t.Helper()
+		if err := b.operator().Commit(b.t.Context(), coordinator.Op{Path: deployment.HeatValues("a"), Version: coordinator.AnyVersion, Write: true,
+			Data: []byte(`{"number":9999999999999,"instance":"i-a","values":{"level":"forged"}}`)}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	says := func(instance, value string) func(*bed) {
+		return func(b *bed) { b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level(instance, value)}) }
+	}
+	for name, c := range map[string]struct {
+		before []func(*bed)
+		boot   string
+		want   string
+	}{
+		"user-data alone":                              {nil, `"boot"`, "first boot\n"},
+		"a rebuilt machine has old user-data":          {[]func(*bed){says("i-a", `"heat"`)}, `"boot"`, "first heat\n"},
+		"a new machine has newer user-data":            {[]func(*bed){says("before", `"heat"`)}, `"boot"`, "first boot\n"},
+		"what no relay has signed is nothing":          {[]func(*bed){forged}, `"boot"`, "first boot\n"},
+		"the plan has it, whatever the others say":     {[]func(*bed){says("i-a", `"heat"`), func(b *bed) { b.fromPlan(`"plan"`) }}, `"boot"`, "first plan\n"},
+		"Heat has it again, and the plan is not asked": {[]func(*bed){func(b *bed) { b.fromPlan(`"plan"`) }, (*bed).fromHeat, says("i-a", `"heat"`)}, `"boot"`, "first heat\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := relayed(t, idempotent)
+			b.fromHeat()
+			for _, step := range c.before {
+				step(b)
+			}
+			a := b.start("a", func(config *agent.Config) {
+				config.Boot.Deploy = map[string]json.RawMessage{"level": json.RawMessage(c.boot)}
+			})
+			a.mustBeDone()
+			a.ran(c.want)
+		})
+	}
+}
