@@ -33,7 +33,7 @@ type heatValues struct {
 	// older says that a newer record was seen than is there, which nobody shows now.
 	older   bool
 	stale   map[string]bool // keys of which the boot file counts for nothing
-	changed chan struct{} // closed when there may be another value
+	changed chan struct{}   // closed when there may be another value
 }
 
 func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues {
