@@ -299,3 +299,25 @@ func TestGCAfterStackDelete(t *testing.T) {
 	o.expect(0, []string{"gc", "upgone", "--yes"}, "upgone is removed.")
 	o.expect(0, []string{"list"}, "There is no deployment.")
 }
+
+// Who tells Heat is changed by `hotc up`, there and back, and no server is replaced and no role
+// runs again: it tells Heat for the servers that have no credentials for that.
+func TestUpSwitchesWhoTellsHeat(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("upswitch")
+	site := up("testdata/changing.yaml", "upswitch", "-P", "level=1", "--yes")
+	o.expect(0, site, "CREATE_COMPLETE", "endpoint = up")
+	s := place.bed.Judge.Find(t, "upswitch")
+	id := s.Server(t, "db").ID
+	for _, signal := range []string{"heat", "relay"} {
+		o.expect(0, append(site, "--signal="+signal), "UPDATE_COMPLETE", "endpoint = up")
+		if now := s.Server(t, "db").ID; now != id {
+			t.Errorf("db was replaced for --signal=%s", signal)
+		}
+	}
+	db, err := place.bed.Server(id)
+	do(t, err)
+	expectFile(t, db, "var/lib/count", "run 1\n")
+	o.expect(0, []string{"down", "upswitch", "--yes"}, "is gone")
+}
