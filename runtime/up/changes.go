@@ -41,7 +41,7 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 			}
 		}
 	}
-	c.Heat = !slices.Contains(u.stack.Tags, u.tag) || u.stack.State.Failed() || u.stack.State.Action() == "ROLLBACK"
+	c.Heat = !u.asked() || u.stack.State.Failed() || u.stack.State.Action() == "ROLLBACK"
 	if !c.Heat {
 		return c, nil
 	}

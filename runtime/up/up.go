@@ -162,13 +162,23 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 	}
 	f := Facts{Publish: u.outcome}
 	if u.stack != nil {
-		f.Stack, f.Asked = u.stack.State, slices.Contains(u.stack.Tags, u.tag)
+		f.Stack, f.Asked = u.stack.State, u.asked()
 	}
 	if u.now != nil {
 		f.Failed = status.AnyFailed(u.now.Servers)
 		u.View.Known(u.now)
 	}
 	return f, nil
+}
+
+// asked says that Heat was last asked for this very template with these parameters. The tag
+// outlives a plain update of some parameters.
+func (u *Up) asked() bool {
+	if !slices.Contains(u.stack.Tags, u.tag) {
+		return false
+	}
+	others, _, _, err := u.given()
+	return err == nil && len(others) == 0
 }
 
 // do makes a step and follows it to its end.

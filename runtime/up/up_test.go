@@ -351,3 +351,31 @@ func TestAnotherPlanTakesOver(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A plain update of some parameters leaves the stack's tag: the same command is not what Heat was
+// last asked for.
+func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.yaml")
+	if err := os.WriteFile(path, []byte("heat_template_version: 2018-08-31\nparameters: {size: {type: number, default: 2}, list: {type: comma_delimited_list, default: 'a, b'}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	template, err := heat.ReadTemplate(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[string]Step{"2": Follow, "3": Update} {
+		c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": size, "list": "a,b", "OS::stack_id": "id"}}, states: []heat.State{"UPDATE_COMPLETE"}}
+		u, _ := begin(t, c, &deployment{outcome: deploy.Unchanged, there: true})
+		u.Template = template
+		digest, err := template.Digest(u.Key, u.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.tag = tagPrefix + digest[:24]
+		c.stack.Tags = []string{u.tag}
+		f, err := u.look(t.Context())
+		if got := Next(f); err != nil || got != want {
+			t.Errorf("where somebody has given size %s: %s (%v), want %s", size, got, err, want)
+		}
+	}
+}
