@@ -153,6 +153,9 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			continue
 		}
 		for _, x := range readsOfParameter(roles, p, a, parameter, parameterFinder(p, parameter)) {
+			if x.time == binding.Static {
+				continue // the plan has it
+			}
 			to := entry{x.input.Role, x.time == binding.Deploy && (!relayed || heat.Secret(x.input) != nil)}
 			i, known := at[to]
 			if !known {

@@ -51,7 +51,7 @@ func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState
 
 // progress is what is new about a role; waited says how long one that is done has waited, too.
 func progress(old, now coordinator.RoleState, waited bool) (news []string) {
-	if old.Status != now.Status || !old.Ended.Equal(now.Ended) { // it may have run from one look to the next
+	if old.Status != now.Status || !old.Ended.Equal(now.Ended) && !updated(old, now) { // it may have run from one look to the next
 		switch now.Status {
 		case coordinator.RoleRunning:
 			news = append(news, "runs")
@@ -73,6 +73,11 @@ func progress(old, now coordinator.RoleState, waited bool) (news []string) {
 		}
 	}
 	return news
+}
+
+// updated says that an update of the role has begun or ended.
+func updated(old, now coordinator.RoleState) bool {
+	return now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended))
 }
 
 func isBlockedOn(r coordinator.RoleState, cell contract.CellName) bool {

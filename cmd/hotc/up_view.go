@@ -149,7 +149,7 @@ func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 	for _, what := range progress(old, now, false) {
 		say(what)
 	}
-	if now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended)) {
+	if updated(old, now) {
 		switch now.Update.Status {
 		case coordinator.RoleRunning:
 			say("is being updated")
