@@ -16,17 +16,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
+	"github.com/hotc-dev/hotc/emit/lint"
 )
 
 // Templates that lie elsewhere, such as public ones: HOTC_PUBLIC=DIR. What Heat takes has no
-// error; of what it refuses, -v lists that of which hotc says nothing, and how often each
+// error, and Heat takes it with every fix made; of what it refuses, -v lists that of which hotc says nothing, and how often each
 // rule finds something.
 func TestPublicTemplates(t *testing.T) {
 	dir := os.Getenv("HOTC_PUBLIC")
 	if dir == "" {
 		t.Skip("NO PUBLIC TEMPLATES: HOTC_PUBLIC=DIR names a folder with some")
 	}
-	refused, found, accepted := 0, 0, 0
+	refused, found, accepted, mended := 0, 0, 0, 0
 	hits := map[source.Code]int{}
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -78,6 +79,7 @@ func TestPublicTemplates(t *testing.T) {
 					t.Logf("doubtful: %v", d)
 				}
 			}
+			mended += mendedStands(t, name, given, asText)
 			if len(errors) > 0 {
 				t.Errorf("%s: Heat takes it, hotc says\n  %s", name, strings.Join(errors, "\n  "))
 			}
@@ -92,7 +94,51 @@ func TestPublicTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d accepted, %d refused, of which %d are found; hits: %v", accepted, refused, found, hits)
+	t.Logf("%d accepted, %d of them mended, %d refused, of which %d are found; hits: %v", accepted, mended, refused, found, hits)
+}
+
+// mendedStands makes the fixes of a template, the sure ones and then the guesses, too, and
+// asks Heat about the outcome, which lies beside the template for that time. It says how
+// often something was mended.
+func mendedStands(t *testing.T, name string, given map[string]any, asText map[string]string) (mended int) {
+	t.Helper()
+	for _, unsafe := range []bool{false, true} {
+		o := lint.Options{Compile: emit.Options{Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}}
+		changes, _, err := lint.Fix(t.Context(), []lint.Target{{Path: name}}, o, unsafe)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, c := range changes {
+			if c.Path != name {
+				continue // of a nested one Heat is asked where it is nested in nothing
+			}
+			beside := name + ".mended" + filepath.Ext(name)
+			if err := os.WriteFile(beside, c.After, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			verdict := stockHeat.Oracle(t).Validate(t, heattest.Input{Template: beside, Parameters: stillDeclared(c.After, given)})
+			if err := os.Remove(beside); err != nil {
+				t.Fatal(err)
+			}
+			if mended++; !verdict.Accepted && !cloudOnly.MatchString(verdict.Error) {
+				t.Errorf("%s: mended (unsafe: %v), Heat refuses what it took: %s", name, unsafe, verdict.Error)
+			}
+		}
+	}
+	return mended
+}
+
+// stillDeclared are the values of parameters that a template has.
+func stillDeclared(text []byte, given map[string]any) map[string]any {
+	out := map[string]any{}
+	if parsed := hot.ParseTemplate(source.NewFile("mended.yaml", text), &source.Diagnostics{}); parsed != nil {
+		for name, v := range given {
+			if parsed.Parameter(name) != nil {
+				out[name] = v
+			}
+		}
+	}
+	return out
 }
 
 // madeUp is a value that a parameter takes.
