@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint"
 )
@@ -50,6 +51,27 @@ func TestFixesHold(t *testing.T) {
 	}
 	if fixed == 0 {
 		t.Error("no template beside the rules has a fix")
+	}
+}
+
+// A comment goes with the entry that it is about, and stays where it may be about the next.
+func TestCommentsGoWithTheirEntries(t *testing.T) {
+	for text, want := range map[string]string{
+		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n": "\n  # of b\n  b: {type: string}\n",
+		"  # of both\n  a: {type: string}\n  b: {type: string}\n":                         "  # of both\n  b: {type: string}\n",
+		"  b: {type: string}\n\n  # of a\n  a: {type: string}\n":                          "  b: {type: string}\n\n",
+		"# of all\n  a: {type: string}\n\n  b: {type: string}\n":                          "# of all\n\n  b: {type: string}\n",
+	} {
+		head, rest := "heat_template_version: 2018-08-31\nparameters:\n", "resources: {v: {type: OS::Heat::Value, properties: {value: {get_param: b}}}}\n"
+		c := chunk{"", map[string]string{"main.yaml": head + text + rest}}
+		found := c.lint()
+		if len(found) != 1 || found[0].Fix == nil {
+			t.Errorf("%q: %v", text, found)
+			continue
+		}
+		if got, err := source.Apply([]byte(head+text+rest), found[0].Fix.Edits); err != nil || string(got) != head+want+rest {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
 	}
 }
 

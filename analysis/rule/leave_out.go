@@ -50,6 +50,27 @@ func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
 	fix := l.without(e)
 	if fix != nil {
 		fix.Unsafe = true
+		fix.Edits[0].Span = l.withComments(fix.Edits[0].Span)
 	}
 	return fix
+}
+
+// withComments is the lines of an entry with the comments above it, if these are its own: not
+// where the next entry follows at once and has none, which they may be about as well.
+func (l *Look) withComments(lines source.Span) source.Span {
+	file := l.Template.File
+	line := func(from uint32) string { return file.Slice(source.Span{Start: from, End: file.LineEnd(from)}) }
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	own, next := indent(line(lines.Start)), line(lines.End)
+	if word := strings.TrimSpace(next); word != "" && !strings.HasPrefix(word, "#") && indent(next) >= own {
+		return lines
+	}
+	for lines.Start > 0 {
+		above := file.LineStart(lines.Start - 1)
+		if indent(line(above)) != own || !strings.HasPrefix(strings.TrimSpace(line(above)), "#") {
+			break
+		}
+		lines.Start = above
+	}
+	return lines
 }
