@@ -2,7 +2,6 @@ package environment
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -83,14 +82,12 @@ func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 		return new, false
 	}
 	if wasMap {
-		for _, k := range o.Keys() {
-			v, _ := o.Get(k)
+		for k, v := range o.All() {
 			out.Set(k, v)
 		}
 	}
-	for _, k := range d.Keys() {
-		v, _ := d.Get(k)
-		before, _ := out.Get(k)
+	for k, v := range d.All() {
+		before := out.At(k)
 		if _, wasMap := before.(*value.Dict); wasMap && v == nil {
 			continue
 		}
@@ -194,20 +191,17 @@ func combineMaps(old, new value.Value, deep bool) (value.Value, error) {
 	o, wasMap := old.(*value.Dict)
 	n, isMap := new.(*value.Dict)
 	switch {
-	case empty(old):
+	case !value.Truthy(old):
 		return new, nil
 	case !wasMap || !isMap:
 		return nil, fmt.Errorf("%s cannot be merged into %s", value.TypeName(new), value.TypeName(old))
 	}
 	out := value.NewDict()
-	for _, k := range o.Keys() {
-		v, _ := o.Get(k)
+	for k, v := range o.All() {
 		out.Set(k, v)
 	}
-	for _, k := range n.Keys() {
-		v, _ := n.Get(k)
-		before, _ := out.Get(k)
-		merged, err := combineEntry(before, v, deep)
+	for k, v := range n.All() {
+		merged, err := combineEntry(out.At(k), v, deep)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +235,7 @@ func combineEntry(old, new value.Value, deep bool) (value.Value, error) {
 }
 
 func combineLists(old, new value.Value) (value.Value, error) {
-	if empty(old) {
+	if !value.Truthy(old) {
 		return new, nil
 	}
 	if list, isList := new.([]value.Value); isList {
@@ -257,27 +251,4 @@ func combineLists(old, new value.Value) (value.Value, error) {
 		return nil, fmt.Errorf("%s cannot be joined to %s", value.TypeName(new), value.TypeName(old))
 	}
 	return before + "," + text, nil
-}
-
-// empty is Python's `not v`.
-func empty(v value.Value) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case int64:
-		return v == 0
-	case *big.Int:
-		return v.Sign() == 0
-	case float64:
-		return v == 0
-	case []value.Value:
-		return len(v) == 0
-	case *value.Dict:
-		return v.Len() == 0
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package resourcetype
 
 import (
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -61,11 +62,7 @@ func (p *Property) asParameter() *hot.Parameter {
 		add(hot.Constraint{Kind: "length", Min: decoded(p.Length[0]), Max: decoded(p.Length[1])})
 	}
 	if p.Values != nil {
-		allowed := make([]value.Value, len(p.Values))
-		for i, v := range p.Values {
-			allowed[i] = decoded(v)
-		}
-		add(hot.Constraint{Kind: "allowed_values", Allowed: allowed})
+		add(hot.Constraint{Kind: "allowed_values", Allowed: lists.Map(p.Values, decoded)})
 	}
 	if p.Step != nil {
 		add(hot.Constraint{Kind: "modulo", Step: decoded(p.Step), Offset: decoded(p.Offset)})
