@@ -58,6 +58,7 @@ const (
 	NeverSignalled      Code = "H242" // a wait condition that nobody can signal
 	WrongKind           Code = "H243" // get_resource of what is not the kind of thing that the property asks for
 	UnreachableAddress  Code = "H244" // a floating address that may come before its router's interface
+	SeldomSignalled     Code = "H245" // a wait condition that wants more signals than are sent
 	LongWait            Code = "H246" // a wait condition that waits longer than the stack
 	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
 	UnusedResource      Code = "H248" // a resource that does nothing, since nothing refers to it

@@ -1,0 +1,71 @@
+package rule
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+var seldomSignalled = Rule{Code: source.SeldomSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findSeldomSignalled}
+
+// repeats is what may run a line of a script more often than once, or elsewhere.
+var repeats = regexp.MustCompile(`\b(for|while|until|xargs|parallel|function|eval|alias|cron\w*|systemd\w*)\b|<<|\(\)`)
+
+// findSeldomSignalled finds wait conditions that want more signals than are sent: where all
+// that reads the handle is the user_data of servers, in scripts without loops, each line
+// sends one.
+func findSeldomSignalled(l *Look) {
+	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
+		of, count := l.Ref(b.Get("handle")), b.Get("count")
+		if of.Kind != hot.ToResource || of.Name == "" || count == nil {
+			continue
+		}
+		k, known := l.Value(count)
+		number, isNumber := value.Integer(k.Value)
+		want, is := number.(int64)
+		if sent, sure := l.signals(of.Name); known && isNumber && is && sure && sent > 0 && int64(sent) < want {
+			l.Found(count, when(fmt.Sprintf("this waits for %d signals, and scripts send %d: the stack waits until the timeout", want, sent), k), "")
+		}
+	}
+}
+
+// signals says how many signals servers send to a handle, and whether that is sure.
+func (l *Look) signals(handle string) (sent int, sure bool) {
+	readers := 0
+	waits := map[*yaml.Node]bool{}
+	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
+		waits[b.Get("handle")] = true
+	}
+	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
+		if (r.Kind == hot.ToAttribute || r.Kind == hot.ToResource && !waits[n]) && (r.Name == handle || r.Name == "") {
+			readers++
+		}
+	})
+	for b := range l.BlocksOf("OS::Nova::Server") {
+		data := b.Get("user_data")
+		if data == nil || !strings.HasPrefix(firstName(data), "str_replace") || l.Template.Resource(b.Resource.Name) != b.Resource {
+			continue
+		}
+		arg := data.Entries[0].Value
+		texts := l.bootTexts(arg.Get("template"), 0)
+		for _, e := range arg.Get("params").All() {
+			r := l.Ref(e.Value)
+			if r.Kind != hot.ToAttribute || r.Name != handle || r.Attribute != "curl_cli" || len(texts) != 1 || !texts[0].whole {
+				continue
+			}
+			text := texts[0].text
+			begun := regexp.MustCompile(`(?m)^[ \t]*(sudo[ \t]+)?`+regexp.QuoteMeta(e.Name)+`[ \t]`).FindAllStringIndex(text, -1)
+			if !strings.HasPrefix(text, "#!") || repeats.MatchString(text) || len(begun) != strings.Count(text, e.Name) {
+				return 0, false
+			}
+			readers--
+			sent += len(begun)
+		}
+	}
+	return sent, readers == 0
+}
