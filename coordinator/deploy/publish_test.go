@@ -110,9 +110,6 @@ func TestApplyAfterHalfADestroy(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
-	changed := deploytest.ThreeTier()
-	changed.Signal = contract.AgentsSignal
-
 	t.Run("another secret", func(t *testing.T) {
 		b := deploytest.InMemory()
 		b.Publish(t, deploytest.ThreeTier())
@@ -126,13 +123,15 @@ func TestPublishRefuses(t *testing.T) {
 	})
 	t.Run("another plan on a live deployment", func(t *testing.T) {
 		b := deploytest.InMemory()
-		b.Publish(t, deploytest.ThreeTier())
-		_, err := b.Apply(t, changed)
+		agents := deploytest.ThreeTier()
+		agents.Signal = contract.AgentsSignal
+		b.Publish(t, agents)
+		_, err := b.Apply(t, deploytest.ThreeTier())
 		var refused *deploy.ChangedPlanError
 		if !errors.As(err, &refused) {
 			t.Fatalf("%v, want a ChangedPlanError", err)
 		}
-		for _, want := range []string{"signal: none becomes heat"} {
+		for _, want := range []string{"signal: heat becomes none"} {
 			if !slices.Contains(refused.Differences, want) {
 				t.Errorf("the differences lack %q: %q", want, refused.Differences)
 			}
@@ -142,6 +141,8 @@ func TestPublishRefuses(t *testing.T) {
 		b := deploytest.InMemory()
 		s := &interrupted{b.Open(t), 9}
 		deploy.Publish(t.Context(), s, deploytest.Publication(deploytest.ThreeTier()))
+		changed := deploytest.ThreeTier()
+		changed.Signal = contract.AgentsSignal
 		if _, err := b.Apply(t, changed); !errors.Is(err, deploy.ErrUnfinished) {
 			t.Errorf("%v, want ErrUnfinished", err)
 		}

@@ -148,14 +148,19 @@ func TestWhatALivePlanDoesNotTake(t *testing.T) {
 		"server db: values from Heat added": func(p *contract.Plan) {
 			p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage("1")}}
 		},
-		"signal: none becomes heat":                    func(p *contract.Plan) { p.Signal = "heat" },
+		"signal: heat becomes none":                    func(p *contract.Plan) { p.Signal = contract.NobodySignals },
 		"cell db.mysql:endpoint: secret, or no longer": func(p *contract.Plan) { p.Cells[1].Sealed = true },
 	} {
 		t.Run(want, func(t *testing.T) {
 			b := deploytest.InMemory()
-			b.Publish(t, deploytest.ThreeTier())
+			agents := func() *contract.Plan {
+				p := deploytest.ThreeTier()
+				p.Signal = contract.AgentsSignal
+				return p
+			}
+			b.Publish(t, agents())
 			before := fmt.Sprint(treeOf(t, b.Operator(t), deploytest.Site.Root()))
-			to := deploytest.ThreeTier()
+			to := agents()
 			change(to)
 			_, err := b.Apply(t, to)
 			var refused *deploy.ChangedPlanError

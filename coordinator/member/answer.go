@@ -91,7 +91,10 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 		for _, cell := range cells {
 			ref := contract.CellRef{Cell: cell, Server: m.server}
 			record, version, readErr := m.readCell(ctx, ref)
-			if readErr != nil {
+			switch {
+			case readErr != nil && m.hasLeft(cell):
+				continue
+			case readErr != nil:
 				return nil, readErr
 			}
 			if record.State == coordinator.Failed || values && record.State == coordinator.Valued && record.Incarnation == f.record.Number {
@@ -119,11 +122,12 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 		if err != nil {
 			return err
 		}
+		learnt := m.learntPlan()
 		rest, err := writes()
 		for err == nil && len(rest) > 0 {
 			var ops []coordinator.Op
 			ops, rest = m.fill(m.checks(f), rest)
-			err = m.store.Commit(ctx, ops...)
+			err = m.commit(ctx, learnt, ops...)
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
 			return m.gone(ctx, err)

@@ -45,7 +45,10 @@ func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp co
 		for _, cell := range cells {
 			ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 			record, version, err := m.readCell(ctx, ref)
-			if err != nil {
+			switch {
+			case err != nil && m.hasLeft(cell):
+				continue
+			case err != nil:
 				return nil, err
 			}
 			now := stamp.Keeping(record.Stamp)

@@ -145,6 +145,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 // one commit.
 func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next coordinator.IncarnationRecord, checks []coordinator.Op) (left bool, err error) {
 	var old, untouched []coordinator.Op
+	learnt := m.learntPlan()
 	if next.Number > 1 {
 		if old, untouched, err = m.leftovers(ctx, next.Number); err != nil {
 			return false, err
@@ -163,7 +164,7 @@ func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next
 		ops = append(ops, *public)
 	}
 	ops, rest := m.fill(ops, slices.Concat(old, untouched))
-	if err := m.store.Commit(ctx, ops...); err != nil {
+	if err := m.commit(ctx, learnt, ops...); err != nil {
 		return false, err
 	}
 	m.hold(fence{next, version + 1})
@@ -178,6 +179,7 @@ func (m *Member) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		learnt := m.learntPlan()
 		old, _, err := m.leftovers(ctx, f.record.Number)
 		if err != nil {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
@@ -186,7 +188,7 @@ func (m *Member) sweep(ctx context.Context) error {
 			return nil
 		}
 		ops, _ := m.fill(m.checks(f), old)
-		if err := m.store.Commit(ctx, ops...); err != nil && !errors.Is(err, coordinator.ErrVersion) {
+		if err := m.commit(ctx, learnt, ops...); err != nil && !errors.Is(err, coordinator.ErrVersion) {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		m.forgetAll()
@@ -216,6 +218,7 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []co
 		switch {
 		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
 			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+		case err != nil && m.hasLeft(cells[i]):
 		case err != nil:
 			return err
 		case record.State == coordinator.Empty:

@@ -267,7 +267,10 @@ func (m *Session) Republish(ctx context.Context) error {
 				continue
 			}
 			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
-			if err != nil {
+			switch {
+			case err != nil && m.hasLeft(cell):
+				continue
+			case err != nil:
 				return fmt.Errorf("publish %s again: %w", cell, err)
 			}
 			if !there.At().Less(record.At()) {

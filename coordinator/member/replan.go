@@ -137,6 +137,31 @@ func (m *Member) leftOf(cell contract.CellName) error {
 	return &FailedCellError{cell, &coordinator.Cause{Reason: "it was taken out of what server " + string(m.server) + " reads: the plan was changed"}}
 }
 
+// hasLeft says that the plan has a cell no more: it was changed since the server's cells were
+// listed.
+func (m *Member) hasLeft(cell contract.CellName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.left[cell]
+}
+
+// learntPlan is the version of the plan whose cells the member knows.
+func (m *Member) learntPlan() coordinator.Version {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.learnt
+}
+
+// commit commits writes that were worked out under a version of the plan. Where a node is
+// missing since that was changed it says ErrVersion: they are to be worked out again.
+func (m *Member) commit(ctx context.Context, learnt coordinator.Version, ops ...coordinator.Op) error {
+	err := m.store.Commit(ctx, ops...)
+	if errors.Is(err, coordinator.ErrNotFound) && m.LearnAhead(ctx) == nil && m.isNews(learnt) {
+		return fmt.Errorf("the plan was changed: %w", coordinator.ErrVersion)
+	}
+	return err
+}
+
 // missed says of a cell that cannot be read whether the plan has it no more.
 func (m *Member) missed(ctx context.Context, cell contract.CellName, err error) error {
 	if !errors.Is(err, errMissing) || m.LearnAhead(ctx) != nil {

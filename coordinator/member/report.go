@@ -166,14 +166,20 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 	marked := Kept{}
 	for _, cell := range slices.Sorted(maps.Keys(failed)) {
 		m.mu.Lock()
-		mine := m.own[cell]
+		mine, left := m.own[cell], m.left[cell]
 		m.mu.Unlock()
-		if !mine {
+		switch {
+		case left: // the plan was changed
+			continue
+		case !mine:
 			return nil, nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 		}
 		ref := contract.CellRef{Cell: cell, Server: m.server}
 		version, record, err := m.ownCell(ctx, ref)
-		if err != nil {
+		switch {
+		case err != nil && m.hasLeft(cell):
+			continue
+		case err != nil:
 			return nil, nil, err
 		}
 		if record.State != coordinator.Empty && record.Incarnation == f.record.Number {

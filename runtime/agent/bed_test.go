@@ -271,9 +271,8 @@ func (b *bed) start(server contract.ServerPath, changes ...func(*agent.Config)) 
 	}()
 	b.t.Cleanup(func() {
 		cancel()
-		<-r.ended
-		if b.t.Failed() {
-			b.t.Logf("console of %s:\n%s", server, r.console)
+		if err := <-r.ended; b.t.Failed() {
+			b.t.Logf("the agent of %s ended with %v, console:\n%s", server, err, r.console)
 		}
 	})
 	return r

@@ -253,13 +253,24 @@ func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 	return exit, err
 }
 
-// complete publishes the completion of a role that is done.
+// complete publishes the completion of a role that is done. Another plan may have it no more.
 func (l *life) complete() (coordinator.RoleState, error) {
 	completion := l.host.Key(l.role.Name).Completion()
-	if err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now()); err != nil {
-		return l.state(), err
+	err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now())
+	if left := (*member.FailedCellError)(nil); errors.As(err, &left) || errors.Is(err, member.ErrNotInPlan) {
+		err = l.changedOr(err)
 	}
-	return l.state(), nil
+	return l.state(), err
+}
+
+// changedOr is member.ErrPlanChanged if the role's plan is no longer what stands there.
+func (l *life) changedOr(err error) error {
+	if l.host.Current != nil {
+		if changed := l.host.Current(l.ctx); errors.Is(changed, member.ErrPlanChanged) {
+			return changed
+		}
+	}
+	return err
 }
 
 // failOr fails the role that has a cause, unless the agent itself is to end.
@@ -273,10 +284,8 @@ func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleStat
 // failUnready fails a role that could not start, unless its plan has been changed
 // meanwhile: its files may have gone with the old one.
 func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
-	if err == nil && l.host.Current != nil {
-		if changed := l.host.Current(l.ctx); errors.Is(changed, member.ErrPlanChanged) {
-			err = changed
-		}
+	if err == nil {
+		err = l.changedOr(nil)
 	}
 	return l.failOr(cause, err)
 }
