@@ -167,6 +167,7 @@ func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, err
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer func() { f.changed = nil }()
+	f.owed = true // nobody has watched since the last round of looks
 	for n := 0; ; n++ {
 		if err := f.roles(ctx); err != nil {
 			return err
@@ -209,8 +210,12 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if s.State.Action() == "DELETE" {
 			return false, source.Fail(source.StackFailed, "somebody else has deleted the stack "+f.name+", or is at it ("+string(s.State)+")", "\"hotc down "+f.name+"\" takes away what is left of it")
 		}
-		if s.State.InProgress() || f.now == nil {
+		if s.State.InProgress() {
 			return false, nil
+		}
+		f.owed, f.took = true, 0 // the last look may be older than what Heat was told
+		if err := f.roles(ctx); err != nil || f.now == nil {
+			return false, err
 		}
 		return !s.State.Complete() || f.now.Finished(), nil
 	})

@@ -379,3 +379,18 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 		}
 	}
 }
+
+// How the roles ended is what the coordinator says once Heat has ended, and not what was seen
+// before: roles that have failed may have run again meanwhile.
+func TestTheEndIsLookedAtOnceMore(t *testing.T) {
+	roles := func(how coordinator.RoleStatus) []*status.Server {
+		return []*status.Server{{Roles: []status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
+	}
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "new", State: "UPDATE_COMPLETE"}}
+	d := &deployment{there: true, servers: roles(coordinator.RoleDone)}
+	f := &following{cloud: c, deployment: d, view: &view{}, name: "s", id: "new", now: &status.Status{Servers: roles(coordinator.RoleFailed)}, looked: time.Now(), took: time.Hour}
+	r, err := f.toTheEnd(t.Context())
+	if err != nil || r.Status.Servers[0].Roles[0].Status != coordinator.RoleDone {
+		t.Errorf("%v: it ends with %+v", err, r)
+	}
+}
