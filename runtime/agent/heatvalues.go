@@ -68,6 +68,7 @@ func (h *heatValues) take(record coordinator.HeatValues, err error) {
 func (h *heatValues) anew(before, now *contract.Server) (forgot bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.record.Values = maps.Clone(h.record.Values) // the journal has it, too
 	for key, v := range now.Deploy {
 		if _, had := before.Deploy[key]; !had && v.Carried {
 			h.stale[key], forgot = true, true

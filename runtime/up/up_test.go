@@ -386,7 +386,7 @@ func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 	roles := func(how coordinator.RoleStatus) []*status.Server {
 		return []*status.Server{{Roles: []status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
 	}
-	c := &cloud{stack: &heat.Stack{Name: "s", ID: "new", State: "UPDATE_COMPLETE"}}
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "new", State: "UPDATE_FAILED"}}
 	d := &deployment{there: true, servers: roles(coordinator.RoleDone)}
 	f := &following{cloud: c, deployment: d, view: &view{}, name: "s", id: "new", now: &status.Status{Servers: roles(coordinator.RoleFailed)}, looked: time.Now(), took: time.Hour}
 	r, err := f.toTheEnd(t.Context())
