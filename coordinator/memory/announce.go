@@ -16,14 +16,14 @@ type announcement struct {
 // Announce implements coordinator.Store.
 func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	if len(data) > MaxValue {
-		return fail("announce", path, tooLarge(len(data)))
+		return fail(opAnnounce, path, tooLarge(len(data)))
 	}
 	start := func(run func()) bool {
 		s.running.Go(run)
 		return true
 	}
-	if err := coordinator.Keep(ctx, s, path, &announcement{s, path, data}, start); err != nil {
-		return fail("announce", path, err)
+	if err := coordinator.Keep(ctx, store{s}, path, &announcement{s, path, data}, start); err != nil {
+		return fail(opAnnounce, path, err)
 	}
 	return nil
 }

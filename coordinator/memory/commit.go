@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -11,23 +10,18 @@ import (
 
 var errEphemeralParent = errors.New("an ephemeral node has no children")
 
-// Commit implements coordinator.Store. As in ZooKeeper's Multi an operation sees
-// what those before it in the same commit did.
-func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
+// commit does all or nothing. As in ZooKeeper's Multi an operation sees what those before it in
+// the same commit did.
+func (s *session) commit(ops []coordinator.Op) error {
 	size := 0
 	for _, op := range ops {
 		if size += len(op.Data); size > MaxValue {
-			return fail("commit", op.Path, tooLarge(size))
+			return fail(opCommit, op.Path, tooLarge(size))
 		}
 		if err := check(op.Path); err != nil {
-			return fail("commit", op.Path, err)
+			return fail(opCommit, op.Path, err)
 		}
 	}
-	leave, err := s.enter(ctx, "")
-	if err != nil {
-		return fail("commit", firstPath(ops), err)
-	}
-	defer leave()
 	written := map[coordinator.Path]coordinator.Version{} // how often, so far
 	for _, op := range ops {
 		right := coordinator.MayRead
@@ -36,10 +30,10 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		}
 		n, err := s.node(op.Path, right)
 		if err != nil {
-			return fail("commit", op.Path, err)
+			return fail(opCommit, op.Path, err)
 		}
 		if op.Version != coordinator.AnyVersion && op.Version != n.version+written[op.Path] {
-			return fail("commit", op.Path, coordinator.ErrVersion)
+			return fail(opCommit, op.Path, coordinator.ErrVersion)
 		}
 		if op.Write {
 			written[op.Path]++
@@ -53,31 +47,11 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	return nil
 }
 
-func firstPath(ops []coordinator.Op) coordinator.Path {
-	if len(ops) == 0 {
-		return ""
-	}
-	return ops[0].Path
-}
-
-// DeleteTree implements coordinator.Store. The root itself always stays.
-func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return fail("delete", path, err)
-	}
-	defer leave()
-	n := s.tree.find(path)
-	if n == nil {
-		return nil
-	}
-	return s.deleteTree(path, n)
-}
-
+// deleteTree deletes a node and all below it that may be deleted. The root itself always stays.
 func (s *session) deleteTree(path coordinator.Path, n *node) error {
 	if len(n.children) > 0 {
 		if !s.may(n, coordinator.MayRead) || !s.may(n, coordinator.MayDeleteChildren) {
-			return fail("delete", path, coordinator.ErrRefused)
+			return fail(opDeleteTree, path, coordinator.ErrRefused)
 		}
 		var first error
 		for _, name := range slices.Sorted(maps.Keys(n.children)) {
@@ -95,7 +69,7 @@ func (s *session) deleteTree(path coordinator.Path, n *node) error {
 	}
 	above, _ := split(path)
 	if !s.may(s.tree.find(above), coordinator.MayDeleteChildren) {
-		return fail("delete", path, coordinator.ErrRefused)
+		return fail(opDeleteTree, path, coordinator.ErrRefused)
 	}
 	s.tree.remove(path)
 	return nil

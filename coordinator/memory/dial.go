@@ -1,13 +1,11 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,10 +22,9 @@ type remote struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	last     uint64
-	calls    map[uint64]chan response
-	standing map[uint64]func() // takes events; it does not block
+	mu    sync.Mutex
+	last  uint64
+	takes map[uint64]func(response) // by the request's id; they do not block
 }
 
 // dialPause is between two tries to reach a server that is not there yet.
@@ -42,19 +39,17 @@ func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credentia
 		return nil, err
 	}
 	alive, end := context.WithCancel(context.Background())
-	r := &remote{
-		conn: conn, out: make(chan []byte), alive: alive, end: end,
-		calls: map[uint64]chan response{}, standing: map[uint64]func(){},
-	}
+	r := &remote{conn: conn, out: make(chan []byte), alive: alive, end: end, takes: map[uint64]func(response){}}
 	r.running.Go(r.write)
 	r.running.Go(r.receive)
+	s := store{r}
 	for _, c := range creds {
-		if err := r.Authenticate(ctx, c); err != nil {
-			r.Close()
+		if err := s.Authenticate(ctx, c); err != nil {
+			s.Close()
 			return nil, err
 		}
 	}
-	return r, nil
+	return s, nil
 }
 
 func dial(ctx context.Context, socketPath string) (net.Conn, error) {
@@ -109,52 +104,59 @@ func (r *remote) receive() {
 			return
 		}
 		r.mu.Lock()
-		if call := r.calls[answer.ID]; call != nil && !answer.Event {
-			call <- answer // of capacity one, and deleted after one answer
-			delete(r.calls, answer.ID)
-		} else if take := r.standing[answer.ID]; take != nil && answer.Event {
-			take()
+		if take := r.takes[answer.ID]; take != nil {
+			take(answer)
 		}
 		r.mu.Unlock()
 	}
 }
 
-// call sends a request and waits for its answer. Whatever goes wrong on the way
-// has the name and path that the caller gives.
-func (r *remote) call(ctx context.Context, name string, q request, events func()) (response, error) {
+// do implements link.
+func (r *remote) do(ctx context.Context, q request) (response, error) { return r.call(ctx, q, nil) }
+
+// call sends a request and waits for its answer. Where that leaves something standing, events
+// is called with each event.
+func (r *remote) call(ctx context.Context, q request, events func()) (response, error) {
 	if err := ctx.Err(); err != nil {
-		return response{}, fail(name, q.Path, err)
+		return response{}, fail(q.Op, q.Path, err)
 	}
 	answers := make(chan response, 1)
 	r.mu.Lock()
 	r.last++
 	q.ID = r.last
-	r.calls[q.ID] = answers
-	if events != nil {
-		r.standing[q.ID] = events
+	r.takes[q.ID] = func(a response) {
+		if !a.Event {
+			answers <- a // the only one of this id
+		} else if events != nil {
+			events()
+		}
 	}
 	r.mu.Unlock()
 	text, err := line(q)
 	if err == nil {
 		err = r.send(ctx, text)
 	}
+	var answer response
 	if err == nil {
 		select {
-		case answer := <-answers:
-			if answer.Error != nil {
-				r.forget(q.ID)
-				return response{}, answer.Error.error()
-			}
-			return answer, nil
+		case answer = <-answers:
+			err = answer.Error.error()
 		case <-ctx.Done():
 			err = ctx.Err()
-			r.cancel(q)
+			if events != nil {
+				r.cancel(q.ID)
+			}
 		case <-r.alive.Done():
 			err = coordinator.ErrClosed
 		}
 	}
-	r.forget(q.ID)
-	return response{}, fail(name, q.Path, err)
+	if err != nil || events == nil {
+		r.forget(q.ID)
+	}
+	if err != nil && answer.Error == nil {
+		err = fail(q.Op, q.Path, err)
+	}
+	return answer, err
 }
 
 func (r *remote) send(ctx context.Context, text []byte) error {
@@ -171,160 +173,52 @@ func (r *remote) send(ctx context.Context, text []byte) error {
 func (r *remote) forget(id uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.calls, id)
-	delete(r.standing, id)
+	delete(r.takes, id)
 }
 
 // cancel ends what a request left standing on the other side.
-func (r *remote) cancel(q request) {
-	switch q.Op {
-	case opWatch, opAnnounce:
-		if text, err := line(request{ID: q.ID, Op: opCancel}); err == nil {
-			_ = r.send(r.alive, text)
-		}
+func (r *remote) cancel(id uint64) {
+	if text, err := line(request{ID: id, Op: opCancel}); err == nil {
+		_ = r.send(r.alive, text)
 	}
 }
 
-// until waits for the end of a context or the connection, and cancels what stands.
-func (r *remote) until(ctx context.Context, id uint64, op operation) {
-	select {
-	case <-ctx.Done():
-	case <-r.alive.Done():
+// stand makes a request that stands until its context or the connection ends; then ended is
+// called, and events no more.
+func (r *remote) stand(ctx context.Context, q request, events, ended func()) error {
+	answer, err := r.call(ctx, q, events)
+	if err != nil {
+		return err
 	}
-	r.forget(id)
-	r.cancel(request{ID: id, Op: op})
-}
-
-// start runs a goroutine that Close waits for, unless the connection has ended.
-func (r *remote) start(run func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.alive.Err() != nil {
-		return false
+	if r.alive.Err() != nil { // Close may have waited already
+		return fail(q.Op, q.Path, coordinator.ErrClosed)
 	}
-	r.running.Go(run)
-	return true
-}
-
-// Create implements coordinator.Store.
-func (r *remote) Create(ctx context.Context, nodes []coordinator.NewNode) error {
-	for _, n := range nodes {
-		if len(n.Data) > MaxValue {
-			return fail("create", n.Path, tooLarge(len(n.Data)))
+	r.running.Go(func() {
+		defer mistake.Ends()
+		select {
+		case <-ctx.Done():
+		case <-r.alive.Done():
 		}
-	}
-	nodes = slices.Clone(nodes)
-	slices.SortStableFunc(nodes, func(a, b coordinator.NewNode) int {
-		return cmp.Compare(depth(a.Path), depth(b.Path))
+		r.forget(answer.ID)
+		r.cancel(answer.ID)
+		ended()
 	})
-	for len(nodes) > 0 {
-		some, size := 0, 0
-		for _, n := range nodes {
-			more := len(n.Data) + len(n.Path)
-			for _, g := range n.Grants {
-				more += len(g.To.User) + len(g.To.Password) + 64
-			}
-			if size += more + 64; some > 0 && size > maxCreate {
-				break
-			}
-			some++
-		}
-		if _, err := r.call(ctx, "create", request{Op: opCreate, Nodes: nodes[:some]}, nil); err != nil {
-			return err
-		}
-		nodes = nodes[some:]
-	}
 	return nil
-}
-
-// Read implements coordinator.Store.
-func (r *remote) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	answer, err := r.call(ctx, "read", request{Op: opRead, Path: path}, nil)
-	return coordinator.Node{Data: answer.Data, Version: answer.Version}, err
-}
-
-// Stat implements coordinator.Store.
-func (r *remote) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
-	answer, err := r.call(ctx, "stat", request{Op: opStat, Path: path}, nil)
-	return answer.Version, answer.Exists, err
-}
-
-// Children implements coordinator.Store.
-func (r *remote) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
-	answer, err := r.call(ctx, "list", request{Op: opChildren, Path: path}, nil)
-	return answer.Names, err
-}
-
-// Commit implements coordinator.Store.
-func (r *remote) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	size := 0
-	for _, op := range ops {
-		if size += len(op.Data); size > MaxValue {
-			return fail("commit", op.Path, tooLarge(size))
-		}
-	}
-	_, err := r.call(ctx, "commit", request{Op: opCommit, Ops: ops}, nil)
-	return err
-}
-
-// DeleteTree implements coordinator.Store.
-func (r *remote) DeleteTree(ctx context.Context, path coordinator.Path) error {
-	_, err := r.call(ctx, "delete", request{Op: opDeleteTree, Path: path}, nil)
-	return err
-}
-
-// Rights implements coordinator.Store.
-func (r *remote) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
-	answer, err := r.call(ctx, "ask for the rights of", request{Op: opRights, Path: path, Known: known}, nil)
-	return answer.Grants, err
-}
-
-// ChangeRights implements coordinator.Store.
-func (r *remote) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
-	_, err := r.call(ctx, "change the rights of", request{Op: opChangeRights, Path: path, Rights: &change}, nil)
-	return err
-}
-
-// Authenticate implements coordinator.Store.
-func (r *remote) Authenticate(ctx context.Context, c coordinator.Credential) error {
-	_, err := r.call(ctx, "authenticate", request{Op: opAuthenticate, Credential: &c}, nil)
-	return err
 }
 
 // Watch implements coordinator.Store.
 func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	tokens := make(chan struct{}, 1)
-	answer, err := r.call(ctx, "watch", request{Op: opWatch, Path: path}, func() { coordinator.Wake(tokens) })
-	if err != nil {
-		return nil, err
-	}
-	started := r.start(func() {
-		r.until(ctx, answer.ID, opWatch)
-		close(tokens) // forgotten: nobody sends any more
-	})
-	if !started {
-		return nil, fail("watch", path, coordinator.ErrClosed)
-	}
-	return tokens, nil
+	err := r.stand(ctx, request{Op: opWatch, Path: path}, func() { coordinator.Wake(tokens) }, func() { close(tokens) })
+	return tokens, err
 }
 
 // Announce implements coordinator.Store.
 func (r *remote) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
-	if len(data) > MaxValue {
-		return fail("announce", path, tooLarge(len(data)))
-	}
-	answer, err := r.call(ctx, "announce", request{Op: opAnnounce, Path: path, Data: data}, nil)
-	if err != nil {
-		return err
-	}
-	if !r.start(func() { r.until(ctx, answer.ID, opAnnounce) }) {
-		return fail("announce", path, coordinator.ErrClosed)
-	}
-	return nil
+	return r.stand(ctx, request{Op: opAnnounce, Path: path, Data: data}, func() {}, func() {})
 }
-
-// MaxValue implements coordinator.Store.
-func (r *remote) MaxValue() int { return MaxValue }
 
 // Close implements coordinator.Store.
 func (r *remote) Close() error {

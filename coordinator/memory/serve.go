@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // Serve offers a tree on a unix socket until the context ends, and then removes
@@ -41,7 +40,7 @@ func Serve(ctx context.Context, tree *Tree, socketPath string) error {
 		}
 		serving.Go(func() {
 			defer mistake.Ends()
-			(&connection{conn: conn, session: tree.Open().(*session)}).serve(ctx)
+			(&connection{conn: conn, session: tree.open()}).serve(ctx)
 		})
 	}
 }
@@ -120,44 +119,18 @@ func (c *connection) send(r response) bool {
 
 // handle does what a request asks for.
 func (c *connection) handle(ctx context.Context, r request) bool {
-	s, answer := c.session, response{ID: r.ID}
-	var err error
 	switch r.Op {
-	case opAuthenticate:
-		if r.Credential == nil {
-			return false
-		}
-		err = s.Authenticate(ctx, *r.Credential)
-	case opCreate:
-		err = s.Create(ctx, r.Nodes)
-	case opRead:
-		var n coordinator.Node
-		n, err = s.Read(ctx, r.Path)
-		answer.Data, answer.Version = n.Data, n.Version
-	case opStat:
-		answer.Version, answer.Exists, err = s.Stat(ctx, r.Path)
-	case opChildren:
-		answer.Names, err = s.Children(ctx, r.Path)
-	case opCommit:
-		err = s.Commit(ctx, r.Ops...)
-	case opDeleteTree:
-		err = s.DeleteTree(ctx, r.Path)
-	case opRights:
-		answer.Grants, err = s.Rights(ctx, r.Path, r.Known...)
-	case opChangeRights:
-		if r.Rights == nil || r.Rights.From != nil && len(r.Rights.Grants) != 1 {
-			return false
-		}
-		err = s.ChangeRights(ctx, r.Path, *r.Rights)
 	case opWatch, opAnnounce:
 		return c.stand(ctx, r)
 	case opCancel:
 		c.cancel(r.ID)
 		return true
-	default:
+	}
+	answer, err := c.session.do(ctx, r)
+	if errors.Is(err, errNoRequest) {
 		return false
 	}
-	answer.Error = toWire(err)
+	answer.ID, answer.Error = r.ID, toWire(err)
 	return c.send(answer)
 }
 
@@ -179,21 +152,17 @@ func (c *connection) stand(ctx context.Context, r request) bool {
 		defer mistake.Ends()
 		defer cancel()
 		defer c.cancel(r.ID)
-		switch r.Op {
-		case opWatch:
-			tokens, err := c.session.Watch(ctx, r.Path)
-			c.send(response{ID: r.ID, Error: toWire(err)})
-			if err != nil {
-				return
+		if r.Op == opAnnounce {
+			err := c.session.Announce(ctx, r.Path, r.Data)
+			if c.send(response{ID: r.ID, Error: toWire(err)}); err == nil {
+				<-ctx.Done()
 			}
+			return
+		}
+		tokens, err := c.session.Watch(ctx, r.Path)
+		if c.send(response{ID: r.ID, Error: toWire(err)}); err == nil {
 			for range tokens {
 				c.send(response{ID: r.ID, Event: true})
-			}
-		case opAnnounce:
-			err := c.session.Announce(ctx, r.Path, r.Data)
-			c.send(response{ID: r.ID, Error: toWire(err)})
-			if err == nil {
-				<-ctx.Done()
 			}
 		}
 	})

@@ -2,8 +2,8 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -28,6 +28,10 @@ type session struct {
 
 // Open starts a session under some identities.
 func (t *Tree) Open(creds ...coordinator.Credential) coordinator.Store {
+	return store{t.open(creds...)}
+}
+
+func (t *Tree) open(creds ...coordinator.Credential) *session {
 	alive, end := context.WithCancel(context.Background())
 	s := &session{tree: t, alive: alive, end: end, identities: map[identity]struct{}{anyone: {}}, first: anyone}
 	for _, c := range creds {
@@ -82,35 +86,80 @@ func (s *session) node(path coordinator.Path, right coordinator.Rights) (*node, 
 	return n, nil
 }
 
-func fail(op string, path coordinator.Path, err error) error {
-	return &coordinator.PathError{Op: op, Path: path, Err: err}
+func fail(op operation, path coordinator.Path, err error) error {
+	return &coordinator.PathError{Op: string(op), Path: path, Err: err}
 }
 
-// Create implements coordinator.Store.
-func (s *session) Create(ctx context.Context, nodes []coordinator.NewNode) error {
-	for _, n := range nodes {
-		if len(n.Data) > MaxValue {
-			return fail("create", n.Path, tooLarge(len(n.Data)))
-		}
-	}
-	sorted := slices.Clone(nodes)
-	slices.SortStableFunc(sorted, func(a, b coordinator.NewNode) int {
-		return cmp.Compare(depth(a.Path), depth(b.Path))
-	})
-	for _, n := range sorted {
-		if err := s.create(ctx, n); err != nil {
-			return fail("create", n.Path, err)
-		}
-	}
-	return nil
-}
+// errNoRequest says that what came is none of the requests that a store makes.
+var errNoRequest = errors.New("not a request")
 
-func (s *session) create(ctx context.Context, n coordinator.NewNode) error {
-	leave, err := s.enter(ctx, n.Path)
+// do answers a request.
+func (s *session) do(ctx context.Context, r request) (response, error) {
+	leave, err := s.enter(ctx, r.Path)
 	if err != nil {
-		return err
+		return response{}, fail(r.Op, r.Path, err)
 	}
 	defer leave()
+	answer, err := s.answer(r)
+	if err != nil && !errors.As(err, new(*coordinator.PathError)) {
+		err = fail(r.Op, r.Path, err)
+	}
+	return answer, err
+}
+
+func (s *session) answer(r request) (a response, err error) {
+	switch r.Op {
+	case opAuthenticate:
+		if r.Credential == nil {
+			return a, errNoRequest
+		}
+		s.identify(*r.Credential)
+	case opCreate:
+		for _, n := range r.Nodes {
+			if err := s.create(n); err != nil {
+				return a, fail(r.Op, n.Path, err)
+			}
+		}
+	case opRead:
+		var n *node
+		if n, err = s.node(r.Path, coordinator.MayRead); err == nil {
+			a.Data, a.Version = bytes.Clone(n.data), n.version
+		}
+	case opStat:
+		if n := s.tree.find(r.Path); n != nil {
+			a.Version, a.Exists = n.version, true
+		}
+	case opChildren:
+		var n *node
+		if n, err = s.node(r.Path, coordinator.MayRead); err == nil {
+			a.Names = slices.Sorted(maps.Keys(n.children))
+		}
+	case opCommit:
+		err = s.commit(r.Ops)
+	case opDeleteTree:
+		if n := s.tree.find(r.Path); n != nil {
+			err = s.deleteTree(r.Path, n)
+		}
+	case opRights:
+		a.Grants, err = s.rights(r.Path, r.Known)
+	case opChangeRights:
+		if r.Rights == nil || r.Rights.From != nil && len(r.Rights.Grants) != 1 {
+			return a, errNoRequest
+		}
+		err = s.changeRights(r.Path, *r.Rights)
+	default:
+		err = errNoRequest
+	}
+	return a, err
+}
+
+func (s *session) create(n coordinator.NewNode) error {
+	if len(n.Data) > MaxValue {
+		return tooLarge(len(n.Data))
+	}
+	if err := check(n.Path); err != nil {
+		return err
+	}
 	made := s.newNode(n.Data, n.Grants)
 	if n.Path == "" && s.tree.untouched() {
 		s.tree.root = made
@@ -162,61 +211,14 @@ func (s *session) newNode(data []byte, grants []coordinator.Grant) *node {
 	return &node{data: bytes.Clone(data), may: may, children: map[string]struct{}{}}
 }
 
-// Read implements coordinator.Store.
-func (s *session) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return coordinator.Node{}, fail("read", path, err)
-	}
-	defer leave()
-	n, err := s.node(path, coordinator.MayRead)
-	if err != nil {
-		return coordinator.Node{}, fail("read", path, err)
-	}
-	return coordinator.Node{Data: bytes.Clone(n.data), Version: n.version}, nil
-}
-
-// Stat implements coordinator.Store.
-func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return 0, false, fail("stat", path, err)
-	}
-	defer leave()
-	n := s.tree.find(path)
-	if n == nil {
-		return 0, false, nil
-	}
-	return n.version, true, nil
-}
-
-// Children implements coordinator.Store.
-func (s *session) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return nil, fail("list", path, err)
-	}
-	defer leave()
-	n, err := s.node(path, coordinator.MayRead)
-	if err != nil {
-		return nil, fail("list", path, err)
-	}
-	return slices.Sorted(maps.Keys(n.children)), nil
-}
-
-// Rights implements coordinator.Store.
-func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return nil, fail("ask for the rights of", path, err)
-	}
-	defer leave()
-	n, err := s.node(path, coordinator.MayRead|coordinator.MayHandOver)
+// rights are who may do what with a node.
+func (s *session) rights(path coordinator.Path, known []coordinator.Credential) ([]coordinator.Grant, error) {
 	if path == "" && s.tree.untouched() {
-		err = coordinator.ErrNotFound
+		return nil, coordinator.ErrNotFound
 	}
+	n, err := s.node(path, coordinator.MayRead|coordinator.MayHandOver)
 	if err != nil {
-		return nil, fail("ask for the rights of", path, err)
+		return nil, err
 	}
 	if !s.may(n, coordinator.MayHandOver) {
 		known = nil
@@ -234,26 +236,17 @@ func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...co
 	return coordinator.SortGrants(grants), nil
 }
 
-// ChangeRights implements coordinator.Store.
-func (s *session) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
-	leave, err := s.enter(ctx, path)
-	if err != nil {
-		return fail("change the rights of", path, err)
-	}
-	defer leave()
+func (s *session) changeRights(path coordinator.Path, c coordinator.RightsChange) error {
 	n := s.tree.find(path)
 	if n == nil {
-		return fail("change the rights of", path, coordinator.ErrNotFound)
+		return coordinator.ErrNotFound
 	}
 	may, err := s.changed(n, c)
-	if err != nil {
-		return fail("change the rights of", path, err)
-	}
-	if !maps.Equal(may, n.may) {
+	if err == nil && !maps.Equal(may, n.may) {
 		n.may = may
 		n.changes++
 	}
-	return nil
+	return err
 }
 
 // changed are a node's rights after a change.
@@ -289,20 +282,6 @@ func (s *session) handedOver(n *node, from coordinator.Credential, to coordinato
 	_, still := n.may[identify(from)]
 	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&coordinator.MayRead != 0
 }
-
-// Authenticate implements coordinator.Store.
-func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
-	leave, err := s.enter(ctx, "")
-	if err != nil {
-		return fail("authenticate", "", err)
-	}
-	defer leave()
-	s.identify(c)
-	return nil
-}
-
-// MaxValue implements coordinator.Store.
-func (s *session) MaxValue() int { return MaxValue }
 
 // Close implements coordinator.Store.
 func (s *session) Close() error {

@@ -18,7 +18,7 @@ func (t *Tree) changed(path coordinator.Path) {
 func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	leave, err := s.enter(ctx, path)
 	if err != nil {
-		return nil, fail("watch", path, err)
+		return nil, fail(opWatch, path, err)
 	}
 	defer leave()
 	t, tokens := s.tree, make(chan struct{}, 1)

@@ -25,7 +25,7 @@ const (
 	maxStanding = 1 << 16
 )
 
-// operation is what a request asks for.
+// operation is what a request asks for, as errors name it.
 type operation string
 
 const (
@@ -33,13 +33,13 @@ const (
 	opCreate       operation = "create"
 	opRead         operation = "read"
 	opStat         operation = "stat"
-	opChildren     operation = "children"
+	opChildren     operation = "list"
 	opCommit       operation = "commit"
 	opWatch        operation = "watch"
 	opAnnounce     operation = "announce"
-	opDeleteTree   operation = "delete tree"
-	opRights       operation = "rights"
-	opChangeRights operation = "change rights"
+	opDeleteTree   operation = "delete"
+	opRights       operation = "ask for the rights of"
+	opChangeRights operation = "change the rights of"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -127,7 +127,7 @@ func (w *wireError) error() error {
 			e.kind = kind.err
 		}
 	}
-	return fail(w.Op, w.Path, e)
+	return fail(operation(w.Op), w.Path, e)
 }
 
 // lines reads the messages of a connection.
