@@ -1,8 +1,10 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
@@ -41,67 +43,37 @@ func batches(n int, size func(i int) int) [][2]int {
 // including after(i) are done (-1: none). It returns the first error of the
 // earliest batch; after an error nothing new begins.
 func inOrder(ctx context.Context, n int, after func(i int) int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		running sync.WaitGroup
-		slots   = make(chan struct{}, mostBatches)
-		done    = make([]chan struct{}, n)
-		errs    = make([]error, n)
-		failed  = make(chan struct{})
-		once    sync.Once
-	)
-	stopped := func(c <-chan struct{}) bool {
-		select {
-		case <-failed:
-			return true
-		case <-c:
-			return false
+	for from, to := 0, 0; from < n; from = to {
+		for to = from + 1; to < n && after(to) < from; {
+			to++
 		}
-	}
-	finished := 0 // all batches before this one are done
-start:
-	for i := range n {
-		for ; finished <= after(i); finished++ {
-			if stopped(done[finished]) {
-				break start
+		var failed atomic.Bool
+		errs := make([]error, to-from)
+		several(mostBatches, len(errs), func(i int) {
+			if failed.Load() {
+				return
 			}
-		}
-		select {
-		case slots <- struct{}{}:
-		case <-failed:
-			break start
-		}
-		done[i] = make(chan struct{})
-		running.Go(func() {
-			defer mistake.Ends()
-			if errs[i] = do(ctx, i); errs[i] != nil {
-				once.Do(func() { close(failed) })
-			} else {
-				close(done[i])
+			if errs[i] = do(ctx, from+i); errs[i] != nil {
+				failed.Store(true)
 			}
-			<-slots
 		})
-	}
-	running.Wait()
-	for _, err := range errs {
-		if err != nil {
+		if err := cmp.Or(errs...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scout calls look for 0 … n-1, several at a time.
-func scout(n int, look func(i int)) {
+// several calls do for 0 … n-1, so many at a time.
+func several(atATime, n int, do func(i int)) {
 	var running sync.WaitGroup
-	slots := make(chan struct{}, mostScouts)
+	slots := make(chan struct{}, atATime)
 	for i := range n {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer mistake.Ends()
 			defer func() { <-slots }()
-			look(i)
+			do(i)
 		})
 	}
 	running.Wait()

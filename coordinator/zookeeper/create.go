@@ -158,7 +158,7 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 // other data is an error.
 func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
 	errs := make([]error, len(requests))
-	scout(len(requests), func(i int) {
+	several(mostScouts, len(requests), func(i int) {
 		r := requests[i]
 		data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
 			data, _, err := c.Get(r.Path)

@@ -69,7 +69,7 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 	for level := all; len(level) > 0; {
 		next := make([][]string, len(level))
 		errs := make([]error, len(level))
-		scout(len(level), func(i int) {
+		several(mostScouts, len(level), func(i int) {
 			names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
 				names, _, err := c.Children(level[i])
 				return names, err
