@@ -209,7 +209,8 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if held, err := a.held(ctx, r); held || err != nil {
 			return false, err
 		}
-		if now, err = a.look(ctx, r); err == nil && !now.whole() {
+		before := now
+		if now, err = a.look(ctx, r); err == nil && !now.wholeWith(before) {
 			a.follows.forget(r.Follows)
 			now, err = a.look(ctx, r) // with values
 		}
@@ -261,9 +262,14 @@ func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
 // seen are cells as they were seen together.
 type seen map[contract.CellName]coordinator.CellRecord
 
-// whole says that all of them were read with their values.
-func (s seen) whole() bool {
-	for _, r := range s {
+// wholeWith says that all of them have their values, with those that were read before of the same
+// versions.
+func (s seen) wholeWith(before seen) bool {
+	for cell, r := range s {
+		if was := before[cell]; r.Value == nil && r.State == was.State && r.At() == was.At() {
+			r.Value = was.Value
+			s[cell] = r
+		}
 		if r.State == coordinator.Valued && r.Value == nil {
 			return false
 		}
@@ -338,12 +344,6 @@ func due(r *contract.Role) journal.Followed {
 
 // runUpdate runs what brings a role to what it follows.
 func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
-	secret := func(f contract.Follow) bool { _, is := f.Cell.Parameter(); return is }
-	if slices.ContainsFunc(r.Follows, secret) { // another value of one may have come with another plan
-		if err := a.member.CheckPlan(ctx); err != nil {
-			return err // it runs as in the newest plan
-		}
-	}
 	versions, pins := journal.Followed{}, seen{}
 	for cell, record := range coordinator.Having(r.Follows, now.of) {
 		if versions[cell] = record.At(); record.State == coordinator.Valued {
@@ -357,15 +357,13 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	sum := sha256.Sum256(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))
 	id, made, name := hex.EncodeToString(sum[:13]), r.Definition(), r.Name+"."+contract.HookUpdate
 	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
-		if err := a.board.commit(ctx, nil, nil); err != nil { // this machine is the server
-			return err
-		}
-		if err := a.journal.NoteTaskRunning(id, name, mark, made, followed); err != nil {
-			return err
-		}
 		running := a.recall(*r)
-		a.board.show(func(s *coordinator.ServerState) { setRole(s, running) }) // nobody waits for that
-		return nil
+		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)
+		running.Update = &coordinator.UpdateState{Status: coordinator.RoleRunning, Started: a.Now().UTC()}
+		if err := a.board.begin(ctx, running); err != nil { // this machine is the server, and the plan the newest
+			return err
+		}
+		return a.journal.NoteTaskRunning(id, name, mark, made, followed)
 	}}
 	a.console.say("%s: what it follows has changed", a.key(r.Name))
 	host := a.host()
