@@ -134,7 +134,7 @@ func encoded(v any) json.RawMessage {
 
 // untimed is an input without positions, expressions, clocks and what follows it.
 func (in Input) untimed() Input {
-	in.At, in.Timeout, in.IfDown, in.Watch, in.Expr, in.Default = nil, 0, 0, false, json.RawMessage("null"), nil
+	in.At, in.Parameters, in.Timeout, in.IfDown, in.Watch, in.Expr, in.Default = nil, nil, 0, 0, false, json.RawMessage("null"), nil
 	return in
 }
 

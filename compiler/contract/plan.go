@@ -375,6 +375,9 @@ type Input struct {
 	At map[string]Position `json:"at"`
 	// Reads are the cells that Expr may read, in the order of the text.
 	Reads []CellName `json:"reads,omitempty"`
+	// Parameters are those whose values the compiler has put into Expr, each with a digest of its
+	// value: they say what is behind a change.
+	Parameters map[string]string `json:"parameters,omitempty"`
 	// Default is used when the producer has definitely not delivered.
 	Default  json.RawMessage `json:"default,omitempty"`
 	Optional bool            `json:"optional,omitempty"`

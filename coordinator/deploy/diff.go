@@ -270,6 +270,7 @@ func changedGroups(from, to *contract.Plan) []string {
 
 // roleDifferences are the parts of a role that differ.
 func roleDifferences(a, b contract.Role) (parts []string) {
+	var parameters []string // behind inputs that differ
 	note := func(changed bool, name string) {
 		if changed {
 			parts = append(parts, name)
@@ -282,9 +283,17 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 		note(kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
 	})
 	compare(a.Inputs, b.Inputs, func(i contract.Input) string { return i.Name }, func(kind string, x, y contract.Input) {
-		x.At, y.At = nil, nil
-		note(kind != "" || !sameRecord(x, y), "input "+cmpName(x.Name, y.Name))
+		behind := changedParameters(x.Parameters, y.Parameters)
+		x.At, y.At, x.Parameters, y.Parameters = nil, nil, nil, nil
+		if kind != "" || !sameRecord(x, y) {
+			note(true, "input "+cmpName(x.Name, y.Name))
+			parameters = append(parameters, behind...)
+		}
 	})
+	slices.Sort(parameters)
+	for _, name := range slices.Compact(parameters) {
+		note(true, "parameter "+name)
+	}
 	compare(a.Outputs, b.Outputs, func(o contract.Output) string { return o.Name }, func(kind string, x, y contract.Output) {
 		x.At, y.At = "", ""
 		note(kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
@@ -309,6 +318,17 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 	compareTasks("action", a.Actions, b.Actions)
 	compareTasks("hook", a.Hooks, b.Hooks)
 	return parts
+}
+
+// changedParameters are those that the compiler has put otherwise into one input than into the
+// other.
+func changedParameters(a, b map[string]string) (names []string) {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b))) {
+		if a[name] != b[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // readerDifferences says who reads something no longer, or reads it too.

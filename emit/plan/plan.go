@@ -3,6 +3,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/secrecy"
+	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -40,7 +43,7 @@ type Built struct {
 
 // Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
 		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -87,6 +90,25 @@ type builder struct {
 	// heatValues are what Heat gives to roles; relayed says that a relay carries them.
 	heatValues *follow.HeatValues
 	relayed    bool
+	pinned     []pinned
+}
+
+// pinned is a parameter whose value the compiler has put into something.
+type pinned struct {
+	name, digest string
+	ways         *trace.Finder // from it
+}
+
+func pinnedOf(p *program.Program) (all []pinned) {
+	for _, parameter := range p.Template.Parameters {
+		if !p.Supplied.Used(parameter.Name) || parameter.Hidden {
+			continue
+		}
+		sum := sha256.Sum256(value.EncodeJSON(p.Supplied.Parameters[parameter.Name]))
+		all = append(all, pinned{parameter.Name, hex.EncodeToString(sum[:8]),
+			trace.NewFinder(p, func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)})
+	}
+	return all
 }
 
 func (b *builder) declare(name contract.CellName, server, role string) *contract.Cell {
@@ -335,6 +357,9 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}
+	if slices.ContainsFunc(bound.References, func(r binding.Reference) bool { return r.Time == binding.Static }) {
+		out.Parameters = w.behind(in)
+	}
 	seen := map[contract.CellName]bool{}
 	for _, name := range e.Cells() {
 		if !seen[name] {
@@ -345,6 +370,20 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 		}
 	}
 	return out
+}
+
+// behind are the parameters whose values the compiler has put into an input.
+func (b *builder) behind(in *program.Input) map[string]string {
+	var all map[string]string
+	for _, p := range b.pinned {
+		if p.ways.Find(in.Role.Server.Stack, in.Expr) != nil {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[p.name] = p.digest
+		}
+	}
+	return all
 }
 
 // deploy gives an expression a slot in the server's boot file.
