@@ -152,11 +152,8 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 		if parameter == nil {
 			continue
 		}
-		for _, x := range readsOfParameter(roles, p, a, parameter, parameterFinder(p, parameter)) {
-			if x.time == binding.Static {
-				continue // the plan has it
-			}
-			to := entry{x.input.Role, x.time == binding.Deploy && (!relayed || heat.Secret(x.input) != nil)}
+		ways := parameterFinder(p, parameter)
+		add := func(to entry, reached bool) {
 			i, known := at[to]
 			if !known {
 				i = len(all)
@@ -166,8 +163,21 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			if !slices.Contains(all[i].Parameters, name) {
 				all[i].Parameters = append(all[i].Parameters, name)
 			}
-			if how, _ := reachOf(x, heat); how != "" && !to.kept {
+			if reached {
 				all[i].How = brings(to.role)
+			}
+		}
+		for _, x := range readsOfParameter(roles, p, a, parameter, ways) {
+			if x.time == binding.Static {
+				continue // the plan has it
+			}
+			how, _ := reachOf(x, heat)
+			kept := x.time == binding.Deploy && (!relayed || heat.Secret(x.input) != nil)
+			add(entry{x.input.Role, kept}, how != "" && !kept)
+		}
+		for _, g := range a.Gathers { // it decides how many members there are
+			if n := g.StackResource; relayed && g.Input.WatchAt.Known() && n.Count != nil && ways.Find(n.In, n.Count) != nil {
+				add(entry{role: g.Input.Role}, true)
 			}
 		}
 	}

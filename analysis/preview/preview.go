@@ -86,6 +86,14 @@ func (g *Graph) followed(i int) (all []int) {
 	return all
 }
 
+// Brings is what brings a role of a plan up to date, which has something that does.
+func Brings(r *contract.Role) How {
+	if contract.FindTask(r.Hooks, contract.HookUpdate) != nil {
+		return Hook
+	}
+	return Again
+}
+
 // OfPlan is the graph of a plan.
 func OfPlan(p *contract.Plan) *Graph {
 	var roles []Role
@@ -93,10 +101,7 @@ func OfPlan(p *contract.Plan) *Graph {
 		s := &p.Servers[i]
 		for k := range s.Roles {
 			r := &s.Roles[k]
-			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Again}
-			if contract.FindTask(r.Hooks, contract.HookUpdate) != nil {
-				role.How = Hook
-			}
+			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Brings(r)}
 			for _, f := range r.Follows {
 				if f.Watch {
 					role.Follows = append(role.Follows, f.Cell)

@@ -1,50 +1,107 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/hotc-dev/hotc/analysis/follow"
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// roles are those that an update reaches, or not: by the plan, and by parameters that get another
-// value.
+// roles are those that an update reaches, or not: by the plan, by parameters that get another
+// value, and by members of groups that come and go.
 func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	if v.compiled == nil || v.now == nil {
 		return c.Roles
 	}
-	given := map[contract.RoleKey]int{} // by the plan
-	all := make([]deploy.RoleChange, len(c.Roles))
-	for i, r := range c.Roles {
-		r.What = append([]string{}, r.What...)
-		all[i], given[r.Key()] = r, i+1
+	all := slices.Clone(c.Roles)
+	for i := range all {
+		all[i].What = slices.Clone(all[i].What)
+	}
+	add := func(x deploy.RoleChange) {
+		i := slices.IndexFunc(all, func(r deploy.RoleChange) bool { return r.Key() == x.Key() })
+		if i >= len(c.Roles) {
+			i = slices.IndexFunc(all, func(r deploy.RoleChange) bool { return r.Key() == x.Key() && r.Effect == x.Effect })
+		}
+		switch {
+		case i >= 0:
+			if all[i].What = append(all[i].What, x.What...); all[i].Effect == deploy.EffectNone {
+				all[i].Effect = x.Effect
+			}
+		case v.runsAnyway(x.Key(), c):
+		default:
+			all = append(all, x)
+		}
 	}
 	r := v.compiled
-	for _, g := range follow.GivenBy(r.Program, r.Analysis, r.Findings.Heat, c.Given, r.Built.Plan.Signal == contract.RelaySignals) {
-		x := deploy.RoleChange{Server: contract.ServerPath(g.Role.Server.Path), Role: g.Role.Name, Effect: deploy.EffectUnreached}
+	relayed := r.Built.Plan.Signal == contract.RelaySignals
+	for _, g := range follow.GivenBy(r.Program, r.Analysis, r.Findings.Heat, c.Given, relayed) {
+		x := deploy.RoleChange{Server: contract.ServerPath(g.Role.Server.Path), Role: g.Role.Name}
 		for _, name := range g.Parameters {
 			x.What = append(x.What, "parameter "+name)
 		}
-		stands := v.now.RoleOf(x.Key())
-		if i := given[x.Key()]; i > 0 {
-			all[i-1].What = append(all[i-1].What, x.What...)
-			continue
-		}
-		if stands == nil || stands.Status == coordinator.RolePending || within(x.Server, c.Replaced) {
-			continue // it runs with the newest
-		}
-		switch {
-		case stands.Status == coordinator.RoleFailed || stands.Status == coordinator.RoleSkipped:
-			x.Effect = deploy.EffectRetry
-		case g.How == follow.Hook:
-			x.Effect = deploy.EffectHook
-		case g.How == follow.Again:
-			x.Effect = deploy.EffectAgain
-		case g.Kept:
+		if x.Effect = v.effect(x.Key(), g.How); g.Kept && x.Effect == deploy.EffectUnreached {
 			x.Effect = deploy.EffectKept
 		}
-		all = append(all, x)
+		add(x)
+	}
+	gone := c.Deleted
+	if !relayed {
+		gone = nil // nobody tells who follows the group
+	}
+	for _, s := range r.Built.Plan.Servers {
+		for _, role := range s.Roles {
+			if what := turnover(&role, c.Added, gone); len(what) > 0 {
+				add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.Brings(&role))})
+			}
+		}
 	}
 	return all
+}
+
+// runsAnyway says that a role runs with what is newest then, or not at all.
+func (v *upView) runsAnyway(key contract.RoleKey, c up.Changes) bool {
+	stands := v.now.RoleOf(key)
+	return stands == nil || stands.Status == coordinator.RolePending || within(stands.Server.Path, slices.Concat(c.Replaced, c.Deleted))
+}
+
+// effect is what another value means for a role that has run.
+func (v *upView) effect(key contract.RoleKey, how follow.How) deploy.Effect {
+	stands := v.now.RoleOf(key)
+	switch {
+	case stands != nil && (stands.Status == coordinator.RoleFailed || stands.Status == coordinator.RoleSkipped):
+		return deploy.EffectRetry
+	case how == follow.Hook:
+		return deploy.EffectHook
+	case how == follow.Again:
+		return deploy.EffectAgain
+	}
+	return deploy.EffectUnreached
+}
+
+// turnover says which members of groups come and go that a role follows.
+func turnover(r *contract.Role, added, deleted []string) (what []string) {
+	var groups []string
+	for _, f := range r.Follows {
+		if f.Member != nil && f.Watch && !slices.Contains(groups, f.Member.Group) {
+			groups = append(groups, f.Member.Group)
+		}
+	}
+	for _, group := range groups {
+		for _, x := range []struct {
+			names []string
+			verb  string
+		}{{added, " joins "}, {deleted, " leaves "}} {
+			for _, name := range x.names {
+				if strings.HasPrefix(name, group+"/") {
+					what = append(what, name+x.verb+group)
+				}
+			}
+		}
+	}
+	return what
 }

@@ -57,12 +57,33 @@ func TestWhomAParameterReaches(t *testing.T) {
 		v.compiled = r
 		v.Known(status.New(p, &snapshot, func(json.RawMessage) int { return 2 }))
 		plans := []deploy.RoleChange{{Server: "web/1", Role: "app", What: []string{"source"}, Effect: deploy.EffectHook}}
-		got := ""
-		for _, x := range v.roles(up.Changes{Given: []string{"lvl", "token", "salt", "level", "more"}, Replaced: []string{"asg"}, Roles: plans}) {
-			got += fmt.Sprintln(x.Key(), x.What, x.Effect)
+		is := func(want string, c up.Changes) {
+			t.Helper()
+			got := ""
+			for _, x := range v.roles(c) {
+				got += fmt.Sprintln(x.Key(), x.What, x.Effect)
+			}
+			if got != want {
+				t.Errorf("%s:\n%swant\n%s", signal, got, want)
+			}
 		}
-		if got != want || !slices.Equal(plans[0].What, []string{"source"}) {
-			t.Errorf("%s:\n%swant\n%s", signal, got, want)
+		is(want, up.Changes{Given: []string{"lvl", "token", "salt", "level", "more"}, Replaced: []string{"asg"}, Roles: plans})
+		if !slices.Equal(plans[0].What, []string{"source"}) {
+			t.Errorf("the plan's changes are others now: %v", plans)
+		}
+		// What decides how many members a group has reaches who follows the group, and so do members.
+		size, leaves := "lb.proxy [parameter size] hook\n", "lb.proxy [web/1 leaves web] hook\n"
+		if signal == contract.AgentsSignal { // agents see who joins; nobody tells them who leaves
+			size, leaves = "", ""
+		}
+		is(size, up.Changes{Given: []string{"size"}})
+		is(leaves, up.Changes{Deleted: []string{"web/1"}})
+		is("lb.proxy [web/2 joins web] hook\n", up.Changes{Added: []string{"web/2", "webs/1"}})
+		is("lb.proxy [timeout web/2 joins web] hook\n", up.Changes{Added: []string{"web/2"},
+			Roles: []deploy.RoleChange{{Server: "lb", Role: "proxy", What: []string{"timeout"}, Effect: deploy.EffectNone}}})
+		shown := v.preview(up.Changes{Added: []string{"web/2"}})
+		if len(shown.Runs) != 2 || shown.Runs[0].Role != "web/2.app" || shown.Runs[1].Role != "lb.proxy" || !slices.Equal(shown.Runs[1].After, []contract.RoleKey{"web/2.app"}) {
+			t.Errorf("%s: when web/2 joins, %+v runs", signal, shown.Runs)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func (v *upView) preview(c up.Changes) *previewReport {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	return previewOf(v.plan, v.now, v.roles(c), c.Again, func(s contract.ServerPath) bool { return within(s, c.Replaced) })
+	return previewOf(v.plan, v.now, v.roles(c), c.Again, func(s contract.ServerPath) bool { return within(s, slices.Concat(c.Replaced, c.Added)) })
 }
 
 // whyReplaced says of a resource that Heat replaces that this is because roles come to servers
