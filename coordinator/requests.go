@@ -34,9 +34,6 @@ type Request struct {
 	// Change is the definition (contract.Role.Definition) that the hook update brings the
 	// role to.
 	Change string `json:"change,omitempty"`
-	// After are secrets that take another value together with the change, with the numbers
-	// that these have: the hook update waits for them, so that it runs once for both.
-	After map[contract.CellName]int `json:"after,omitempty"`
 	// Again says that it is to run even if it has failed for that already.
 	Again bool `json:"again,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.
@@ -59,7 +56,8 @@ type Coming struct {
 	Asked bool `json:"asked,omitempty"`
 	Added bool `json:"added,omitempty"`
 	// After are cells, one of each role that writes what this one reads, with the incarnation
-	// of the server: another machine has run with what is newest.
+	// of the server: another machine has run with what is newest. So has, of a secret that an
+	// operator gives together with the change, the value after the one of that number.
 	After map[contract.CellName]int `json:"after,omitempty"`
 }
 
@@ -68,7 +66,11 @@ type Coming struct {
 func (c *Coming) Missing(now func(contract.CellName) CellRecord) (missing contract.CellName, come bool) {
 	for _, cell := range slices.Sorted(maps.Keys(c.After)) {
 		switch r := now(cell); {
-		case r.State != Valued, r.Incarnation > c.After[cell]: // nothing is to be waited for
+		case r.State != Valued: // nothing is to be waited for
+		case r.Incarnation > c.After[cell]:
+			if _, given := cell.Parameter(); given {
+				come = true
+			}
 		case int64(r.Stamp[contract.PlanSource][1]) >= c.Number:
 			come = true
 		case missing == "":

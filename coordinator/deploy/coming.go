@@ -13,7 +13,7 @@ import (
 )
 
 // A change of the plan may reach a role by several ways: it is changed itself, and so is a role
-// that it reads; or two that it follows are. It is to run once, when all of that is there. So
+// that it reads; or two that it follows are; or a secret is given together with it. It is to run once, when all of that is there. So
 // before any server is told of the change, such roles are told after which cells they come, and
 // the roles on the way to them that others wait for their cells (docs/updates.md).
 
@@ -30,7 +30,7 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 			found[s.Path] = record.Coming
 		}
 	}
-	reached := newReach(u.to)
+	reached := newReach(u.to, u.given)
 	had := map[contract.RoleKey]bool{}
 	for _, s := range u.live.Servers {
 		for _, r := range s.Roles {
@@ -70,6 +70,13 @@ func (u *update) comings(ctx context.Context, reached *reach) (map[contract.Serv
 	for key, after := range reached.told() {
 		c := coordinator.Coming{Number: u.record.Counter, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
 		for _, cell := range after {
+			if c.After == nil {
+				c.After = map[contract.CellName]int{}
+			}
+			if next := u.given[cell]; next > 0 {
+				c.After[cell] = next - 1
+				continue
+			}
 			server := reached.place[reached.writer[cell]].server
 			if _, known := numbers[server]; !known {
 				node, err := u.store.Read(ctx, u.d.Server(server))
@@ -79,9 +86,6 @@ func (u *update) comings(ctx context.Context, reached *reach) (map[contract.Serv
 				if err == nil {
 					numbers[server] = coordinator.ParseIncarnation(node).Number
 				}
-			}
-			if c.After == nil {
-				c.After = map[contract.CellName]int{}
 			}
 			c.After[cell] = numbers[server]
 		}
@@ -146,6 +150,7 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 // reach works out whom a change of a plan reaches, and how.
 type reach struct {
 	asked, added map[contract.RoleKey]bool
+	given        map[contract.CellName]int // secrets that get another value, with its number
 	roles        []contract.RoleKey
 	place        map[contract.RoleKey]placed
 	writer       map[contract.CellName]contract.RoleKey
@@ -157,8 +162,8 @@ type placed struct {
 	role   *contract.Role
 }
 
-func newReach(p *contract.Plan) *reach {
-	g := &reach{asked: map[contract.RoleKey]bool{}, added: map[contract.RoleKey]bool{}, place: map[contract.RoleKey]placed{}, writer: map[contract.CellName]contract.RoleKey{}}
+func newReach(p *contract.Plan, given map[contract.CellName]int) *reach {
+	g := &reach{given: given, asked: map[contract.RoleKey]bool{}, added: map[contract.RoleKey]bool{}, place: map[contract.RoleKey]placed{}, writer: map[contract.CellName]contract.RoleKey{}}
 	for _, c := range p.Cells {
 		if c.Role != "" && c.Name != c.Server.Role(c.Role).Completion() {
 			g.writer[c.Name] = c.Server.Role(c.Role)
@@ -207,13 +212,20 @@ func (g *reach) reads(key contract.RoleKey) (cells map[contract.RoleKey]contract
 // comes: one of each role that it reads and that runs for the change. Of roles that read each
 // other those alone are waited for that are followed, which is never all around.
 func (g *reach) told() map[contract.RoleKey][]contract.CellName {
-	if len(g.asked)+len(g.added) < 2 {
+	if len(g.asked)+len(g.added)+len(g.given) < 2 {
 		return nil // its ways are known to the compiler, as sources
 	}
 	runs := maps.Clone(g.asked)
 	maps.DeleteFunc(runs, func(_ contract.RoleKey, is bool) bool { return !is })
 	followers := map[contract.RoleKey][]contract.RoleKey{}
+	secrets := map[contract.RoleKey][]contract.CellName{} // that a role is given
 	for _, key := range g.roles {
+		for _, f := range g.place[key].role.Follows {
+			if g.given[f.Cell] > 0 {
+				secrets[key] = append(secrets[key], f.Cell)
+				runs[key] = runs[key] || f.Watch && !g.added[key]
+			}
+		}
 		_, watched := g.reads(key)
 		for w := range watched {
 			followers[w] = append(followers[w], key)
@@ -245,6 +257,7 @@ func (g *reach) told() map[contract.RoleKey][]contract.CellName {
 				after[key] = append(after[key], cell)
 			}
 		}
+		after[key] = append(after[key], secrets[key]...)
 		slices.Sort(after[key])
 		if n := len(after[key]); n > 1 || n == 1 && (g.asked[key] || g.added[key]) {
 			open = append(open, key)
@@ -259,7 +272,9 @@ func (g *reach) told() map[contract.RoleKey][]contract.CellName {
 		}
 		told[key] = after[key]
 		for _, cell := range after[key] { // who writes it says how far it is
-			open = append(open, g.writer[cell])
+			if w := g.writer[cell]; w != "" {
+				open = append(open, w)
+			}
 		}
 	}
 	return told

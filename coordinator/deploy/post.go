@@ -125,8 +125,8 @@ func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []c
 // posted says that all of the requests stand.
 func (r *Reader) posted(ctx context.Context, posts []Posting) bool {
 	for _, p := range posts {
-		requests, err := r.Requests(ctx, p.Server)
-		if err != nil || !slices.ContainsFunc(requests, func(q coordinator.Request) bool { return q.ID == p.Request.ID }) {
+		asked, err := r.Requests(ctx, p.Server)
+		if err != nil || !slices.ContainsFunc(asked.Requests, func(q coordinator.Request) bool { return q.ID == p.Request.ID }) {
 			return false
 		}
 	}
@@ -134,14 +134,13 @@ func (r *Reader) posted(ctx context.Context, posts []Posting) bool {
 }
 
 // Requests reads what a server's agent is asked for and has not forgotten. *RecordError.
-func (r *Reader) Requests(ctx context.Context, server contract.ServerPath) ([]coordinator.Request, error) {
+func (r *Reader) Requests(ctx context.Context, server contract.ServerPath) (coordinator.RequestsRecord, error) {
 	path := r.keys.deployment.Requests(server)
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
+		return coordinator.RequestsRecord{}, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
 	}
-	record, err := recordOf[coordinator.RequestsRecord](r.keys, coordinator.KindRequests, server, contract.Operator, "what server "+string(server)+" is asked for", path, node.Data)
-	return record.Requests, err
+	return recordOf[coordinator.RequestsRecord](r.keys, coordinator.KindRequests, server, contract.Operator, "what server "+string(server)+" is asked for", path, node.Data)
 }
 
 // Answers reads what a server's agent has answered. *RecordError.

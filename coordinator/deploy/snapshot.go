@@ -42,9 +42,10 @@ type ServerSnapshot struct {
 	// Unreadable says which of its records cannot be read, and are left out here: whoever has the
 	// server's token may write anything there.
 	Unreadable []string
-	// Requests are what its agent was asked for lately, Answers what became of it.
-	Requests []coordinator.Request
-	Answers  []coordinator.Answer
+	// Requests are what its agent was asked for lately, Coming what it was told of changes, and
+	// Answers what became of the former.
+	coordinator.RequestsRecord
+	Answers []coordinator.Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[contract.CellName]coordinator.CellRecord
 	// Heat is what relays have said that Heat gives the server.
@@ -232,7 +233,7 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 	if v.State.Incarnation != v.Incarnation.Number {
 		v.State = coordinator.ServerState{} // of the machine that had this name before
 	}
-	v.Requests, err = r.Requests(ctx, server)
+	v.RequestsRecord, err = r.Requests(ctx, server)
 	if err = v.goOn(err); err != nil {
 		return err
 	}

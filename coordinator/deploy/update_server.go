@@ -318,23 +318,9 @@ func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Re
 		number := v.incarnation.Number
 		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, to.Path.Role(r.Name), number))
 		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
-			Incarnation: number, Change: r.Definition(), After: u.afterOf(&r), Since: u.now.UTC()})
+			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all
-}
-
-// afterOf are those of the secrets that get another value next which a role reads.
-func (u *update) afterOf(r *contract.Role) map[contract.CellName]int {
-	var after map[contract.CellName]int
-	for _, f := range r.Follows {
-		if number := u.given[f.Cell]; number > 0 {
-			if after == nil {
-				after = map[contract.CellName]int{}
-			}
-			after[f.Cell] = number
-		}
-	}
-	return after
 }
 
 func (u *update) dropParts(ctx context.Context, server contract.ServerPath, old map[coordinator.Path][]string) error {

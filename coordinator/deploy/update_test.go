@@ -135,7 +135,7 @@ func TestEffectsOfAChange(t *testing.T) {
 				t.Fatalf("%+v, %v, want %s", done.Changes, err, c.want)
 			}
 			requests, err := deploytest.Reading(t, b.Operator(t)).Requests(t.Context(), "app")
-			if asked := len(requests) == 1; err != nil || asked != (c.want == deploy.EffectHook) {
+			if asked := len(requests.Requests) == 1; err != nil || asked != (c.want == deploy.EffectHook) {
 				t.Errorf("asked for %+v, %v", requests, err)
 			}
 		})
@@ -322,7 +322,7 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 		}
 		for server := range roles {
 			requests, err := deploytest.Reading(t, b.Operator(t)).Requests(t.Context(), server)
-			if err != nil || len(requests) > most || !back && len(requests) != 1 || back && len(requests) == 1 {
+			if n := len(requests.Requests); err != nil || n > most || !back && n != 1 || back && n == 1 {
 				t.Errorf("%s was asked for %+v, %v", server, requests, err)
 			}
 			m := member.Join(b.Session(t, server), deploytest.Site, server, deploytest.TokenOf(server))

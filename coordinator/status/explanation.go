@@ -156,6 +156,10 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case r.Status == coordinator.RoleRunning:
 		f.Kind, f.Since = KindRunning, r.Started
 	default:
+		if i.leadToRest(f, r.standing.Waits); len(f.On) > 0 {
+			f.Kind = KindBlocked
+			return
+		}
 		f.Kind = KindTurn
 		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status != coordinator.RoleDone })
 		if len(f.On) == 0 {

@@ -72,6 +72,10 @@ type (
 		// Update is the last run of the hook update, ToUpdate that one is to come.
 		Update   *coordinator.UpdateState `json:"update,omitempty"`
 		ToUpdate bool                     `json:"to_update,omitempty"`
+		// WaitsFor is what a role waits for to have all of a change.
+		WaitsFor string `json:"waits_for,omitempty"`
+		// Behind is why it is not brought to what it follows: who writes that has failed.
+		Behind *coordinator.Cause `json:"behind,omitempty"`
 		// Superseded says that what runs is not the newest.
 		Superseded bool `json:"superseded,omitempty"`
 		// Unreached names what Heat gives otherwise than when the role ran, which nothing brings it to.
@@ -122,6 +126,12 @@ func (v *Status) reportRole(r *Role) RoleReport {
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []WaitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
 		Update: r.Update, ToUpdate: r.Renewal() == ToUpdate, Superseded: r.Renewal() == Superseded, Unreached: r.Unreached(),
+	}
+	if r.waitsForRest() {
+		role.WaitsFor = r.Server.heatName(r.standing.Waits)
+	}
+	if r.Renewal() == OutOfDate && r.standing.Newer {
+		role.Behind = r.standing.Behind
 	}
 	if !r.IsBlocked() {
 		return role

@@ -184,11 +184,18 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	}
 	for _, s := range v.Servers {
 		for i := range s.Roles {
-			if r := &s.Roles[i]; r.Status == coordinator.RoleDone && len(r.Plan.Follows) > 0 {
-				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v)))
-				if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
-					r.gone = ", whose server " + string(from.Path) + " is gone"
+			r := &s.Roles[i]
+			now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
+			if r.Status == coordinator.RoleDone {
+				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, now)
+			}
+			if c := s.Coming[r.Name]; r.standing.Waits == "" && (r.Status == coordinator.RoleDone || r.Status == coordinator.RolePending && c.Added) {
+				if missing, come := c.Missing(now); come || c.Asked {
+					r.standing.Waits = missing
 				}
+			}
+			if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
+				r.gone = ", whose server " + string(from.Path) + " is gone"
 			}
 		}
 	}

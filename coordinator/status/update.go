@@ -96,15 +96,17 @@ func (r *Role) Shown() string {
 func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
+		why := "its agent is asked for " + r.updating()
+		if r.standing.Newer {
+			why = "what it follows has changed"
+		}
 		switch {
 		case !r.Server.Alive:
 			return "its agent is not there to run " + r.updating()
-		case r.standing.Waits != "":
-			return "what it follows has changed, and it waits for the rest of the change: " + r.Server.heatName(r.standing.Waits) + r.gone
-		case r.standing.Newer:
-			return "what it follows has changed"
+		case r.waitsForRest():
+			return why + ", and it waits for the rest of the change: " + r.rest()
 		}
-		return "its agent is asked for " + r.updating()
+		return why
 	case Updating:
 		return r.updating() + " runs"
 	case Superseded:
@@ -129,9 +131,20 @@ func UpdateDetail(r *Role) string {
 	case Unreached:
 		return "it goes on with what it was given when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:
+		if r.waitsForRest() {
+			return "it has come with a change of the plan, and waits for the rest of it: " + r.rest()
+		}
 	}
 	return ""
 }
+
+// waitsForRest says that a role has to run for a change that has not wholly come to it.
+func (r *Role) waitsForRest() bool {
+	return r.standing.Waits != "" && (r.Renewal() == ToUpdate || r.Status == coordinator.RolePending && r.Server.Came())
+}
+
+// rest names what a role waits for to have all of a change.
+func (r *Role) rest() string { return r.Server.heatName(r.standing.Waits) + r.gone }
 
 // Unreached names what is given otherwise than when the role ran, as it stands in templates.
 func (r *Role) Unreached() []string {

@@ -177,11 +177,6 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
 	}
-	for cell, number := range r.After {
-		if now, err := a.member.Cell(ctx, cell); err == nil && now.Incarnation < number {
-			return coordinator.Answer{}, nil
-		}
-	}
 	if fits, err := a.fits(ctx, &p); err != nil || !fits {
 		return coordinator.Answer{}, err // half of another change is on its way
 	}

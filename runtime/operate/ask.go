@@ -135,6 +135,6 @@ func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.
 	if err != nil {
 		return false, err
 	}
-	requests, err := reader.Requests(within, server)
-	return slices.ContainsFunc(requests, func(r coordinator.Request) bool { return r.ID == request }), err
+	asked, err := reader.Requests(within, server)
+	return slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request }), err
 }

@@ -244,7 +244,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	if err != nil {
 		return "", final, err
 	}
-	requests, err := reader.Requests(within, r.Server.Path)
+	posted, err := reader.Requests(within, r.Server.Path)
 	if err != nil {
 		return "", final, err
 	}
@@ -253,7 +253,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 		return "", final, err
 	}
 	asked := map[string]int{} // of which incarnation
-	for _, q := range requests {
+	for _, q := range posted.Requests {
 		asked[q.ID] = q.Incarnation
 	}
 	ended := map[string]bool{}
@@ -268,7 +268,7 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 			final = a
 		}
 	}
-	for _, q := range requests {
+	for _, q := range posted.Requests {
 		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number && !ended[q.ID] {
 			id = q.ID
 		}
