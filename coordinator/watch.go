@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
@@ -36,6 +37,10 @@ func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) 
 	}()
 	return changed, nil
 }
+
+// Rest is how long to rest after a look that took some time, as one at a large deployment or
+// stack does: it takes its time of others, too.
+func Rest(took time.Duration) time.Duration { return 5 * took }
 
 // Wake puts a token into a channel of capacity one, unless one is there.
 func Wake(c chan struct{}) {

@@ -282,6 +282,12 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 	return s.store.Announce(ctx, s.key.Deployment.Relays().Join(name), text)
 }
 
+// Alone says that no other relay is there.
+func (s *Session) Alone(ctx context.Context) (bool, error) {
+	there, err := s.store.Children(ctx, s.key.Deployment.Relays())
+	return len(there) == 1, err
+}
+
 // Tell writes down what Heat has said, if that is news. Another relay's news are as good.
 func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord) error {
 	d := s.key.Deployment

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,10 +23,6 @@ import (
 
 // patience is how many looks long what a server's agent may tell is left to it.
 const patience = 5
-
-// restful is how much longer than a look at a large stack's resources Heat is not asked for them
-// again.
-const restful = 5
 
 // handle is a wait condition's handle, as Heat lists it.
 type handle struct{ stackName, stackID, name string }
@@ -62,7 +57,7 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	if rests && h.rests.Equal(r.stack.Updated.Time) && h.since == nil {
 		return nil
 	}
-	if !rests && time.Since(h.looked) < max(patience*r.Every, restful*h.took) {
+	if !rests && time.Since(h.looked) < max(patience*r.Every, coordinator.Rest(h.took)) {
 		return nil
 	}
 	h.looked = time.Now()
@@ -133,14 +128,14 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 		return false, nil
 	}
 	signalled := signal.Signal{Status: status, Reason: signal.ShortReason(v.reason), ID: v.id}
-	end, err := r.answer(ctx, s, v.verdict)
+	end, data, err := r.answer(ctx, s, v.verdict)
 	switch {
 	case err != nil:
 		return false, err
 	case end.Status == string(coordinator.HeatFailed):
 		signalled.Status, signalled.Reason = signal.Failure, end.Reason
 	case len(v.values) > 0:
-		signalled.Data = end.Outputs["data"].(map[string]map[string]json.RawMessage)[v.values[0].server]
+		signalled.Data = data[v.values[0].server]
 	}
 	if err := r.Heat.Signal(ctx, to.stackName, to.stackID, to.name, signalled); err != nil && !errors.Is(err, heat.ErrNotFound) {
 		return false, err

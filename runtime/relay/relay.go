@@ -60,6 +60,7 @@ type Relay struct {
 	looked  time.Time // at the stack
 	doubted time.Time // whether Heat still has what it waits for
 	served  bool      // Heat has answered as it should
+	known   bool      // and the last time all that it said was carried
 	record  coordinator.HeatRecord
 	told    coordinator.HeatRecord // what was written down last
 	toldAt  time.Time
@@ -149,6 +150,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 				r.tell(ctx, s, seen)
 				continue // nothing to say to Heat
 			}
+			r.endKnown(ctx, s, seen)
 		case <-next.C:
 		}
 		var err error
@@ -191,6 +193,7 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	seen, err := r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
 	told := error(nil)
+	r.known = false
 	if err == nil {
 		told = r.carry(ctx, s, seen)
 		err = r.tellMembers(ctx, s, seen)
@@ -198,9 +201,10 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	}
 	if err == nil && told == nil {
 		r.doubt(ctx, s, seen)
-		if err = r.end(ctx, s, seen); err == nil {
+		if err = r.end(ctx, s, seen, coordinator.HeatDone, coordinator.HeatFailed); err == nil {
 			err = r.help(ctx, s)
 		}
+		r.known = err == nil
 	}
 	if told != nil && ctx.Err() == nil && !errors.Is(told, relay.ErrStale) { // what was stale is looked at again
 		r.why("values", told.Error())
@@ -243,8 +247,21 @@ func (r *Relay) look(ctx context.Context, state bool) ([]wait, error) {
 	return waitsOf(name, all), nil
 }
 
-// end ends the waits that are to be ended.
-func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
+// endKnown ends what is to end well as Heat was seen last, which spares Heat's answer the time
+// of another look. A wait says the same as long as it is in progress: Heat comes to what an
+// update wants of it when it has ended. So only another relay could have made it a newer one.
+// What fails is looked at before: the wait may be superseded.
+func (r *Relay) endKnown(ctx context.Context, s *relay.Session, seen []wait) {
+	if !r.known {
+		return
+	}
+	if alone, err := s.Alone(ctx); err == nil && alone {
+		_ = r.end(ctx, s, seen, coordinator.HeatDone) // the look that follows meets the same error
+	}
+}
+
+// end ends the waits that are to be ended in one of the states.
+func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...coordinator.HeatWaitState) error {
 	servers := r.servers(s)
 	for i := range seen {
 		w := &seen[i]
@@ -252,10 +269,10 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
 			continue
 		}
 		v := w.decide(s.Plan, servers, &r.carried)
-		if v.state == coordinator.HeatWaits {
+		if !slices.Contains(in, v.state) {
 			continue
 		}
-		end, err := r.answer(ctx, s, v)
+		end, _, err := r.answer(ctx, s, v)
 		if err != nil {
 			return err
 		}
@@ -279,14 +296,17 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait) error {
 	return nil
 }
 
-// answer is what Heat is told, with the values that it reads.
-func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (heat.DeploymentEnd, error) {
-	end := heat.DeploymentEnd{Status: string(v.state), Reason: v.reason}
-	data, size := map[string]map[string]json.RawMessage{}, 0
+// answer is what Heat is told, and the values that it reads, by server.
+func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end heat.DeploymentEnd, data map[string]map[string]json.RawMessage, err error) {
+	failed := func(reason string) heat.DeploymentEnd {
+		return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: reason}
+	}
+	end, data = heat.DeploymentEnd{Status: string(v.state), Reason: v.reason}, map[string]map[string]json.RawMessage{}
+	size := 0
 	for _, x := range v.values {
 		text, err := s.Value(ctx, x.cell)
 		if err != nil {
-			return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: signal.ShortReason(err.Error())}, ctx.Err()
+			return failed(signal.ShortReason(err.Error())), nil, ctx.Err()
 		}
 		if data[x.server] == nil {
 			data[x.server] = map[string]json.RawMessage{}
@@ -295,12 +315,12 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (heat.D
 		size += len(text) + len(x.server) + len(x.name) + 16
 	}
 	if size > signal.MaxBody-4096 {
-		return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat takes %d", size, signal.MaxBody)}, nil
+		return failed(fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat takes %d", size, signal.MaxBody)), nil, nil
 	}
 	if len(data) > 0 {
 		end.Outputs = map[string]any{"data": data}
 	}
-	return end, nil
+	return end, data, nil
 }
 
 // place names a wait: its resource, with the path of its stack.

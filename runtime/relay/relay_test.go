@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -497,5 +498,55 @@ func TestDeploymentComesAndGoes(t *testing.T) {
 	destroy()
 	if text := <-said; text != "the deployment is gone" {
 		t.Errorf("it says %q", text)
+	}
+}
+
+// What ends well is told at once, as Heat was seen last: its next look would be an hour from
+// now. A failure is told after a look, since an update may have come over the wait; so is what
+// another relay may have ended meanwhile.
+func TestTellWithoutAnotherLook(t *testing.T) {
+	for name, c := range map[string]struct {
+		roles  string
+		relays int
+		looks  int // of one relay, before Heat is told
+	}{
+		"done":                 {"mysql=done backup=done", 1, 1},
+		"failed":               {"mysql=failed", 1, 2},
+		"done, and two relays": {"mysql=done backup=done", 2, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+			m := w.machine("id-1")
+			for cell, value := range map[contract.CellName]string{"db.mysql:endpoint": `"http://db"`, "db.mysql:own": `1`} {
+				if err := m.Put(t.Context(), cell, json.RawMessage(value), noon); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.report(m, "mysql=running")
+			looks := 0
+			w.before = func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				looks = cmp.Or(looks, w.looks)
+			}
+			for i := range c.relays {
+				told := make(chan coordinator.HeatRecord, 1000)
+				w.relay(t.Context(), fmt.Sprint("relay", i), func(r *Relay) {
+					r.Every, r.Told = time.Hour, func(x coordinator.HeatRecord) { told <- x }
+				})
+				w.until("the relay knows of the role", func() bool {
+					x := <-told
+					return len(x.Waits) == 1 && strings.Contains(x.Waits[0].Reason, "running")
+				})
+			}
+			w.report(m, c.roles)
+			w.until("Heat was told", func() bool { return len(w.said()) > 0 })
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if looks < c.looks || c.relays == 1 && looks > c.looks {
+				t.Errorf("Heat was told after %d looks, want %d", looks, c.looks)
+			}
+		})
 	}
 }

@@ -110,10 +110,6 @@ func (f *following) takenOver(s *heat.Stack) error {
 // unwatched is how long no look is taken at the roles where nothing seems to change.
 const unwatched = 5 * time.Second
 
-// restful is how much longer than a look at the roles of a large deployment it is not looked
-// at again.
-const restful = 5
-
 // roles is one look at the roles, if something has changed.
 func (f *following) roles(ctx context.Context) error {
 	dirty := f.now == nil || time.Since(f.looked) >= unwatched
@@ -128,7 +124,7 @@ func (f *following) roles(ctx context.Context) error {
 			more = false
 		}
 	}
-	if f.owed = f.owed || dirty; !f.owed || time.Since(f.looked) < restful*f.took {
+	if f.owed = f.owed || dirty; !f.owed || time.Since(f.looked) < coordinator.Rest(f.took) {
 		return nil
 	}
 	f.owed = false
