@@ -23,6 +23,9 @@ type DeploymentRecord struct {
 	// one which has not come to its end makes of it.
 	Updates  int    `json:"updates,omitempty"`
 	Updating string `json:"updating,omitempty"`
+	// Handles is when, by the coordinator's clock, servers began to tell Heat where a relay or
+	// nobody did before: machines of before have no credentials for the handles that Heat has now.
+	Handles time.Time `json:"handles,omitzero"`
 }
 
 // IncarnationRecord says which machine a server's name means now. The version
@@ -169,7 +172,8 @@ type ServerState struct {
 	Agent       string    `json:"agent,omitempty"` // version
 	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
 	Untold string `json:"untold,omitempty"`
-	// NoHandle says that the machine was made when no server told Heat: it has no credentials.
+	// NoHandle says that the machine was made when no server told Heat: it has no credentials. An
+	// operator's look says it, too, of one whose credentials were for handles that are gone.
 	NoHandle bool        `json:"no_handle,omitempty"`
 	Roles    []RoleState `json:"roles"`
 	// Wrote are the versions of the values that the server has published.

@@ -18,7 +18,8 @@ type Standing struct {
 	// Known says that the session may look into it; else only its name is told.
 	Known  bool
 	Record coordinator.DeploymentRecord
-	// Servers are how many there are, Alive how many of their agents have a session.
+	// Servers are how many there are, Alive how many of their agents have a session. Where Heat
+	// decides whether there is a server, as of a group's members, it counts while its agent is there.
 	Servers, Alive int
 	// Relays are how many relays are there.
 	Relays int
@@ -64,6 +65,7 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 	if err != nil {
 		return err
 	}
+	made := x.made(ctx, s)
 	var there, alive atomic.Int64
 	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
 		agent := x.Name.Servers().Join(servers[i]).Join("agent")
@@ -71,9 +73,11 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 		if err != nil || !is { // the operator's own cells have no agent
 			return err
 		}
-		there.Add(1)
 		if _, is, err = s.Stat(ctx, agent.Join("presence")); is {
 			alive.Add(1)
+		}
+		if is || made(servers[i]) {
+			there.Add(1)
 		}
 		return err
 	})
@@ -84,4 +88,19 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 	relays, err := s.Children(ctx, x.Name.Relays())
 	x.Relays = len(relays)
 	return err // none has the folder whose plan wants no relay
+}
+
+// made tells which of the servers' nodes are of servers that Heat makes in any case. Of a plan that
+// cannot be read all are.
+func (x *Standing) made(ctx context.Context, s coordinator.Store) func(node string) bool {
+	perhaps := map[string]bool{}
+	text, _, err := coordinator.ReadParts(ctx, s, x.Name.Plan())
+	if err == nil && coordinator.HasDigest(text, x.Record.Plan) {
+		if p, err := coordinator.ParsePlan(text); err == nil {
+			for i := range p.Servers {
+				perhaps[coordinator.Segment(string(p.Servers[i].Path))] = p.Servers[i].Slot != nil || len(p.Servers[i].If) > 0
+			}
+		}
+	}
+	return func(node string) bool { return !perhaps[node] }
 }

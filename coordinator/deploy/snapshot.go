@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -108,6 +109,11 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 			return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 		}
 	}
+	if p.Signal == contract.AgentsSignal && !r.keys.record.Handles.IsZero() {
+		if err := r.withoutHandles(ctx, snapshot.Servers); err != nil {
+			return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+		}
+	}
 	if snapshot.Members, err = r.members(ctx, p); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
@@ -172,32 +178,47 @@ func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coor
 }
 
 // unrelayed are servers that have come since a relay has written what Heat says.
-func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) ([]contract.ServerPath, error) {
-	d := r.keys.deployment
+func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all []contract.ServerPath, err error) {
 	clock, is := r.store.(coordinator.Clock)
 	if !is {
 		return nil, nil
 	}
-	told, err := clock.Written(ctx, d.Heat())
+	told, err := clock.Written(ctx, r.keys.deployment.Heat())
 	if err != nil {
 		return nil, err
 	}
-	since := make([]bool, len(servers))
-	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
-		if servers[i].Incarnation.Number == 0 {
-			return nil
-		}
-		came, err := clock.Written(ctx, d.Server(servers[i].Path))
-		since[i] = err == nil && came.After(told)
-		return r.halfway(err)
-	})
-	var all []contract.ServerPath
-	for i, newer := range since {
-		if newer {
+	came, err := r.came(ctx, clock, servers)
+	for i := range servers {
+		if came[i].After(told) {
 			all = append(all, servers[i].Path)
 		}
 	}
 	return all, err
+}
+
+// withoutHandles notes which machines have come before servers began to tell Heat.
+func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) error {
+	clock, is := r.store.(coordinator.Clock)
+	if !is {
+		return nil
+	}
+	came, err := r.came(ctx, clock, servers)
+	for i := range servers {
+		servers[i].State.NoHandle = servers[i].State.NoHandle || !came[i].IsZero() && came[i].Before(r.keys.record.Handles)
+	}
+	return err
+}
+
+// came is when the machines of servers have come, zero of those that have not.
+func (r *Reader) came(ctx context.Context, clock coordinator.Clock, servers []ServerSnapshot) ([]time.Time, error) {
+	came := make([]time.Time, len(servers))
+	err := coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
+		if servers[i].Incarnation.Number > 0 {
+			came[i], err = clock.Written(ctx, r.keys.deployment.Server(servers[i].Path))
+		}
+		return r.halfway(err)
+	})
+	return came, err
 }
 
 // heatValues reads what relays have said that Heat gives a server. What none of them has
