@@ -35,8 +35,11 @@ func differences(from, to *contract.Plan) []difference {
 	}
 	agents, switched := to.Signal == contract.AgentsSignal, from.Signal != to.Signal
 	if switched {
-		all = append(all, difference{what: "signal", how: fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), shape: true, untold: agents,
-			inPlace: agents || to.Signal == contract.RelaySignals || from.Signal == contract.RelaySignals})
+		d := difference{what: "signal", how: fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), shape: true, untold: agents, inPlace: true}
+		if from.Signal == contract.AgentsSignal && to.Signal == contract.NobodySignals {
+			d.inPlace, d.how = false, d.how+", which goes by way of relay alone"
+		}
+		all = append(all, d)
 	}
 	sealed := map[contract.CellName]bool{}
 	for _, c := range to.Cells {

@@ -131,7 +131,7 @@ func TestPublishRefuses(t *testing.T) {
 		if !errors.As(err, &refused) {
 			t.Fatalf("%v, want a ChangedPlanError", err)
 		}
-		for _, want := range []string{"signal: heat becomes none"} {
+		for _, want := range []string{"signal: heat becomes none, which goes by way of relay alone"} {
 			if !slices.Contains(refused.Differences, want) {
 				t.Errorf("the differences lack %q: %q", want, refused.Differences)
 			}
