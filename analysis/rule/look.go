@@ -29,6 +29,9 @@ type Look struct {
 	diags       *source.Diagnostics
 	typed       *typed
 	calls       map[*yaml.Node]*call
+	whole       []*yaml.Node // the calls in the whole of wholeOf
+	wholeOf     *hot.Template
+	resources   []*hot.Resource   // that are there
 	near        map[string]string // what nearFunction has found
 
 	boot   []*bootText
@@ -98,8 +101,13 @@ func (l *Look) Note(d *source.Diagnostic, at source.Spanned, message string) {
 // Resources are those that are there in some use of the template, and that are Heat's to
 // make: not one that exists already.
 func (l *Look) Resources(yield func(*hot.Resource) bool) {
-	for _, r := range l.Template.Resources {
-		if l.Use(r.Name) != nil && r.Entry.Value.Get("external_id") == nil && !yield(r) {
+	if l.resources == nil {
+		l.resources = slices.DeleteFunc(slices.Clone(l.Template.Resources), func(r *hot.Resource) bool {
+			return l.Use(r.Name) == nil || r.Entry.Value.Get("external_id") != nil
+		})
+	}
+	for _, r := range l.resources {
+		if !yield(r) {
 			return
 		}
 	}
@@ -128,6 +136,9 @@ const mostUses = 16
 func (l *Look) Values(n *yaml.Node) []Known {
 	if !l.computed(n) {
 		return []Known{{Value: n.Data()}}
+	}
+	if r := l.Ref(n); (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && !r.Computed {
+		return nil // as most calls
 	}
 	var out []Known
 	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -22,6 +23,9 @@ var ownAddress = regexp.MustCompile(`^http://(?:localhost|127\.|169\.254\.169\.2
 
 func findPlainDownloads(l *Look) {
 	for _, t := range l.BootTexts() {
+		if !strings.Contains(t.text, "http://") {
+			continue // as nearly always
+		}
 		for _, run := range plainRuns {
 			for _, m := range run.FindAllStringSubmatchIndex(t.text, -1) {
 				if url := t.text[m[2]:m[3]]; !ownAddress.MatchString(url) {

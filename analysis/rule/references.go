@@ -8,32 +8,46 @@ import (
 // References visits all references in a part of the template, whether Heat follows them or
 // not.
 func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
-	if n == nil {
-		return
-	}
-	if r := l.Ref(n); r.Kind != hot.NoRef {
-		visit(r, n)
-	}
-	for _, x := range n.Items {
-		l.References(x, visit)
-	}
-	for _, e := range n.Entries {
-		l.References(e.Value, visit)
+	for _, c := range l.callsIn(n) {
+		if r := l.call(c).ref; r.Kind != hot.NoRef {
+			visit(r, c)
+		}
 	}
 }
 
 // Calls visits all calls of a function in a part of the template.
 func (l *Look) Calls(n *yaml.Node, function string, visit func(call, argument *yaml.Node)) {
-	if n == nil {
-		return
+	for _, c := range l.callsIn(n) {
+		if c.Entries[0].Name == function {
+			visit(c, c.Entries[0].Value)
+		}
 	}
-	if l.IsCall(n) && n.Entries[0].Name == function {
-		visit(n, n.Entries[0].Value)
+}
+
+// callsIn are the calls of functions in a part of the template, in the order of the text. In
+// the whole of it they are looked for once for all rules.
+func (l *Look) callsIn(n *yaml.Node) []*yaml.Node {
+	if n != l.Template.Root {
+		return l.appendCalls(nil, n)
+	}
+	if l.wholeOf != l.Template { // of a copy of the Look, it is another one
+		l.whole, l.wholeOf = l.appendCalls(nil, n), l.Template
+	}
+	return l.whole
+}
+
+func (l *Look) appendCalls(out []*yaml.Node, n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return out
+	}
+	if l.IsCall(n) {
+		out = append(out, n)
 	}
 	for _, x := range n.Items {
-		l.Calls(x, function, visit)
+		out = l.appendCalls(out, x)
 	}
-	for _, e := range n.Entries {
-		l.Calls(e.Value, function, visit)
+	for i := range n.Entries {
+		out = l.appendCalls(out, n.Entries[i].Value)
 	}
+	return out
 }

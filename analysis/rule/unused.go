@@ -39,9 +39,13 @@ func findUnusedParameters(l *Look) {
 }
 
 func findUnusedConditions(l *Look) {
+	conditions := l.Template.Root.Get(l.Template.Words().Conditions).All()
+	if len(conditions) == 0 {
+		return
+	}
 	words := map[string]bool{} // a condition is a name among other texts: whatever says it counts
 	collectWords(l.Template.Root, words)
-	for _, c := range l.Template.Root.Get(l.Template.Words().Conditions).All() {
+	for _, c := range conditions {
 		if !words[c.Name] {
 			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)
 		}

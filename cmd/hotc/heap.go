@@ -3,7 +3,6 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
-	"slices"
 )
 
 // How garbage is collected. A compilation keeps most of what it makes, so that
@@ -12,30 +11,23 @@ import (
 // compiler does so too: cmd/compile/internal/base, AdjustStartingHeap). From then on
 // there may be garbagePercent percent of what is used as garbage beside it.
 const (
-	startingHeap   = 44 << 20
+	startingHeap   = 32 << 20
 	garbagePercent = 200
 	// smallestHeap is what Go lets grow without a collection at 100 percent.
 	smallestHeap = 4 << 20
-	// ballastSize counts as used, and is never touched, so that it takes no memory: linting
-	// a thousand files keeps little and makes much garbage, which is to be collected every
-	// 24 MB and not every 8.
-	ballastSize = 12 << 20 // of the startingHeap
 )
 
-// staying are commands that run for days, and keep little of what each look makes.
-var staying = []string{"relay", "serve-files"}
+// otherwise are commands that keep little of what they make, with how much garbage they may
+// have beside it: the first two run for days, and lint keeps little of each file.
+var otherwise = map[string]int{"relay": 50, "serve-files": 50, "lint": 250}
 
-// stayingPercent is how much garbage they may have beside what they use.
-const stayingPercent = 50
-
-// tuneHeap sets how garbage is collected in a command, as long as what it returns is kept.
-func tuneHeap(command string) any {
-	if slices.Contains(staying, command) {
-		debug.SetGCPercent(stayingPercent)
-		return nil
+// tuneHeap sets how garbage is collected in a command.
+func tuneHeap(command string) {
+	if percent := otherwise[command]; percent > 0 {
+		debug.SetGCPercent(percent)
+		return
 	}
 	debug.SetGCPercent(100 * startingHeap / smallestHeap)
 	// What nothing refers to is gone with the first collection.
 	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, garbagePercent)
-	return make([]byte, ballastSize)
 }

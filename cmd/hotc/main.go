@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -46,7 +45,7 @@ func driversWith(plugins plugin.Drivers) []driver.Driver {
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		defer runtime.KeepAlive(tuneHeap(strings.Join(os.Args[1:min(len(os.Args), 2)], "")))
+		tuneHeap(strings.Join(os.Args[1:min(len(os.Args), 2)], ""))
 	}
 	ctx, ignore := signal.NotifyContext(context.Background(), endings()...)
 	ctx, stop := context.WithCancelCause(ctx)

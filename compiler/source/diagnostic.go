@@ -133,7 +133,11 @@ func (d *Diagnostic) Essence() string {
 	if !d.At.Known() {
 		return d.Error()
 	}
-	return d.At.String() + " " + string(d.Code) + " " + d.Severity.String() + " " + stackPath.ReplaceAllString(d.Message, "")
+	message := d.Message
+	if strings.Contains(message, "/") {
+		message = stackPath.ReplaceAllString(message, "")
+	}
+	return d.At.String() + " " + string(d.Code) + " " + d.Severity.String() + " " + message
 }
 
 func less(a, b *Diagnostic) bool {

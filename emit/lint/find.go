@@ -60,7 +60,7 @@ func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target
 	if c, is := folder.(io.Closer); is {
 		defer c.Close()
 	}
-	var out []Target
+	var paths []string
 	err = fs.WalkDir(folder, ".", func(path string, e fs.DirEntry, err error) error {
 		switch name := e.Name(); {
 		case ctx.Err() != nil:
@@ -76,17 +76,25 @@ func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target
 			c.Excludes(filepath.Join(dir, filepath.FromSlash(path))):
 			return nil
 		}
-		text, err := head(folder, path)
+		paths = append(paths, path)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Target, len(paths))
+	err = each(ctx, indexes(paths), func(_ context.Context, i int) error {
+		text, err := head(folder, paths[i])
 		if err == nil && !isHeats(text) {
 			return nil
 		}
-		t := Target{Path: filepath.Join(dir, filepath.FromSlash(path)), Folder: dir}
+		out[i] = Target{Path: filepath.Join(dir, filepath.FromSlash(paths[i])), Folder: dir}
 		if err == nil && len(text) < mostHead {
-			t.Text = text // else it is read, or said to be unreadable, when it is looked at
+			out[i].Text = text // else it is read, or said to be unreadable, when it is looked at
 		}
-		out = append(out, t)
 		return nil
 	})
+	out = slices.DeleteFunc(out, func(t Target) bool { return t.Path == "" })
 	if err == nil && len(out) == 0 {
 		err = source.Fail(source.CannotRead, fmt.Sprintf("%s has no template: no file in it has a heat_template_version", dir), "name the files themselves")
 	}

@@ -46,11 +46,7 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 
 func look(ctx context.Context, targets []Target, o Options) (*run, error) {
 	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), texts: map[string][]byte{}, watch: watch{busy: map[string]bool{}}}
-	all := make([]int, len(targets))
-	for i := range all {
-		all[i] = i
-	}
-	if err := each(ctx, all, func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
+	if err := each(ctx, indexes(targets), func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
 		return nil, err
 	}
 	if err := each(ctx, r.roots(), r.lookAt); err != nil {
@@ -78,6 +74,14 @@ type run struct {
 	looked  []*looked         // nil of those that were not looked at by themselves
 	texts   map[string][]byte // that stand for files, by path
 	watch
+}
+
+func indexes[T any](of []T) []int {
+	all := make([]int, len(of))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // each does something with some of the files, several at a time.
@@ -117,19 +121,20 @@ func (r *run) report() *Report {
 	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}, packs: r.Compile.Packs}
 	nested := r.nested()
 	var kept []int
+	found := make([][]*source.Diagnostic, len(r.looked))
 	for i, l := range r.looked {
 		out.Files = append(out.Files, r.targets[i].Path)
 		if l == nil || nested[absolute(r.targets[i].Path)] {
 			continue
 		}
-		kept = append(kept, i)
+		kept, found[i] = append(kept, i), l.found.All()
 		for _, file := range l.Files {
 			f.see(file, l.found.Failed())
 		}
 	}
-	seen, doubted := map[string]bool{}, r.doubted(kept)
+	seen, doubted := map[string]bool{}, r.doubted(kept, found)
 	for _, i := range kept {
-		for _, d := range r.looked[i].found.All() {
+		for _, d := range found[i] {
 			if key := d.Essence(); !seen[key] && !doubted(d) {
 				seen[key] = true
 				if x, is := f.judge(Finding{Diagnostic: d, File: fileOf(d, r.targets[i])}); is {
@@ -149,14 +154,14 @@ func (r *run) report() *Report {
 
 // doubted says of findings that hold only if they are found everywhere which are not: not by
 // way of each root that has to do with their file.
-func (r *run) doubted(kept []int) func(*source.Diagnostic) bool {
+func (r *run) doubted(kept []int, all [][]*source.Diagnostic) func(*source.Diagnostic) bool {
 	everywhere := map[source.Code]bool{}
 	for _, x := range rule.All() {
 		everywhere[x.Code] = x.Everywhere
 	}
 	found := map[string]int{}
 	for _, i := range kept {
-		for _, d := range r.looked[i].found.All() {
+		for _, d := range all[i] {
 			if everywhere[d.Code] {
 				found[d.Essence()]++
 			}

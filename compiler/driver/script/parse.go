@@ -15,6 +15,7 @@ import (
 const (
 	largest    = 1 << 20 // bytes of a script
 	deepest    = 1_000   // nodes of its tree within each other
+	neverDeep  = 2_000   // bytes of a script that cannot fill the stack
 	mostFrames = 10_000  // calls of the parser's within each other
 	mostWalked = 100_000 // statements, each as often as it is come to by way of functions
 )
@@ -31,7 +32,11 @@ var (
 
 // parseText reads a text as a shell's language.
 func parseText(text string, dialect syntax.LangVariant) (*syntax.File, error) {
-	tree, err := syntax.NewParser(syntax.Variant(dialect)).Parse(&watched{strings.NewReader(text)}, "")
+	var from io.Reader = strings.NewReader(text)
+	if len(text) > neverDeep {
+		from = &watched{from}
+	}
+	tree, err := syntax.NewParser(syntax.Variant(dialect)).Parse(from, "")
 	if err != nil {
 		return nil, err
 	}
