@@ -113,3 +113,22 @@ func (a *Answer) Final() bool { return a.Status != "" && a.Status != AnswerRunni
 type AnswersRecord struct {
 	Answers []Answer `json:"answers,omitempty"`
 }
+
+// HookDone is the answer of a server's agent that a role's hook is done, in this incarnation;
+// nil is none.
+func HookDone(requests []Request, answers []Answer, role, hook string, is IncarnationRecord) *Answer {
+	for i := len(answers) - 1; i >= 0; i-- {
+		a := &answers[i]
+		if a.Kind != Hook || a.Role != role || a.Name != hook || a.Status != AnswerDone {
+			continue
+		}
+		now := !a.Ended.Before(is.Since) // by the server's clock, which may have been set since
+		if of := slices.IndexFunc(requests, func(q Request) bool { return q.ID == a.ID }); of >= 0 {
+			now = requests[of].Incarnation == is.Number
+		}
+		if now {
+			return a
+		}
+	}
+	return nil
+}

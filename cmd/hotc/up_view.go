@@ -70,7 +70,7 @@ func (v *upView) Event(e heat.Event) {
 		v.stack = what
 		v.mu.Unlock()
 	}
-	if begun, is := e.PausedAt("pre-delete"); is && begun {
+	if e.Pauses() {
 		what += ": waits for the delete hooks"
 	} else if e.State.Failed() || e.OfStack() && !e.State.InProgress() {
 		what += ": " + firstLine(e.Reason)

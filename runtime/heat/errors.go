@@ -31,6 +31,12 @@ var (
 	errNoAnswer = errors.New("no answer in time")
 )
 
+// Refused says that Heat has looked at a request and does not want it.
+func Refused(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == 400
+}
+
 // Error is a request that failed. It is a diagnostic (errors.As), and one of the Err… above
 // where that is known (errors.Is).
 type Error struct {

@@ -211,18 +211,6 @@ func (c *Client) Events(ctx context.Context, stackName, stackID, marker string, 
 	return answer.Events, err
 }
 
-// PausedAt says whether an event is a resource's stop at a hook, pre-delete; begun is false
-// where it goes on.
-func (e Event) PausedAt(hook string) (begun, is bool) {
-	switch {
-	case strings.HasSuffix(e.Reason, " paused until Hook "+hook+" is cleared"):
-		return true, true
-	case e.Reason == "Hook "+hook+" is cleared":
-		return false, true
-	}
-	return false, false
-}
-
 // ClearHook lets the resource of an event go on that is paused.
 func (c *Client) ClearHook(ctx context.Context, e Event, hook string) error {
 	return c.Signal(ctx, e.StackName, e.StackID, e.Name, map[string]string{"unset_hook": hook})

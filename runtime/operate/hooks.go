@@ -252,21 +252,12 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	if err != nil {
 		return "", final, err
 	}
-	asked := map[string]int{} // of which incarnation
-	for _, q := range posted.Requests {
-		asked[q.ID] = q.Incarnation
+	if done := coordinator.HookDone(posted.Requests, answers, r.Name, h.hook, r.Server.Incarnation); done != nil && h.hook == contract.HookDelete {
+		final = *done
 	}
 	ended := map[string]bool{}
 	for _, a := range answers {
 		ended[a.ID] = a.Final()
-		now := !a.Ended.Before(r.Server.Incarnation.Since) // by the server's clock, which may have been set since
-		if of, known := asked[a.ID]; known {
-			now = of == r.Server.Incarnation.Number
-		}
-		if h.hook == contract.HookDelete && a.Kind == coordinator.Hook && a.Role == r.Name && a.Name == h.hook &&
-			a.Status == coordinator.AnswerDone && now {
-			final = a
-		}
 	}
 	for _, q := range posted.Requests {
 		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number && !ended[q.ID] {

@@ -2,6 +2,7 @@ package up
 
 import (
 	"context"
+	"github.com/hotc-dev/hotc/runtime/heat"
 	"path"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 		return c, nil
 	}
 	seen, err := u.Cloud.Preview(ctx, u.stack, u.Template, u.Options, true)
-	if refused(err) {
+	if heat.Refused(err) {
 		c.Within = true
 		seen, err = u.Cloud.Preview(ctx, u.stack, u.Template, u.Options, false)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +26,6 @@ type Down struct {
 
 // Gone is what `hotc down` has found to delete.
 type Gone struct{ Stack, Deployment bool }
-
-// preDelete is the hook at which Heat waits with servers whose roles have a delete hook.
-const preDelete = "pre-delete"
 
 // Run runs the delete hooks, deletes the stack and then the deployment. What is gone already
 // is left out, so the same command goes on where one was ended.
@@ -107,13 +103,10 @@ func (d *Down) Stack(ctx context.Context, begin bool) (gone bool, err error) {
 
 // remove deletes a stack, lets Heat go on where it waits for hooks, and follows it to its end.
 func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
-	f := &following{cloud: d.Cloud, view: d.View, look: d.Look, name: s.Name, id: s.ID}
-	waiting := waits{}
-	if events, err := d.Cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth); err == nil && len(events) > 0 {
-		waiting.see(events)
-		f.pass(events[len(events)-1])
+	f := &following{cloud: d.Cloud, view: d.View, look: d.Look, name: s.Name, id: s.ID, mayGo: func(heat.Event) (string, bool) { return "", true }}
+	if err := f.skip(ctx, s); err != nil && !errors.Is(err, heat.ErrUnreachable) {
+		return err
 	}
-	f.view = hookView{d.View, waiting}
 	asked := s.State.Action() == "DELETE" && s.State.InProgress()
 	if !asked {
 		d.View.Say("Heat deletes the stack " + s.Name)
@@ -146,10 +139,6 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 				return nil
 			case now.State == "DELETE_FAILED":
 				return d.stuck(ctx, now)
-			default:
-				if err := waiting.clear(ctx, d.Cloud, d.View); err != nil {
-					return err
-				}
 			}
 		}
 		if err := pause(ctx, d.Look); err != nil {
@@ -168,58 +157,4 @@ func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
 		}
 	}
 	return failure
-}
-
-// waits are the resources that wait at their hook, by stack and name.
-type waits map[[2]string]heat.Event
-
-func (w waits) see(events []heat.Event) {
-	for _, e := range events {
-		if begun, is := e.PausedAt(preDelete); is && begun {
-			w[[2]string{e.StackID, e.Name}] = e
-		} else if is {
-			delete(w, [2]string{e.StackID, e.Name})
-		}
-	}
-}
-
-// clear lets them go on.
-func (w waits) clear(ctx context.Context, cloud Cloud, view View) error {
-	var keys [][2]string
-	for key := range w {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	for _, key := range keys {
-		e := w[key]
-		err := cloud.ClearHook(ctx, e, preDelete)
-		switch {
-		case errors.Is(err, heat.ErrUnreachable): // at the next look
-			continue
-		case err != nil && !errors.Is(err, heat.ErrNotFound) && !refused(err): // gone on, or gone
-			return err
-		}
-		delete(w, key)
-		if err == nil {
-			view.Say("Heat goes on with " + e.Name + " of " + e.StackName)
-		}
-	}
-	return nil
-}
-
-// refused says that Heat has looked at a request and does not want it.
-func refused(err error) bool {
-	var e *heat.Error
-	return errors.As(err, &e) && e.Status == 400
-}
-
-// hookView notes who waits among the events.
-type hookView struct {
-	View
-	waits waits
-}
-
-func (v hookView) Event(e heat.Event) {
-	v.waits.see([]heat.Event{e})
-	v.View.Event(e)
 }

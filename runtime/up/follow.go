@@ -23,6 +23,11 @@ type following struct {
 	look       time.Duration
 	name, id   string
 
+	// mayGo says that Heat is to go on with a resource that waits at its hook, and what there is
+	// to say of that.
+	mayGo  func(heat.Event) (why string, may bool)
+	paused heat.Paused
+
 	last    string    // the last event that was shown
 	at      time.Time // when it was
 	awaited bool      // an update was asked for, and has not begun yet
@@ -42,9 +47,39 @@ type following struct {
 func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
 	if err == nil && len(events) > 0 {
+		f.see(events...)
 		f.pass(events[len(events)-1])
 	}
 	return err
+}
+
+// see notes who waits at a hook.
+func (f *following) see(events ...heat.Event) {
+	if f.paused == nil {
+		f.paused = heat.Paused{}
+	}
+	f.paused.See(events...)
+}
+
+// letGo lets Heat go on where it waits at hooks, as far as it may.
+func (f *following) letGo(ctx context.Context) error {
+	if f.mayGo == nil {
+		return nil
+	}
+	for _, e := range f.paused.All() {
+		why, may := f.mayGo(e)
+		if !may {
+			continue
+		}
+		went, err := f.paused.Clear(ctx, f.cloud, e)
+		if err != nil {
+			return err
+		}
+		if went {
+			f.view.Say("Heat goes on with " + e.Path(f.name) + why)
+		}
+	}
+	return nil
 }
 
 // outdated is how much older than the last event one is that was shown before: Heat keeps only
@@ -83,12 +118,16 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	}
 	f.silent = false
 	begins := false
+	f.see(events...)
 	for _, e := range events {
 		if f.at.Sub(e.Time.Time) < outdated {
 			f.view.Event(e)
 			begins = begins || e.OfStack() && e.Name == f.name && e.State == "UPDATE_IN_PROGRESS"
 		}
 		f.pass(e)
+	}
+	if err := f.letGo(ctx); err != nil {
+		return nil, err
 	}
 	if f.awaited {
 		f.awaited, f.ours = !begins, begins

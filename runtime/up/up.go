@@ -77,6 +77,8 @@ type Up struct {
 	Relay func(ctx context.Context) error
 	// TakesOver says that the relay ends the waits which an update supersedes.
 	TakesOver bool
+	// SkipHooks runs no delete hooks, and waits for none.
+	SkipHooks bool
 	// Look is the time between two looks at Heat.
 	Look time.Duration
 
@@ -184,6 +186,7 @@ func (u *Up) asked() bool {
 // do makes a step and follows it to its end.
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name, tag: u.tag}
+	f.mayGo = func(e heat.Event) (string, bool) { return u.mayGo(f.now, e) }
 	if u.stack != nil {
 		if err := f.skip(ctx, u.stack); err != nil {
 			return nil, err

@@ -102,7 +102,7 @@ func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Ev
 }
 
 func (c *cloud) ClearHook(_ context.Context, e heat.Event, _ string) error {
-	c.asked = append(c.asked, "clear "+e.Name)
+	c.asked = append(c.asked, strings.TrimSpace("clear "+e.Name+" "+e.StackID))
 	return nil
 }
 
@@ -392,5 +392,55 @@ func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 	r, err := f.toTheEnd(t.Context())
 	if err != nil || r.Status.Servers[0].Roles[0].Status != coordinator.RoleDone {
 		t.Errorf("%v: it ends with %+v", err, r)
+	}
+}
+
+// Heat waits with a server that leaves in an update, and nobody but this command lets it go on:
+// where the plan has it no more, its delete hooks have run, they are left out, or nobody runs them.
+func TestHeatGoesOnInAnUpdate(t *testing.T) {
+	const left, hooked, other = "5f0c2d6e-1111-4222-8333-555555555555", "5f0c2d6e-1111-4222-8333-666666666666", "5f0c2d6e-1111-4222-8333-777777777777"
+	server := func(path contract.ServerPath, instance string, answers ...coordinator.Answer) *status.Server {
+		s := &status.Server{}
+		s.Path, s.Incarnation, s.Answers = path, coordinator.IncarnationRecord{Number: 1, Instance: instance}, answers
+		s.Roles = []status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
+		return s
+	}
+	d := &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{
+		server("web/0", hooked, coordinator.Answer{Kind: coordinator.Hook, Role: "app", Name: contract.HookDelete, Status: coordinator.AnswerDone}), server("web/1", other)}}
+	pause := func(id, instance string) heat.Event {
+		return heat.Event{ID: id, Name: "server", Physical: instance, StackName: "s-web-kigpdwjkhvf5-" + id + "-wcady3uym7zf", StackID: id, State: "CREATE_COMPLETE", Reason: "DELETE paused until Hook pre-delete is cleared"}
+	}
+	for _, c := range []struct {
+		relays, skips bool
+		want          string
+	}{
+		{true, false, "left hooked"},
+		{false, false, "left hooked other"},
+		{true, true, "left hooked other"},
+	} {
+		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
+		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before
+		u, v := begin(t, cloud, d)
+		u.TakesOver, u.SkipHooks = c.relays, c.skips
+		cloud.looked = func() {
+			if len(cloud.states) == 2 {
+				cloud.events = append(cloud.events, pause("left", left), pause("other", other))
+			}
+		}
+		if _, err := u.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var cleared []string
+		for _, asked := range cloud.asked {
+			if of, is := strings.CutPrefix(asked, "clear server "); is {
+				cleared = append(cleared, of)
+			}
+		}
+		slices.Sort(cleared)
+		want := strings.Fields(c.want)
+		slices.Sort(want)
+		if !slices.Equal(cleared, want) {
+			t.Errorf("with relay %v, skipping %v: %v, want %v; said %v", c.relays, c.skips, cleared, want, v.said)
+		}
 	}
 }

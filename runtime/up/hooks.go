@@ -1,0 +1,47 @@
+package up
+
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// mayGo says that Heat is to go on with a server that it is about to delete in an update, and
+// waits with: one that the plan has no more, whose delete hooks have run before the plan was
+// changed, or cannot; one whose hooks have run; and, where no relay has them run, any other, or
+// Heat would wait for ever.
+func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
+	if u.SkipHooks {
+		return ": its delete hooks are left out", true
+	}
+	if now == nil {
+		return "", false
+	}
+	i := slices.IndexFunc(now.Servers, func(s *status.Server) bool { return s.Came() && s.Incarnation.Instance == e.Physical })
+	if i < 0 {
+		return ": no server of the plan is that machine", true
+	}
+	owed := owedHooks(now.Servers[i])
+	switch {
+	case len(owed) == 0:
+		return "", true
+	case u.TakesOver:
+		return "", false // the relay does
+	}
+	return ": no relay has these delete hooks run: " + join(owed), true
+}
+
+// owedHooks are the roles of a server that have ended, and whose delete hook is not done.
+func owedHooks(s *status.Server) (owed []contract.RoleKey) {
+	for i := range s.Roles {
+		r := &s.Roles[i]
+		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
+		if ended && contract.FindTask(r.Plan.Hooks, contract.HookDelete) != nil && coordinator.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {
+			owed = append(owed, r.Key())
+		}
+	}
+	return owed
+}
