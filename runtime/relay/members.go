@@ -33,16 +33,24 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 	return nil
 }
 
-func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed map[string]bool, servers map[contract.ServerPath]relay.Server) error {
-	before := r.members[group]
-	if before == nil { // who writes it knows by its version that another relay has
-		var err error
-		if before, err = s.Members(ctx, group); err != nil {
+// recallMembers reads what relays have said of the groups. It comes before the look at Heat, which
+// may be answered late: who is known to be in a group by then, and is not in Heat's list, has left.
+func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
+	for group := range s.Plan.Followed() {
+		if r.members[group] != nil { // who writes it knows by its version that another relay has
+			continue
+		}
+		said, err := s.Members(ctx, group)
+		if err != nil {
 			return err
 		}
-		r.members[group] = before
+		r.members[group], r.left[group] = said, said.Gone
 	}
-	maps.Copy(r.left, before.Gone)
+	return nil
+}
+
+func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed map[string]bool, servers map[contract.ServerPath]relay.Server) error {
+	before := r.members[group]
 	lost := func(server contract.ServerPath, incarnation int) bool { return r.lost(ctx, s, server, incarnation) }
 	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers, lost)
 	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
@@ -86,10 +94,12 @@ func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.Serv
 // servers are those that are known, as they are.
 func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
 	servers := s.Servers()
-	for path, incarnation := range r.left {
-		if is := servers[path]; is.Incarnation > 0 && is.Incarnation <= incarnation {
-			is.Left = true
-			servers[path] = is
+	for _, gone := range r.left {
+		for path, incarnation := range gone {
+			if is := servers[path]; is.Incarnation > 0 && is.Incarnation <= incarnation {
+				is.Left = true
+				servers[path] = is
+			}
 		}
 	}
 	return servers

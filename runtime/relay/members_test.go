@@ -170,3 +170,53 @@ func TestWaitForFollowers(t *testing.T) {
 		}
 	}
 }
+
+// late is a Heat whose first answer to a relay comes late.
+type late struct {
+	*cloud
+	asked, answer chan struct{}
+}
+
+func (l *late) Deployments(ctx context.Context, server string) ([]heat.Deployment, error) {
+	all, err := l.cloud.Deployments(ctx, server)
+	select {
+	case l.asked <- struct{}{}:
+		<-l.answer
+	default:
+	}
+	return all, err
+}
+
+// A relay that hears late what Heat had takes nobody out of a group who has joined meanwhile, as
+// another relay has said.
+func TestALateAnswerOfMembers(t *testing.T) {
+	w := newWorld(t, func(p *contract.Plan) {
+		p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
+	})
+	w.machine("id-1")
+	slow := &late{w.cloud, make(chan struct{}, 1), make(chan struct{})}
+	w.relay(t.Context(), "slow", func(r *Relay) { r.Heat = slow })
+	<-slow.asked
+	slow.asked <- struct{}{} // no further answer is late
+	text, _ := json.Marshal(contract.HeatServers{{Server: "db", ID: "id-1"}})
+	w.mu.Lock()
+	w.waits["here"] = &heat.Deployment{ID: "here", Status: "COMPLETE", Inputs: map[string]json.RawMessage{
+		"hotc": json.RawMessage(`{"format":1,"deployment":"blog","stack":"g/0","wait":"hotc_here","here":true}`), "servers": text}}
+	w.mu.Unlock()
+	fast, kill := context.WithCancel(t.Context())
+	killed := w.relay(fast, "fast", nil)
+	w.saidOf("g", `map[db:1] map[]`)
+	kill()
+	<-killed
+	store, path := w.tree.Open(w.secret.Operator(blog)), blog.Members("g")
+	before, _, err := store.Stat(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := w.looked()
+	close(slow.answer)
+	w.until("it has looked again", func() bool { return w.looked() > looks+2 })
+	if now, _, err := store.Stat(t.Context(), path); err != nil || now != before {
+		t.Errorf("the record was written %d times more: %v", now-before, err)
+	}
+}

@@ -67,9 +67,9 @@ type Relay struct {
 	said    map[string]string // why something is not done, by what it is
 	carried carried           // to the servers
 	waiting map[string]bool   // the waits of which it was said that Heat waits
-	// members are what was said last of the groups that roles follow.
+	// members are what was said last of the groups that roles follow, left who is gone by that.
 	members map[string]*relay.Members
-	left    map[contract.ServerPath]int
+	left    map[string]map[contract.ServerPath]int
 	// unlisted are machines that Heat does not have, or not yet.
 	unlisted map[contract.ServerPath]unlisted
 	helped   helped
@@ -131,7 +131,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	if err := s.Announce(ctx, r.Name, r.Presence); err != nil {
 		return err
 	}
-	r.members, r.left, r.unlisted = map[string]*relay.Members{}, map[contract.ServerPath]int{}, map[contract.ServerPath]unlisted{}
+	r.members, r.left, r.unlisted = map[string]*relay.Members{}, map[string]map[contract.ServerPath]int{}, map[contract.ServerPath]unlisted{}
 	values, err := s.Values(ctx)
 	if err != nil {
 		return err
@@ -191,9 +191,12 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 
 // round looks at Heat, ends the waits that are to be ended, and says how it stands.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
-	seen, err := r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
-	told := error(nil)
+	var seen []wait
 	r.known = false
+	told, err := error(nil), r.recallMembers(ctx, s)
+	if err == nil {
+		seen, err = r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
+	}
 	if err == nil {
 		told = r.carry(ctx, s, seen)
 		err = r.tellMembers(ctx, s, seen)
