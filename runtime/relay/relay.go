@@ -203,8 +203,10 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
 	}
 	if err == nil && told == nil {
-		r.doubt(ctx, s, seen)
-		if err = r.end(ctx, s, seen, coordinator.HeatDone, coordinator.HeatFailed); err == nil {
+		if err = r.doubt(ctx, s, seen); err == nil {
+			err = r.end(ctx, s, seen, coordinator.HeatDone, coordinator.HeatFailed)
+		}
+		if err == nil {
 			err = r.help(ctx, s)
 		}
 		r.known = err == nil

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +24,8 @@ const doubtAgain = 5 * time.Second
 
 // doubt finds the waits of an update that another has come over. Heat is asked about those alone
 // that wait for a machine which is not the server now, or are about to fail, while the stack was
-// updated after they began.
-func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) {
+// updated after they began. Where it does not answer nothing is to be said to it.
+func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error {
 	servers := s.Servers()
 	var doubtful []int
 	at := time.Now()
@@ -38,24 +39,32 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) {
 		}
 	}
 	if len(doubtful) == 0 {
-		return
+		return nil
 	}
 	r.doubted = at
 	stack, err := r.Heat.Stack(ctx, string(r.Key.Deployment))
-	if err != nil || stack.ID != r.stack.ID {
-		return // the next look tells
+	if err != nil {
+		return err
+	}
+	if stack.ID != r.stack.ID {
+		r.looked = time.Time{} // the next look tells
+		return nil
 	}
 	doubtful = slices.DeleteFunc(doubtful, func(i int) bool { return stack.Updated.Before(began(seen[i])) })
 	if len(doubtful) == 0 || !stack.State.InProgress() {
-		return
+		return nil
 	}
 	has, err := r.has(ctx, stack)
+	if errors.Is(err, heat.ErrForbidden) {
+		return nil // nobody will know (docs/relay.md)
+	}
 	if err != nil {
-		return
+		return err
 	}
 	for _, i := range doubtful {
 		seen[i].superseded = slices.ContainsFunc(seen[i].Servers, func(named contract.HeatServer) bool { return !has(named) })
 	}
+	return nil
 }
 
 // began is when Heat began to wait for what it waits for.
