@@ -244,3 +244,40 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 		t.Error("who gives secrets does not learn that one cannot be read")
 	}
 }
+
+// A machine that was taken over writes for an incarnation far ahead, and is replaced: who has read
+// that reads what the next machine writes.
+func TestHostileIncarnations(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		const endpoint = contract.CellName("db.mysql:endpoint")
+		path := deploytest.Site.Cell(contract.CellRef{Cell: endpoint, Server: "db"})
+		reader := b.Join(t, deploytest.NewMachine(t, "app", "one"), false)
+		b.Agent(t, "db")
+		thief := b.Session(t, "db")
+		for i, ahead := range []string{"3", "1000", "1073741824", "9223372036854775807"} {
+			server := deploytest.Site.Server("db")
+			node, err := thief.Read(t.Context(), server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deploytest.Write(t, thief, server, string(node.Data)) // as often as he likes
+			deploytest.Write(t, thief, path, b.Signed(t, "cell", "db", string(endpoint), `{"state":"value","incarnation":`+ahead+`,"value":"forged"}`))
+			_, _ = reader.Cell(t.Context(), endpoint)
+			next := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
+			if _, err := next.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			enrolled, err := next.Enrol(t.Context(), fmt.Sprintf("next-%d", i), "i-next", false, deploytest.Noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := enrolled.Put(t.Context(), endpoint, json.RawMessage(`"mine"`), deploytest.Noon); err != nil {
+				t.Fatal(err)
+			}
+			if record, err := reader.Cell(t.Context(), endpoint); err != nil || string(record.Value) != `"mine"` {
+				t.Errorf("after incarnation %s: %+v, %v", ahead, record, err)
+			}
+		}
+	})
+}

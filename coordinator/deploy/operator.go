@@ -104,10 +104,7 @@ func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *coord
 	if err != nil {
 		return coordinator.Op{}, err
 	}
-	is, err := coordinator.Decode[coordinator.IncarnationRecord](d.Server(c.Server), server.Data)
-	if err != nil {
-		return coordinator.Op{}, err
-	}
+	is := coordinator.ParseIncarnation(server)
 	key, err := r.keys.serverKey(c.Server)
 	if err != nil {
 		return coordinator.Op{}, err

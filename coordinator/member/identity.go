@@ -204,15 +204,23 @@ func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 // newIncarnation is notOlder for the incarnation of a server, or of what an operator gives:
 // in a deployment that was put back they may begin anew.
 func (m *Member) newIncarnation(of string, number int) error {
-	return m.notOlder("incarnation of "+of+" in "+m.known().identity.ID, int64(number))
+	return m.notOlder(m.incarnationOf(of), int64(number))
+}
+
+// incarnationOf names what is remembered of it.
+func (m *Member) incarnationOf(of string) string {
+	return "incarnation of " + of + " in " + m.known().identity.ID
 }
 
 // unseen says that a record of another writer is not of an incarnation or version
 // before one that was seen.
-func (m *Member) unseen(ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
+func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
 	of := string(ref.Server)
 	if ref.Server == contract.Operator {
 		of = string(ref.Cell)
+	}
+	if err := m.hasCome(ctx, ref, record.Incarnation); err != nil {
+		return false, err
 	}
 	err := m.newIncarnation(of, record.Incarnation)
 	if errors.Is(err, ErrOlder) {
@@ -226,6 +234,26 @@ func (m *Member) unseen(ref contract.CellRef, record coordinator.CellRecord) (bo
 	}
 	m.versions[ref.Cell] = cellVersion{record.Incarnation, record.Version}
 	return err == nil, err
+}
+
+// hasCome makes sure that a server has come to an incarnation, before that is remembered: one far
+// ahead would keep out what all later machines of the name write. *coordinator.RecordError.
+func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) error {
+	if number <= 1 || ref.Server == contract.Operator {
+		return nil
+	}
+	m.recall()
+	m.mu.Lock()
+	seen := m.counters[m.incarnationOf(string(ref.Server))]
+	m.mu.Unlock()
+	if int64(number) <= seen {
+		return nil
+	}
+	version, _, err := m.store.Stat(ctx, m.deployment.Server(ref.Server))
+	if err == nil && number > int(version) {
+		err = coordinator.NewCellError(ref, fmt.Errorf("it is of incarnation %d, and there was none", number))
+	}
+	return err
 }
 
 // cellVersion is one of a cell's contents.

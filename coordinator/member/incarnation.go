@@ -115,9 +115,15 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err := m.beginLife(ctx, id); err != nil {
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
-		next := coordinator.IncarnationRecord{Number: there.Number + 1, ID: id, Instance: instance, Since: now.UTC()}
+		next := coordinator.IncarnationRecord{Number: nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
 		if again {
 			next.Number = m.tried
+		}
+		if ahead := next.Number - int(node.Version) - 1; ahead > 0 {
+			if err := m.catchUp(ctx, node, ahead); err != nil && !errors.Is(err, coordinator.ErrVersion) {
+				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			}
+			continue
 		}
 		if err := m.try(next.Number); err != nil {
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
@@ -140,6 +146,31 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	}
 }
 
+// mostAhead is how much larger than its node's version the number of an incarnation may be: where
+// an older state was put back.
+const mostAhead = 1000
+
+// nextNumber is that of the machine after the one that is there. No number is larger than its
+// node's version, which nobody can set: so readers know one that was never there.
+func nextNumber(there coordinator.IncarnationRecord, version coordinator.Version) int {
+	if there.Number-int(version) > mostAhead { // who had the name before has made that up
+		return int(version) + 1
+	}
+	return max(there.Number, int(version)) + 1
+}
+
+// catchUp lets the version of the server's node grow, which counts from the beginning again where
+// an older state was put back.
+func (m *Member) catchUp(ctx context.Context, node coordinator.Node, by int) error {
+	for i := range min(by, mostAhead) {
+		op := coordinator.Op{Path: m.deployment.Server(m.server), Version: node.Version + coordinator.Version(i), Write: true, Data: node.Data}
+		if err := m.store.Commit(ctx, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // takeOver commits the next incarnation together with the emptying of the
 // predecessor's cells, under further checks. left says that not all of them fitted into
 // one commit.
@@ -147,7 +178,7 @@ func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next
 	var old, untouched []coordinator.Op
 	learnt := m.learntPlan()
 	if next.Number > 1 {
-		if old, untouched, err = m.leftovers(ctx, next.Number); err != nil {
+		if old, untouched, err = m.leftovers(ctx, next.Number, true); err != nil {
 			return false, err
 		}
 	} else {
@@ -180,7 +211,7 @@ func (m *Member) sweep(ctx context.Context) error {
 			return err
 		}
 		learnt := m.learntPlan()
-		old, _, err := m.leftovers(ctx, f.record.Number)
+		old, _, err := m.leftovers(ctx, f.record.Number, false)
 		if err != nil {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
 		}
@@ -200,9 +231,9 @@ func (m *Member) sweep(ctx context.Context) error {
 
 // leftovers are the writes that empty the cells which an incarnation before
 // number has filled, and the checks that the others are still as they were seen:
-// until the name is taken over, the predecessor may write. Cells that are empty
-// are noted as such.
-func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []coordinator.Op, err error) {
+// until the name is taken over, the predecessor may write, as the next one, too: such
+// cells come first. Cells that are empty are noted as such.
+func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old, untouched []coordinator.Op, err error) {
 	m.mu.Lock()
 	cells := slices.Sorted(maps.Keys(m.own))
 	m.mu.Unlock()
@@ -210,7 +241,7 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []co
 	if err != nil {
 		return nil, nil, err
 	}
-	found := make([]coordinator.Op, len(cells))
+	found, forged := make([]coordinator.Op, len(cells)), make([]bool, len(cells))
 	err = coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
 		ref := contract.CellRef{Cell: cells[i], Server: m.server}
 		record, version, err := m.readCell(ctx, ref)
@@ -226,13 +257,16 @@ func (m *Member) leftovers(ctx context.Context, number int) (old, untouched []co
 				m.noteEmpty(cells[i], version)
 			}
 			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version}
-		case record.Incarnation != number:
+		case record.Incarnation != number, takesOver:
+			forged[i] = record.Incarnation == number
 			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		}
 		return nil
 	})
-	for _, op := range found {
+	for i, op := range found {
 		switch {
+		case forged[i]:
+			old = slices.Insert(old, 0, op)
 		case op.Write:
 			old = append(old, op)
 		case op.Path != "":

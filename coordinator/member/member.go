@@ -375,7 +375,7 @@ func (m *Member) readCellOnce(ctx context.Context, ref contract.CellRef) (found 
 		found.record = record
 		return found, nil
 	}
-	fresh, err := m.unseen(ref, record)
+	fresh, err := m.unseen(ctx, ref, record)
 	if !fresh {
 		record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
 	}

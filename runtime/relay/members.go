@@ -24,9 +24,18 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 	if r.stack == nil {
 		return nil // whatever there was, nobody is told in its last moments
 	}
-	servers := s.Servers()
+	servers, shared := s.Servers(), map[contract.ServerPath]contract.ServerPath{}
+	for i := range s.Plan.Servers {
+		if one := &s.Plan.Servers[i]; one.Slot != nil {
+			shared[one.Path] = one.Slot.Shared
+		}
+	}
 	for _, group := range slices.Sorted(maps.Keys(s.Plan.Followed())) {
-		if err := r.tellGroup(ctx, s, group, listed(group, waits), servers); err != nil {
+		listed := listed(group, waits)
+		has := func(server contract.ServerPath, id string) bool { // a server says of itself which machine it is
+			return listed[machine{server, id}] || listed[machine{shared[server], id}]
+		}
+		if err := r.tellGroup(ctx, s, group, has, servers); err != nil {
 			return err
 		}
 	}
@@ -49,7 +58,7 @@ func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
 	return nil
 }
 
-func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed map[string]bool, servers map[contract.ServerPath]relay.Server) error {
+func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed func(contract.ServerPath, string) bool, servers map[contract.ServerPath]relay.Server) error {
 	before := r.members[group]
 	lost := func(server contract.ServerPath, incarnation int) bool { return r.lost(ctx, s, server, incarnation) }
 	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers, lost)
@@ -105,9 +114,16 @@ func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
 	return servers
 }
 
-// listed are the machines that Heat has in a group's members, by their ids.
-func listed(group string, waits []wait) map[string]bool {
-	ids := map[string]bool{}
+// machine is a server of Heat's, by the path that Heat knows, which members of a group that scales
+// share.
+type machine struct {
+	server contract.ServerPath
+	id     string
+}
+
+// listed are the machines that Heat has in a group's members.
+func listed(group string, waits []wait) map[machine]bool {
+	ids := map[machine]bool{}
 	for _, w := range waits {
 		member, inside := strings.CutPrefix(w.About.Stack, group+"/")
 		inside = inside && !strings.Contains(member, "/")
@@ -116,7 +132,7 @@ func listed(group string, waits []wait) map[string]bool {
 		}
 		for _, server := range w.Servers { // one behind a condition is a group of its own
 			if server.ID != "" && (inside || string(server.Server) == group) {
-				ids[server.ID] = true
+				ids[machine{server.Server, server.ID}] = true
 			}
 		}
 	}
@@ -125,7 +141,7 @@ func listed(group string, waits []wait) map[string]bool {
 
 // members is what a list of Heat's makes of who is in a group; left says that somebody is in it
 // no more.
-func members(before coordinator.MembersRecord, stack string, listed map[string]bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
+func members(before coordinator.MembersRecord, stack string, listed func(contract.ServerPath, string) bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
 	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
 	maps.Copy(now.There, before.There)
 	maps.Copy(now.Gone, before.Gone)
@@ -135,7 +151,7 @@ func members(before coordinator.MembersRecord, stack string, listed map[string]b
 		switch {
 		case !known:
 			there = was
-		case is.Incarnation > 0 && listed[is.Instance]:
+		case is.Incarnation > 0 && listed(server, is.Instance):
 			there, gone = is.Incarnation, is.Incarnation-1
 		case was > 0 && is.Incarnation == was:
 			gone, left = was, true

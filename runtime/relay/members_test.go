@@ -43,11 +43,8 @@ func TestMembersOfAList(t *testing.T) {
 		if c.machine != nil {
 			servers["w"] = *c.machine
 		}
-		ids := map[string]bool{"other": true}
-		if c.listed {
-			ids[c.machine.Instance] = true
-		}
-		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", ids, []contract.ServerPath{"w"}, servers, func(contract.ServerPath, int) bool { return c.lost })
+		listed := func(contract.ServerPath, string) bool { return c.listed }
+		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", listed, []contract.ServerPath{"w"}, servers, func(contract.ServerPath, int) bool { return c.lost })
 		if !maps.Equal(now.There, c.wantThere) || !maps.Equal(now.Gone, c.wantGone) || left != c.left {
 			t.Errorf("%s: there %v, gone %v, left %v", c.what, now.There, now.Gone, left)
 		}
@@ -58,7 +55,7 @@ func TestMembersOfAList(t *testing.T) {
 func TestMembersOfAnotherPlan(t *testing.T) {
 	type number = map[contract.ServerPath]int
 	before := coordinator.MembersRecord{Stack: "s", There: number{"w": 1, "later": 3}, Gone: number{"later": 2, "last": 1}}
-	now, left := members(before, "s", map[string]bool{"i": true}, []contract.ServerPath{"w"}, map[contract.ServerPath]relay.Server{"w": {Incarnation: 1, Instance: "i"}}, nil)
+	now, left := members(before, "s", func(_ contract.ServerPath, id string) bool { return id == "i" }, []contract.ServerPath{"w"}, map[contract.ServerPath]relay.Server{"w": {Incarnation: 1, Instance: "i"}}, nil)
 	if !maps.Equal(now.There, before.There) || !maps.Equal(now.Gone, before.Gone) || left {
 		t.Errorf("there %v, gone %v, left %v", now.There, now.Gone, left)
 	}
@@ -72,11 +69,11 @@ func TestListedMembers(t *testing.T) {
 	}
 	got := listed("tier/web", []wait{one("", "", "root"), one("tier/web/0", "", "a"), one("tier/web/*", "", "b"), one("tier/web/1", "serve", "role"),
 		one("tier/web/1/inner/0", "", "below"), one("tier/website/1", "", "other"), one("tier/web/2", "", "")})
-	if want := map[string]bool{"a": true, "b": true}; !maps.Equal(got, want) {
+	if want := map[machine]bool{{"x", "a"}: true, {"x", "b"}: true}; !maps.Equal(got, want) {
 		t.Errorf("listed are %v, want %v", got, want)
 	}
 	// A server behind a condition is in the waits of all stacks around it.
-	if got := listed("x", []wait{one("", "", "root"), one("", "serve", "role"), one("", "", "")}); !maps.Equal(got, map[string]bool{"root": true}) {
+	if got := listed("x", []wait{one("", "", "root"), one("", "serve", "role"), one("", "", "")}); !maps.Equal(got, map[machine]bool{{"x", "root"}: true}) {
 		t.Errorf("of the server x are listed %v", got)
 	}
 }
@@ -219,4 +216,28 @@ func TestALateAnswerOfMembers(t *testing.T) {
 	if now, _, err := store.Stat(t.Context(), path); err != nil || now != before {
 		t.Errorf("the record was written %d times more: %v", now-before, err)
 	}
+}
+
+// A member that Heat has deleted stays in no group by saying that it is another one's machine.
+func TestAMemberInAnothersName(t *testing.T) {
+	w := newWorld(t, func(p *contract.Plan) {
+		p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
+	})
+	here := func(server contract.ServerPath, id string) {
+		text, _ := json.Marshal(contract.HeatServers{{Server: server, ID: id}})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.waits["here"] = &heat.Deployment{ID: "here", Status: "COMPLETE", Inputs: map[string]json.RawMessage{
+			"hotc": json.RawMessage(`{"format":1,"deployment":"blog","stack":"g/0","wait":"hotc_here","here":true}`), "servers": text}}
+	}
+	here("db", "id-1")
+	w.machine("id-1")
+	w.relay(t.Context(), "relay", nil)
+	w.saidOf("g", `map[db:1] map[]`)
+	here("g/1", "id-2")
+	w.saidOf("g", `map[] map[db:1]`)
+	w.machine("id-2") // its token is good: it comes as another machine
+	looks := w.looked()
+	w.until("it has looked again", func() bool { return w.looked() > looks+3 })
+	w.saidOf("g", `map[] map[db:1]`)
 }

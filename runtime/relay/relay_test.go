@@ -50,7 +50,7 @@ func (c *cloud) wait(id, config string, servers ...contract.HeatServer) {
 	text, _ := json.Marshal(servers)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waits[id] = &heat.Deployment{ID: id, Config: config, Status: "IN_PROGRESS", Inputs: map[string]json.RawMessage{
+	c.waits[id] = &heat.Deployment{ID: id, Config: config, Status: "IN_PROGRESS", Created: heat.Time{Time: noon}, Inputs: map[string]json.RawMessage{
 		"hotc": json.RawMessage(`{"format":1,"deployment":"blog","wait":"hotc_done"}`), "servers": text}}
 }
 
