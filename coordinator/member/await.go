@@ -34,6 +34,9 @@ type AwaitOptions struct {
 	IfDown time.Duration
 	// Blocked is called once, when the first look found the cell empty.
 	Blocked func(since time.Time)
+	// Machine is whose cell it is, where machines come and go by what Heat decides: what one
+	// that is gone has left is nothing.
+	Machine *contract.Member
 }
 
 // Await reads a cell, blocking until it holds a value. *FailedCellError,
@@ -51,7 +54,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	if err != nil {
 		return none, err
 	}
-	if record, done, err := m.look(ctx, ref); done || err != nil {
+	if record, done, err := m.look(ctx, ref, o.Machine); done || err != nil {
 		return record, err
 	}
 	if o.Blocked != nil {
@@ -69,6 +72,12 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 			return none, fmt.Errorf("wait for %s: %w", cell, err)
 		}
 	}
+	var machines <-chan struct{}
+	if o.Machine != nil {
+		if machines, err = m.store.Watch(ctx, m.deployment.Members(o.Machine.Group)); err != nil {
+			return none, fmt.Errorf("wait for %s: %w", cell, err)
+		}
+	}
 	lost := m.followProducer(ctx, ref.Server, o.IfDown)
 	for {
 		open, since := true, time.Time{}
@@ -81,12 +90,13 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 			continue
 		case _, open = <-changes:
 		case _, open = <-keys:
+		case _, open = <-machines:
 		case since = <-lost:
 		}
 		if !open {
 			return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
 		}
-		if record, done, err := m.look(ctx, ref); done || err != nil {
+		if record, done, err := m.look(ctx, ref, o.Machine); done || err != nil {
 			return record, err
 		}
 		if !since.IsZero() {
@@ -95,9 +105,15 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	}
 }
 
-// look reads a cell; done says that it is not empty.
-func (m *Member) look(ctx context.Context, ref contract.CellRef) (record coordinator.CellRecord, done bool, err error) {
+// look reads a cell; done says that it is not empty, and not of a machine that is gone.
+func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contract.Member) (record coordinator.CellRecord, done bool, err error) {
 	record, _, err = m.readCell(ctx, ref)
+	if err == nil && machine != nil && record.State != coordinator.Empty {
+		said, err := m.Members(ctx, machine.Group)
+		if err != nil || said.Of(machine, record).State == coordinator.Gone {
+			return coordinator.CellRecord{}, false, err
+		}
+	}
 	if err == nil {
 		record, err = m.opened(ctx, ref, record)
 	}

@@ -192,6 +192,37 @@ func TestForgedMembers(t *testing.T) {
 	lb.ran(strings.Join([]string{`["w0","w1"]`, `update ["w1"]`, `update ["w1","w2"]`, ""}, "\n"))
 }
 
+// A reader that comes late waits for the machine that is to come: what the one before has left,
+// a value or a failure, is nothing to it.
+func TestAFirstRunReadsNothingOfAMachineThatIsGone(t *testing.T) {
+	for _, first := range []string{"printf x1 | hotc-agent put out", "exit 3"} {
+		b := newBed(t)
+		b.server("opt", with(b.sh("r", "[ $INSTANCE = 2 ] || { "+first+"; exit; }; printf x2 | hotc-agent put out"), output("out", contract.String)))
+		text := `echo $HOTC_HOOK $(hotc-agent get in) >>../count`
+		reader := with(b.sh("r", text), b.onUpdate(text), input("in", "opt.r:out", func(in *contract.Input) {
+			in.Expr = json.RawMessage(`{"if@2018-08-31":[{"$deploy":"there"},{"$cell":"opt.r:out"},{"$absent":"it is not there"}]}`)
+			in.Watch, in.Default = true, json.RawMessage(`"none"`)
+		}))
+		there := contract.HeatCell("there")
+		reader.Follows = []contract.Follow{{Cell: there, Watch: true, Optional: true},
+			{Cell: "opt.r:out", Watch: true, Optional: true, Perhaps: &contract.Perhaps{Server: "opt", If: []contract.CellName{there}}}}
+		carried(b.server("web", reader), "there")
+		b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
+		one := b.start("opt", stays, machine("1"))
+		b.awaitState("opt", func(s coordinator.ServerState) bool {
+			return s.Phase == coordinator.PhaseDone || s.Phase == coordinator.PhaseFailed
+		})
+		one.cancel()
+		one.gone()
+		b.heat("opt", map[contract.ServerPath]int{"opt": 1})
+		web := b.start("web", stays, booted("there", "true"))
+		b.awaitState("web", blockedOn("opt.r:out"))
+		b.start("opt", stays, machine("2"))
+		b.awaitState("web", inPhase(coordinator.PhaseDone))
+		web.ran("x2\n")
+	}
+}
+
 // A server behind a condition comes and goes by what Heat decides. Its reader runs once for each:
 // with the default at once, and with its value when that of the new machine is there, never with
 // the one of a machine that is gone; whether its input says watch or not.

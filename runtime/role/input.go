@@ -211,7 +211,7 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 
 func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
 	if r.ahead {
-		return r.life.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{IfDown: -1})
+		return r.life.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{IfDown: -1, Machine: r.life.machine(cell)})
 	}
 	return r.life.await(ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 }

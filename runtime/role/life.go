@@ -278,7 +278,7 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (coordinator.CellRecord, error) {
 	var stop func()
 	record, err := l.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{
-		IfDown: ifDown,
+		IfDown: ifDown, Machine: l.machine(cell),
 		Blocked: func(since time.Time) {
 			stop = l.blocked(coordinator.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
 		},
@@ -287,6 +287,16 @@ func (l *life) await(ctx context.Context, cell contract.CellName, input string, 
 		stop()
 	}
 	return record, err
+}
+
+// machine is whose cell it is, of a server behind a condition.
+func (l *life) machine(cell contract.CellName) *contract.Member {
+	for i := range l.role.Follows {
+		if f := &l.role.Follows[i]; f.Cell == cell && f.Perhaps != nil {
+			return f.Machine()
+		}
+	}
+	return nil
 }
 
 // stopsAgent says that an error is about the agent and not about a value.

@@ -25,6 +25,7 @@ type cluster struct {
 	faults *Faults
 	tree   *memory.Tree
 	begin  time.Time
+	over   <-chan struct{} // closed at the end of the run
 
 	mu      sync.Mutex
 	commits []commit

@@ -31,6 +31,8 @@ func newDisk() *disk { return &disk{names: map[string]*file{}, synced: map[strin
 type mount struct {
 	disk *disk
 	dead bool
+	// writes does a write to a file, or lets the process end there.
+	writes func(func() error) error
 }
 
 var errDead = errors.New("the process does not exist any more")
@@ -171,13 +173,16 @@ type handle struct {
 }
 
 func (h handle) Write(text []byte) (int, error) {
-	leave, err := h.mount.enter()
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	h.file.text = append(h.file.text, text...)
-	return len(text), nil
+	err := h.mount.writes(func() error {
+		leave, err := h.mount.enter()
+		if err != nil {
+			return err
+		}
+		defer leave()
+		h.file.text = append(h.file.text, text...)
+		return nil
+	})
+	return len(text), err
 }
 
 func (h handle) Truncate(size int64) error {

@@ -73,9 +73,10 @@ type Span struct{ From, To time.Duration }
 type End struct {
 	After   time.Duration // of the process's start; 0 is not by time
 	Request int           // at this request to the coordinator; 0 is at none
-	Taken   bool          // after the coordinator has taken that request, before it answers
+	Taken   bool          // after that request or write was done, before anybody learns of it
 	Hook    int           // at this point of a hook's life, counted over the hooks; 0 is at none
 	Mark    int           // at this point of a role's life, counted over the roles; 0 is at none
+	Write   int           // at this write, to the coordinator or to its journal; 0 is at none
 	Number  bool          // after the coordinator has made its machine the server, before it says so
 	// Asked ends the process by a signal (an orderly restart), else it is killed;
 	// Power takes what was not synced.

@@ -26,6 +26,8 @@ type Joining struct {
 	Relays []Span
 	// Levels are the times from which Heat gives the follower another value.
 	Levels []time.Duration
+	// Kills are the requests at which relays are killed, to be started again, one after the other.
+	Kills []int
 }
 
 // level is what Heat gives at a time.
@@ -36,8 +38,11 @@ func (j *Joining) level(at time.Duration) json.RawMessage {
 			n++
 		}
 	}
-	return json.RawMessage(fmt.Sprint(n % 3)) // one that was there before, too
+	return j.levelOf(n)
 }
+
+// levelOf is the value after so many changes: one that was there before, too.
+func (j *Joining) levelOf(n int) json.RawMessage { return json.RawMessage(fmt.Sprint(n % 3)) }
 
 const follower, groupName = contract.ServerPath("lb"), "web"
 
@@ -162,14 +167,30 @@ func (w *world) relay() {
 			}
 			ctx, end := context.WithTimeout(w.ctx, span.To-span.From)
 			defer end()
-			store := w.cluster.open(nil, fmt.Sprint("relay ", i), nil, &operator{}, []coordinator.Credential{key.Credential()})
-			defer store.Close()
-			r := &relay.Relay{Heat: members{w}, Store: store, Key: key, Name: fmt.Sprint("relay", i), Every: time.Second,
-				Say: func(text string) { w.trace("relay %d: %s", i, text) }}
-			if err := r.Run(ctx); ctx.Err() == nil {
-				w.history.violate("relay %d ended by itself: %v", i, err)
+			for _, kill := range append(slices.Clone(w.program.Joining.Kills), 0) {
+				if w.relayOnce(ctx, key, i, kill); ctx.Err() != nil || !w.sleep(2*time.Second, ctx.Done()) {
+					return
+				}
 			}
 		})
+	}
+}
+
+// relayOnce is a relay until it is killed, at a request of its to the coordinator; 0 is at none.
+func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill int) {
+	ctx, killed := context.WithCancel(ctx)
+	defer killed()
+	by := &operator{dies: kill, died: func() {
+		w.history.count("relays killed")
+		w.trace("relay %d is killed", i)
+		killed()
+	}}
+	store := w.cluster.open(nil, fmt.Sprint("relay ", i), ctx.Done(), by, []coordinator.Credential{key.Credential()})
+	defer store.Close()
+	r := &relay.Relay{Heat: members{w}, Store: store, Key: key, Name: fmt.Sprint("relay", i), Every: time.Second,
+		Say: func(text string) { w.trace("relay %d: %s", i, text) }}
+	if err := r.Run(ctx); ctx.Err() == nil {
+		w.history.violate("relay %d ended by itself: %v", i, err)
 	}
 }
 
@@ -215,6 +236,9 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance, Values: map[string]json.RawMessage{"level": w.program.Joining.level(w.cluster.now())}}})
 		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
+	if d := w.dice; d.chance(0.1, w.cluster.now(), "Heat answers late") {
+		time.Sleep(d.between(time.Second, 20*time.Second, w.cluster.now(), "how late"))
+	}
 	return all, nil
 }
 
@@ -225,7 +249,10 @@ func (m members) EndDeployment(context.Context, string, heatapi.DeploymentEnd) (
 
 // inHeat is the machine that Heat has as a server; nil is none.
 func (w *world) inHeat(server contract.ServerPath) *Machine {
-	now := w.cluster.now()
+	return w.inHeatAt(server, w.cluster.now())
+}
+
+func (w *world) inHeatAt(server contract.ServerPath, now time.Duration) *Machine {
 	var newest *Machine
 	for i := range w.Faults.Machines {
 		m := &w.Faults.Machines[i]

@@ -93,6 +93,7 @@ type process struct {
 	mu       sync.Mutex
 	session  *session
 	requests int
+	writes   int
 	marks    int
 	// hookMarks counts the points of hooks' lives.
 	hookMarks int
@@ -106,8 +107,8 @@ type process struct {
 func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.number) }
 
 func (w *world) newProcess(m *machine, n int, end End) *process {
-	p := &process{world: w, machine: m, number: n, end: end, dead: make(chan struct{}), mount: &mount{disk: m.disk},
-		started: w.cluster.now()}
+	p := &process{world: w, machine: m, number: n, end: end, dead: make(chan struct{}), started: w.cluster.now()}
+	p.mount = &mount{disk: m.disk, writes: p.write}
 	p.ctx, p.cancel = context.WithCancel(w.ctx)
 	return p
 }
@@ -213,7 +214,7 @@ func (p *process) request() (number int, died bool) {
 
 // taken implements caller.
 func (p *process) taken(number int) (died bool) {
-	if number == p.end.Request && p.end.Taken {
+	if number == p.end.Request && p.end.Taken && p.end.Write == 0 {
 		p.stop()
 	}
 	return isClosed(p.dead)

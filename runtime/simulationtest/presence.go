@@ -68,7 +68,10 @@ func (a *presence) keep(ctx context.Context) {
 	}
 	if isClosed(s.dead) || s.cut() > 0 {
 		// Nobody says goodbye: the session has to expire.
-		s.process.world.sleep(sessionTimeout)
+		select {
+		case <-time.After(sessionTimeout):
+		case <-s.cluster.over:
+		}
 	}
 }
 

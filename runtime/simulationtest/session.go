@@ -282,12 +282,18 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		}
 	}
 	effect := func(id string) (err error) {
-		n, err := s.cluster.write(s, asked, ops)
-		if err == nil {
-			done = n
-			s.becomes(ops)
+		write := func() error {
+			n, err := s.cluster.write(s, asked, ops)
+			if err == nil {
+				done = n
+				s.becomes(ops)
+			}
+			return err
 		}
-		return err
+		if s.process != nil {
+			return s.process.write(write)
+		}
+		return write()
 	}
 	err := s.ask(ctx, "commit", path, effect, func() {
 		_, _ = s.cluster.write(s, asked, ops) // nobody hears the answer

@@ -101,6 +101,27 @@ func TestJoining(t *testing.T) {
 	}
 }
 
+// Agents and relays are killed at their writes, while the plan, the members and what Heat gives
+// change.
+func TestKills(t *testing.T) {
+	total := map[string]int{}
+	Seeds(t, 200, func(t *testing.T, seed uint64) {
+		o := Run(t, NewKills(seed), t.TempDir())
+		if len(o.Violations) > 0 {
+			o.Fatal(t, Replay("runtime/simulationtest", "TestKills", seed))
+		}
+		for what, n := range o.Counts {
+			total[what] += n
+		}
+	})
+	for _, what := range slices.Sorted(maps.Keys(total)) {
+		t.Logf("%7d %s", total[what], what)
+	}
+	if os.Getenv("SEED") == "" && (total["killed"] == 0 || total["relays killed"] == 0 || total["values that relays have carried"] == 0) {
+		t.Error("nobody was killed, or nothing was carried")
+	}
+}
+
 // A seed makes the same program and faults again, and nearly always the same run.
 // Chance that hung on the scheduler would leave hardly one trace as it was.
 func TestReplay(t *testing.T) {

@@ -174,7 +174,7 @@ func (h *history) hooked(p *process, r contract.Role, of made) {
 	h.mu.Unlock()
 	h.world.trace("%v: the hook of %s starts for version %d", p, r.Name, of.Version)
 	h.count("hooks")
-	h.runsOnce(p, p.machine.Machine.Server.Role(r.Name))
+	h.runsOnce(p, p.machine.Machine.Server.Role(r.Name), r.Idempotent)
 	h.superseded(p, p.machine.Machine.Server.Role(r.Name), of.Version)
 	switch {
 	case len(last) == 0:

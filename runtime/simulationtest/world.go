@@ -123,6 +123,7 @@ func play(c Case, folder string) *Outcome {
 	w.history = newHistory(w)
 	w.heat = newHeat(w)
 	w.ctx, w.end = context.WithCancel(context.Background())
+	w.cluster.over = w.ctx.Done()
 	for i := range c.Faults.Machines {
 		m := &machine{Machine: &c.Faults.Machines[i], world: w, disk: newDisk(), gone: make(chan struct{})}
 		w.machines = append(w.machines, m)
@@ -235,6 +236,7 @@ func (w *world) publish(p *contract.Plan, interrupted int) error {
 // operator counts the requests of hotc apply, which makes many at the same time.
 type operator struct {
 	dies int
+	died func() // is called when it dies; nil is nothing
 
 	mu       sync.Mutex
 	requests int
@@ -245,7 +247,11 @@ func (o *operator) request() (int, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.requests++
-	o.dead = o.dead || o.requests == o.dies
+	if o.requests == o.dies {
+		if o.dead = true; o.died != nil {
+			o.died()
+		}
+	}
 	return o.requests, o.dead
 }
 
@@ -312,6 +318,7 @@ func (w *world) outcome() *Outcome {
 	o := &Outcome{Case: w.Case, Snapshot: w.snapshot(), Lasted: w.cluster.now()}
 	w.judge(o.Snapshot)
 	w.judgeDestroyed()
+	w.judgeRelays()
 	w.heat.judge()
 	w.history.finish(o)
 	return o

@@ -1,0 +1,133 @@
+package simulationtest
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// In a case of kills, agents and relays are killed at writes: before one, or when it was done and
+// nobody has learnt of that; an agent at those to the coordinator and to its journal alike. What
+// changes meanwhile is what one of the other cases changes, so all that holds there has to hold.
+
+// NewKills makes the case of a seed in which agents and relays are killed at their writes.
+func NewKills(seed uint64) Case {
+	var c Case
+	switch seed % 4 {
+	case 0:
+		c = NewTogether(seed)
+	case 1:
+		c = NewFollowing(seed)
+	case 2:
+		c = NewSuperseding(seed)
+	default:
+		c = NewJoining(seed)
+	}
+	g := mishaps{rand.New(rand.NewPCG(seed, 80))}
+	for i := range c.Faults.Machines {
+		m := &c.Faults.Machines[i]
+		m.Ends = nil
+		for g.perhaps(0.8) && len(m.Ends) < 6 {
+			m.Ends = append(m.Ends, g.atWrite())
+		}
+	}
+	if j := c.Program.Joining; j != nil {
+		for g.perhaps(0.9) && len(j.Kills) < 8 {
+			j.Kills = append(j.Kills, 1+g.IntN(40))
+		}
+	}
+	return c
+}
+
+// atWrite ends a process at a write: often one that comes soon, so that the next one begins with
+// what is half done.
+func (g mishaps) atWrite() End {
+	most := 60
+	if g.perhaps(0.5) {
+		most = 12
+	}
+	return End{Write: 1 + g.IntN(most), Taken: g.perhaps(0.5), Power: g.perhaps(0.5), Down: g.within(5 * time.Second)}
+}
+
+// write does what a process writes, unless that is where it ends, before or after.
+func (p *process) write(what func() error) error {
+	p.mu.Lock()
+	p.writes++
+	last := p.writes == p.end.Write
+	p.mu.Unlock()
+	if last && !p.end.Taken {
+		p.stop()
+	}
+	if isClosed(p.dead) {
+		return errDead
+	}
+	err := what()
+	if last && p.end.Taken {
+		p.stop()
+	}
+	if isClosed(p.dead) {
+		return errDead
+	}
+	return err
+}
+
+// judgeRelays looks at all that relays have written of members and values: nobody is gone whom Heat
+// has, and no value goes back to one that Heat gave before.
+func (w *world) judgeRelays() {
+	if w.program.Joining == nil {
+		return
+	}
+	c := w.cluster
+	c.mu.Lock()
+	members, values := c.nodes[deployment.Members(groupName)], c.nodes[deployment.HeatValues(follower)]
+	c.mu.Unlock()
+	for _, x := range members {
+		var said coordinator.MembersRecord
+		_ = json.Unmarshal(x.data, &said)
+		at := w.cluster.at(x)
+		for n := range w.program.Joining.Members {
+			path := memberPath(n)
+			if is := w.inHeatAt(path, at); is != nil && said.Gone[path] > 0 && said.Gone[path] == w.numberOf(is) {
+				w.history.violate("at %v a relay says that %v is gone, and Heat has it", at, is)
+			}
+		}
+	}
+	last, before := 0, coordinator.HeatValues{}
+	for _, x := range values {
+		var said coordinator.HeatValues
+		_ = json.Unmarshal(x.data, &said)
+		if said.Values == nil {
+			continue
+		}
+		if said.Number < before.Number {
+			w.history.violate("a relay writes what Heat gives with number %d after %d", said.Number, before.Number)
+		}
+		at := w.cluster.at(x)
+		for before = said; string(w.program.Joining.levelOf(last)) != string(said.Values["level"]); last++ {
+			if last >= len(w.program.Joining.Levels) || w.program.Joining.Levels[last] > at {
+				w.history.violate("at %v a relay writes level %s, which Heat does not give any more", at, said.Values["level"])
+				return
+			}
+		}
+		w.history.count("values that relays have carried")
+	}
+}
+
+// at is when a node was changed.
+func (c *cluster) at(x change) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.commits[x.commit].at.Sub(c.begin)
+}
+
+// numberOf is the incarnation that a machine of the plan has had; 0 is none.
+func (w *world) numberOf(of *Machine) int {
+	for _, m := range w.machines {
+		if m.Machine == of {
+			return w.history.number(m)
+		}
+	}
+	return 0
+}
