@@ -2,6 +2,7 @@ package follow_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -231,19 +232,33 @@ resources:
 	}
 	all, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
 	reader := all[p.Servers[1].Roles[0]]
-	var got []string
-	for _, f := range reader.Follows {
-		if f.Perhaps != nil {
-			_, heats := f.Perhaps.If[0].HeatKey()
-			got = append(got, fmt.Sprint(f.Cell, f.Watch, f.Perhaps.Server, len(f.Perhaps.If), heats))
+	told := func(follows []contract.Follow) (all []string) {
+		for _, f := range follows {
+			what := string(f.Cell)
+			if _, heats := f.Cell.HeatKey(); heats {
+				what = "/heat"
+			}
+			if f.Perhaps != nil {
+				what = fmt.Sprintf("%s of %s if %d", what, f.Perhaps.Server, len(f.Perhaps.If))
+				for _, cell := range f.Perhaps.If {
+					if !slices.ContainsFunc(follows, func(f contract.Follow) bool { return f.Cell == cell }) {
+						t.Errorf("%s depends on %s, which is not followed", f.Cell, cell)
+					}
+				}
+			}
+			all = append(all, fmt.Sprintf("%s watch %v optional %v %v", what, f.Watch, f.Optional, f.Sources))
 		}
+		return all
 	}
-	if want := "[a.r:xtruea1true a.r:yfalsea1true]"; strings.ReplaceAll(fmt.Sprint(got), " ", "") != strings.ReplaceAll(want, " ", "") {
-		t.Errorf("it follows %v, want %v", got, want)
+	with := []string{"/heat watch true optional true []", "a.r:x of a if 1 watch true optional true [a.r]", "a.r:y of a if 1 watch false optional true [a.r]"}
+	if got := told(reader.Follows); !slices.Equal(got, with) {
+		t.Errorf("it follows %q, want %q", got, with)
 	}
-	for _, f := range reader.WithoutHeat().Follows {
-		if f.Perhaps != nil { // y comes from the same role as x, so it still counts
-			t.Errorf("without a relay it follows %+v", f)
-		}
+	without := []string{"a.r:x watch true optional true [a.r]", "a.r:y watch false optional true [a.r]"}
+	if got := told(reader.WithoutHeat().Follows); !slices.Equal(got, without) {
+		t.Errorf("without a relay it follows %q, want %q", got, without)
+	}
+	if writer := all[p.Servers[0].Roles[0]]; !slices.Equal(writer.Carries, []contract.Source{"a.r"}) || len(writer.Follows) != 0 {
+		t.Errorf("who writes that is %+v", writer)
 	}
 }
