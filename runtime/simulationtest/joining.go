@@ -183,6 +183,7 @@ func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill
 	by := &operator{dies: kill, died: func() {
 		w.history.count("relays killed")
 		w.trace("relay %d is killed", i)
+		w.relayKilled.Store(int64(w.cluster.now()))
 		killed()
 	}}
 	store := w.cluster.open(nil, fmt.Sprint("relay ", i), ctx.Done(), by, []coordinator.Credential{key.Credential()})
@@ -200,7 +201,7 @@ func (w *world) lastRelay() time.Duration {
 		return 0
 	}
 	j := w.program.Joining
-	last := j.Relays[len(j.Relays)-1].From
+	last := max(j.Relays[len(j.Relays)-1].From, time.Duration(w.relayKilled.Load()))
 	if len(j.Levels) > 0 {
 		last = max(last, j.Levels[len(j.Levels)-1])
 	}

@@ -91,6 +91,8 @@ type world struct {
 
 	operated atomic.Bool // the operator has done all that is planned
 
+	relayKilled atomic.Int64 // when one was, last
+
 	mu    sync.Mutex
 	lives lives
 }

@@ -1,0 +1,65 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// forge writes into a server's cell what somebody with its token may sign.
+func (b *bed) forge(server contract.ServerPath, cell contract.CellName, record coordinator.CellRecord) {
+	b.t.Helper()
+	token := b.secret.ServerToken(deployment, server)
+	thief := b.tree.Open(coordinator.ServerCredential(server, token))
+	defer thief.Close()
+	operator, err := b.secret.OperatorKey(deployment)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	root, err := b.operator().Read(b.t.Context(), deployment.Root())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	is, err := coordinator.OpenDeployment(deployment, operator.Public(), root.Data)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	key, err := coordinator.ServerKey(token, "")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ref := contract.CellRef{Cell: cell, Server: server}
+	data, err := coordinator.Signed(key, deployment.CellPlace(is.ID, ref), 0, record)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	op := coordinator.Op{Path: deployment.Cell(ref), Version: coordinator.AnyVersion, Write: true, Data: data}
+	if err := thief.Commit(b.t.Context(), op); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A server that was taken over says that it is made of runs that nobody has made, and of a change
+// of the plan that there never was. Who reads from it waits, the others do not; and when the server
+// is built anew all is as if it had never been.
+func TestForgedStamps(t *testing.T) {
+	b, agents := diamond(t, "")
+	agents["b"].cancel()
+	agents["b"].gone()
+	far := coordinator.Count{1 << 40, 1 << 40}
+	b.forge("b", "b.r:out", coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 7, Value: json.RawMessage(`"evil"`),
+		Stamp: coordinator.Stamp{"a.r": far, "c.r": far, contract.PlanSource: {0, 1 << 52}}})
+	b.change("a", b.levelled("2", carries("a.r")))
+	b.awaitState("c", upTo(2, coordinator.RoleDone))
+	b.want("c.r:out", `"c2"`)
+	b.start("b", stays, machine("anew"))
+	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.change("a", b.levelled("3", carries("a.r")))
+	b.awaitState("d", upTo(3, coordinator.RoleDone))
+	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\n")
+	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("4", carries("a.r"))}, "b": {b.passing("B", watch("in", "a.r:out"), carries("a.r"))}})
+	b.awaitState("d", upTo(4, coordinator.RoleDone))
+	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\nupdate B4 c4\n")
+}
