@@ -38,7 +38,11 @@ func BenchmarkThousandAgents(b *testing.B) {
 	}
 	program := buildAgent(b)
 	for range b.N {
-		crowd := newCrowd(b, program, count)
+		var p contract.Plan
+		for i := range count {
+			p.Servers = append(p.Servers, contract.Server{Path: contract.ServerPath(fmt.Sprintf("s%d", i)), Roles: []contract.Role{}})
+		}
+		crowd := newCrowd(b, program, p, nil)
 		ours := crowd.come(b)
 		memory := crowd.memory(b)
 		stop(crowd.agents)
@@ -60,7 +64,7 @@ func buildAgent(b *testing.B) string {
 	return program
 }
 
-// crowd is a deployment of servers without roles, on a ZooKeeper that can be away.
+// crowd is a deployment on a ZooKeeper that can be away.
 type crowd struct {
 	zk      *zktest.Server
 	url     string
@@ -69,25 +73,24 @@ type crowd struct {
 	agents  []*exec.Cmd
 }
 
-func newCrowd(b *testing.B, program string, count int) *crowd {
+// newCrowd starts the agents of servers before there is a ZooKeeper.
+func newCrowd(b *testing.B, program string, p contract.Plan, files deploy.Files) *crowd {
 	secret, err := coordinator.NewSecret(rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
 	c := &crowd{zk: zktest.Start(b, zktest.AsInstalled), secret: secret}
 	c.url = c.zk.URL("hotc/crowd")
-	p := contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{}}
-	for i := range count {
-		path := contract.ServerPath(fmt.Sprintf("s%d", i))
-		c.servers = append(c.servers, path)
-		p.Servers = append(p.Servers, contract.Server{Path: path, Roles: []contract.Role{}})
+	p.Format, p.Signal, p.Outputs = contract.Format, contract.NobodySignals, []contract.StackOutput{}
+	for _, s := range p.Servers {
+		c.servers = append(c.servers, s.Path)
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
 		b.Fatal(err)
 	}
 	s := c.operator(b)
-	if _, err := deploy.Publish(b.Context(), s, deploy.Publication{Deployment: deployment, Secret: secret, Plan: &p, JSON: text, Now: time.Now()}); err != nil {
+	if _, err := deploy.Publish(b.Context(), s, deploy.Publication{Deployment: deployment, Secret: secret, Plan: &p, JSON: text, Files: files, Now: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 	s.Close()

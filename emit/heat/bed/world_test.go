@@ -182,8 +182,11 @@ type standing struct {
 		Name, Status string
 		Ended        time.Time
 		Cause        reasons
-		Update       struct{ Status string }
-		ToUpdate     bool `json:"to_update"`
+		Update       struct {
+			Status  string
+			Started time.Time
+		}
+		ToUpdate bool `json:"to_update"`
 	}
 }
 
