@@ -53,10 +53,13 @@ func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Stat
 	return status.Look(within, o.Store, o.Deployment, o.Secret, p, o.Size)
 }
 
-// WatchServers tells of every change of what the servers of a plan report, and of whether their
-// agents are there.
+// WatchServers tells of every change of what the servers of a plan report, of whether their agents
+// are there, of what relays say of groups' members, and of the plan.
 func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
-	var paths []coordinator.Path
+	paths := []coordinator.Path{o.Deployment.Root()}
+	for group := range p.Followers() {
+		paths = append(paths, o.Deployment.Members(group))
+	}
 	for _, s := range p.Servers {
 		paths = append(paths, o.Deployment.Server(s.Path), o.Deployment.State(s.Path), o.Deployment.Presence(s.Path), o.Deployment.Answers(s.Path))
 	}

@@ -72,7 +72,7 @@ type Evaluation struct {
 
 // Learn finds out what Heat decided of the stack's topology.
 func (e *Evaluation) Learn() error {
-	if e.plan.Undecided() == 0 {
+	if e.plan.Undecided() == 0 && len(e.plan.Followers()) == 0 {
 		return nil
 	}
 	snapshot, err := deploy.TakeSnapshot(e.ctx, e.operator, e.operator.Deployment, e.operator.Secret, e.plan)

@@ -1,0 +1,163 @@
+package operate_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/operate"
+)
+
+func TestMain(m *testing.M) { deploytest.Main(m) }
+
+// grouped is the three-tier site, whose app is a member of a group that lb follows.
+func grouped() *contract.Plan {
+	p := deploytest.ThreeTier()
+	lb := &p.Servers[2].Roles[0]
+	lb.Idempotent = true
+	lb.Follows = []contract.Follow{{Cell: "app.web:port", Watch: true, Member: &contract.Member{Group: "apps", Server: "app"}}}
+	return p
+}
+
+func operatorOf(t *testing.T, b deploytest.Bed) *operate.Operator {
+	return &operate.Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience}
+}
+
+// saysGone is a relay that has heard that the first machine of app is gone.
+func saysGone(t *testing.T, b deploytest.Bed) {
+	t.Helper()
+	key, err := deploytest.Secret.Relay(deploytest.Site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Members(t.Context(), "apps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SayMembers(t.Context(), before, coordinator.MembersRecord{Gone: map[contract.ServerPath]int{"app": 1}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reportDone has the agent of a server report that its roles are done.
+func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*member.Session) {
+	t.Helper()
+	for i := range p.Servers {
+		state := coordinator.ServerState{Phase: coordinator.PhaseDone, Since: deploytest.Noon}
+		for _, r := range p.Servers[i].Roles {
+			state.Roles = append(state.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone, Made: r.Definition()})
+		}
+		if a := agents[p.Servers[i].Path]; a != nil {
+			if err := a.Report(t.Context(), state, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What a member gave that has left its group is shown no more; a machine that comes in its place
+// gives its own.
+func TestOutputsOfAMemberThatLeft(t *testing.T) {
+	b := deploytest.InMemory()
+	p := grouped()
+	b.Publish(t, p)
+	state := func() operate.Output {
+		e := operatorOf(t, b).Evaluate(t.Context(), p)
+		if err := e.Learn(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := e.All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all.Roles, func(o operate.Output) bool { return o.Name == "app.web:port" })
+		return all.Roles[i]
+	}
+	app := b.Agent(t, "app")
+	if err := app.Put(t.Context(), "app.web:port", []byte("80"), deploytest.Noon); err != nil {
+		t.Fatal(err)
+	}
+	if o := state(); o.State != operate.OutputValue || string(o.Value) != "80" {
+		t.Errorf("of a member: %+v", o)
+	}
+	saysGone(t, b)
+	if o := state(); o.State != operate.OutputMissing || o.Value != nil || o.Message != "Heat has taken its machine out of its group" {
+		t.Errorf("of one that left: %+v", o)
+	}
+	m := member.Join(b.Session(t, "app"), deploytest.Site, "app", deploytest.TokenOf("app"))
+	if _, err := m.Plan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := m.Enrol(t.Context(), "another journal", "i-new", false, deploytest.Noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := state(); o.State != operate.OutputWaiting {
+		t.Errorf("of a machine that has come: %+v", o)
+	}
+	if err := again.Put(t.Context(), "app.web:port", []byte("81"), deploytest.Noon); err != nil {
+		t.Fatal(err)
+	}
+	if o := state(); o.State != operate.OutputValue || string(o.Value) != "81" {
+		t.Errorf("of the machine in its place: %+v", o)
+	}
+}
+
+// Who watches is shown another plan as soon as it stands, what relays say of members, and the end.
+func TestWatchStatus(t *testing.T) {
+	b := deploytest.InMemory()
+	p := grouped()
+	b.Publish(t, p)
+	o := operatorOf(t, b)
+	v, err := o.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := grouped()
+	more.Servers = append(more.Servers, contract.Server{Path: "cache", At: "site.yaml:40:3", Writes: []contract.CellName{"cache.redis"},
+		Roles: []contract.Role{{Name: "redis", Driver: "script", Source: p.Servers[2].Roles[0].Source}}})
+	more.Cells = append(more.Cells, contract.Cell{Name: "cache.redis", Server: "cache", Role: "redis"})
+	done := map[contract.ServerPath]*member.Session{}
+	shown := 0
+	last, err := o.WatchStatus(deploytest.Within(t, deploytest.Patience), v, false, func(v *status.Status) error {
+		shown++
+		switch {
+		case len(v.Servers) == 3 && shown == 1:
+			b.Publish(t, more) // no server says anything of that
+		case len(v.Servers) == 4 && len(done) == 0:
+			for _, s := range more.Servers {
+				if s.Path != "app" {
+					done[s.Path] = b.Agent(t, s.Path)
+				}
+			}
+			b.Agent(t, "app") // whose role never ends
+			reportDone(t, more, done)
+		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == coordinator.PhaseDone:
+			saysGone(t, b) // nor of this
+		}
+		return nil
+	})
+	if err != nil || !last.Finished() || !last.ByPath["app"].Left || len(last.Servers) != 4 {
+		t.Errorf("%v, after %d looks: %+v", err, shown, last)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	b.Publish(t, p)
+	if v, err = o.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Agent(t, "app")
+	if _, err := o.WatchStatus(ctx, v, false, func(*status.Status) error { stop(); return nil }); err != nil && !errors.Is(err, operate.ErrInterrupted) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
