@@ -342,7 +342,7 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("with the stacks that hotc adds, they would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", r.Emitted.Depth, l.Depth),
 			"nest less, or say --limit depth=N if your cloud allows more")
 	}
-	resources := nesting.Resources(r.Program.Root) + heat.AddedResources(r.Emitted)
+	resources := nesting.Resources(r.Program.Root) + r.Emitted.Added
 	if resources > l.Resources {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("the stack would have %d resources; Heat takes %d (max_resources_per_stack)", resources, l.Resources),
 			"split it into several stacks, or say --limit resources=N if your cloud allows more")

@@ -106,7 +106,7 @@ type acting struct {
 }
 
 func (a *acting) run(ctx context.Context) (*acted, error) {
-	v, err := a.look(ctx)
+	v, err := a.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 			return nil, err
 		}
 		if err := a.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
-			return nil, a.explain(ctx, err)
+			return nil, err
 		}
 		result.Request = request.ID
 	} else if len(a.arguments) > 0 {
@@ -144,7 +144,7 @@ func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordin
 	if a.request != "" {
 		answer, err := a.Became(ctx, p, r.server, r.Request)
 		if err != nil || !a.wait || answer.Final() {
-			return answer, a.explain(ctx, err)
+			return answer, err
 		}
 	} else if !a.wait {
 		return coordinator.Answer{}, nil
@@ -153,7 +153,7 @@ func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordin
 	if ctx.Err() != nil {
 		return answer, source.Fail(source.OperationFailed, "interrupted: the action is asked for all the same", "--request "+r.Request+" --wait waits for it again")
 	}
-	return answer, a.explain(ctx, err)
+	return answer, err
 }
 
 // argumentsOf are the values of KEY=VALUE, in the order in which they are given.

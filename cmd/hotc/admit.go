@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -35,13 +36,13 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 			if key == "" {
 				asking, err := s.AwaitingApproval(ctx, server)
 				if err != nil {
-					return s.explain(ctx, err)
+					return err
 				}
 				return whichMachine(&t, server, asking)
 			}
 			result, err := s.Admit(ctx, server, key)
 			if err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 			return printResult(io.out, asJSON, result, func() { printAdmitted(io, result, &t) })
 		}),
@@ -58,11 +59,8 @@ func whichMachine(t *target, server contract.ServerPath, asking []coordinator.Ap
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
 			"it says its key on its console when it is not let in; \""+t.command("status")+"\" shows who asks")
 	}
-	d := source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER")
-	for _, k := range asking {
-		d.Notes = append(d.Notes, source.Note{Message: terminal.Line(approvalText(t, server, k))})
-	}
-	return d
+	return source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER").
+		With(lists.Map(asking, func(k coordinator.ApprovalRequest) string { return terminal.Line(approvalText(t, server, k)) })...)
 }
 
 func printAdmitted(io streams, r *operate.Admitted, t *target) {

@@ -97,7 +97,7 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root de
 		there, err := deploy.HasAgent(ctx, s, digest)
 		switch {
 		case err != nil:
-			return s.explain(ctx, err)
+			return err
 		case there:
 		case atHand[digest].program == nil:
 			fmt.Fprintf(io.err, "warning: the agent for %s (sha256 %s) is neither on the coordinator nor beside hotc: servers whose image lacks it wait until the hotc that compiled %s applies it\n", arch, digest, dir)
@@ -106,7 +106,7 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root de
 			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
 				fmt.Fprintf(io.err, "warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)\n", arch, err)
 			} else if err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 		}
 	}

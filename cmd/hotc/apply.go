@@ -128,7 +128,7 @@ type applied struct {
 	published deploy.Published
 }
 
-func (a *application) run(ctx context.Context, io streams) (*applied, error) {
+func (a *application) run(ctx context.Context, io streams) (result *applied, err error) {
 	planJSON, p, err := readPlanFile(filepath.Join(a.dir, "plan.json"))
 	if err != nil {
 		return nil, err
@@ -149,6 +149,7 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, err
 	}
 	defer s.Close()
+	defer func() { err = s.explain(ctx, err) }()
 	root, closed, err := s.enterRoot(ctx)
 	if err != nil {
 		return nil, err
@@ -169,9 +170,9 @@ func (a *application) run(ctx context.Context, io streams) (*applied, error) {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
 	if err != nil {
-		return nil, s.explain(ctx, err)
+		return nil, err
 	}
-	result := &applied{
+	result = &applied{
 		published: done,
 		Changes:   changedRoles(done.Changes), Shape: append([]string{}, done.Shape...),
 		Given: partial.Given, Same: partial.Same, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
@@ -242,7 +243,7 @@ func (a *application) publish(whole context.Context, io streams, s *session, w d
 		}
 		if err == nil && len(giving.Another) > 0 {
 			var now *status.Status
-			if now, err = s.look(ctx); err == nil {
+			if now, err = s.Status(ctx); err == nil {
 				reached = giving.Reach(p, now)
 			}
 		}
@@ -388,11 +389,7 @@ func readPlanFile(path string) ([]byte, *contract.Plan, error) {
 	}
 	p, err := check.Plan(data)
 	if err != nil {
-		d := source.Fail(source.BadPlan, path+" is not a plan that this hotc reads", "compile again, with this version of hotc")
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			d.Notes = append(d.Notes, source.Note{Message: line})
-		}
-		return nil, nil, d
+		return nil, nil, source.Fail(source.BadPlan, path+" is not a plan that this hotc reads", "compile again, with this version of hotc").With(strings.Split(err.Error(), "\n")...)
 	}
 	return data, p, nil
 }

@@ -203,9 +203,7 @@ func (c *compilation) run(template string, s streams) (*emit.Result, error) {
 func compileWith(o emit.Options, s streams) (*emit.Result, error) {
 	var diags source.Diagnostics
 	r := emit.Compile(o, &diags)
-	for _, d := range diags.All() {
-		source.Print(s.err, d, s.errStyle())
-	}
+	s.print(diags.All()...)
 	if r == nil {
 		return nil, errReported
 	}

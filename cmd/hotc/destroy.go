@@ -35,11 +35,14 @@ deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, hot
 them, with your credentials for Heat ($OS_CLOUD, or the OS_* variables). --delete-stack
 deletes the stack, too.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if d.deleteStack && !d.runHooks {
 				return usageError{errors.New("--delete-stack goes with --run-hooks; without hooks \"openstack stack delete\" is enough")}
 			}
-			result, err := d.run(cmd.Context())
+			return nil
+		},
+		RunE: d.operate(func(ctx context.Context, s *session, _ []string) error {
+			result, err := d.run(ctx, s)
 			if asJSON && result != nil {
 				return errors.Join(printJSON(io.out, result), err)
 			}
@@ -47,7 +50,7 @@ deletes the stack, too.`,
 				result.print(io, &d)
 			}
 			return err
-		},
+		}),
 	}
 	d.addFlags(cmd)
 	d.addRootKeyFlag(cmd)
@@ -87,12 +90,7 @@ func (r *destroyed) print(io streams, d *destruction) {
 	}
 }
 
-func (d *destruction) run(ctx context.Context) (*destroyed, error) {
-	s, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
+func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
 	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
 		return nil, err
 	}
@@ -112,12 +110,12 @@ func (d *destruction) run(ctx context.Context) (*destroyed, error) {
 	}
 	within, stop := context.WithTimeout(ctx, 20*d.timeout)
 	defer stop()
-	err = deploy.Destroy(within, s.Store, s.Deployment)
+	err := deploy.Destroy(within, s.Store, s.Deployment)
 	if errors.Is(err, deploy.ErrNotApplied) {
 		return result, nil
 	}
 	result.Destroyed = err == nil
-	return result, s.explain(ctx, err)
+	return result, err
 }
 
 func (d *destruction) say(text string) { fmt.Fprintln(d.io.err, text) }
@@ -125,8 +123,8 @@ func (d *destruction) say(text string) { fmt.Fprintln(d.io.err, text) }
 // hooks runs the delete hooks. A deployment that is not there has none: an earlier
 // run of this command has come so far.
 func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) error {
-	v, err := s.look(ctx)
-	if found, is := source.AsDiagnostic(err); is && found.Code == source.NoDeployment {
+	v, err := s.Status(ctx)
+	if errors.Is(err, deploy.ErrNotApplied) {
 		return nil
 	}
 	if err != nil {

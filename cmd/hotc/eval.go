@@ -89,9 +89,7 @@ func (v *evaluator) scope(in *compilation, s streams) (*emit.Scope, error) {
 	if scope != nil {
 		return scope, nil
 	}
-	for _, d := range diags.All() {
-		source.Print(s.err, d, s.errStyle())
-	}
+	s.print(diags.All()...)
 	return nil, errReported
 }
 
@@ -103,9 +101,7 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	var diags source.Diagnostics
 	file := source.NewFile("expression", []byte(text))
 	n := yaml.Parse(file, &diags)
-	for _, d := range diags.All() {
-		source.Print(s.err, d, s.errStyle())
-	}
+	s.print(diags.All()...)
 	if n == nil {
 		return errReported
 	}

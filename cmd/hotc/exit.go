@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
+
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -99,4 +101,10 @@ func exitStatus(err error) int {
 		}
 	}
 	return exitError
+}
+
+// mistaken is a panic as a diagnostic. An output folder is written whole, at the end, so
+// none is half there.
+func mistaken(panicked any) error {
+	return source.Fail(source.Internal, fmt.Sprintf("hotc made a mistake: %s", mistake.Text(panicked)), "please report it, with the template if you can, and that this is hotc "+version)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -19,10 +20,7 @@ func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
 	writeAwaitingApproval(&b, t, i)
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
-		var names []string
-		for _, r := range roots {
-			names = append(names, r.Subject+" "+short[r.Kind])
-		}
+		names := lists.Map(roots, func(r status.RootCause) string { return r.Subject + " " + short[r.Kind] })
 		b.WriteString("\nAt the root: " + strings.Join(names, "; ") + ".\n")
 	}
 	return b.String()
@@ -105,10 +103,7 @@ var short = map[status.Kind]string{
 func sentence(f *status.Finding, now time.Time) string {
 	switch f.Kind {
 	case status.KindBlocked:
-		var parts []string
-		for _, d := range f.On {
-			parts = append(parts, d.String()+since(d.Since, now))
-		}
+		parts := lists.Map(f.On, func(d status.Dependence) string { return d.String() + since(d.Since, now) })
 		return f.Subject + " waits for " + strings.Join(parts, ", and for ")
 	case status.KindTurn:
 		return fmt.Sprintf("%s comes after %s on its server", f.Subject, f.On[0].Subject)

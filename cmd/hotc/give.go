@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -93,10 +94,7 @@ func giftFiles(flags []string, p *contract.Plan) ([]giftFile, error) {
 }
 
 func noSuchSecret(name string, p *contract.Plan) error {
-	var known []string
-	for _, x := range p.Secrets {
-		known = append(known, x.Name)
-	}
+	known := lists.Map(p.Secrets, func(x contract.Secret) string { return x.Name })
 	hint := "\"hotc compile --secret-param " + shellQuote(name) + "\" makes it one, if it is a hidden parameter that only roles read"
 	if near := hot.Nearest(name, known); near != "" {
 		hint = "did you mean " + near + "?"
@@ -182,7 +180,7 @@ func warnOpenFile(name, path string, s streams) {
 	d := &source.Diagnostic{Code: source.MissingSecret, Severity: source.Warning,
 		Message: fmt.Sprintf("--secret-param %s: the file %s can be used by others than its owner (mode %04o)", name, path, info.Mode().Perm()),
 		Hint:    "chmod 600 " + shellQuote(path)}
-	source.Print(s.err, d, s.errStyle())
+	s.print(d)
 }
 
 func secretsMissing(names []string) error {
@@ -200,9 +198,5 @@ func giftFlags(names ...string) string {
 }
 
 func namesOf(gifts []operate.SecretValue) []string {
-	names := []string{}
-	for _, g := range gifts {
-		names = append(names, g.Secret.Name)
-	}
-	return names
+	return lists.Map(gifts, func(g operate.SecretValue) string { return g.Secret.Name })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint"
@@ -170,9 +171,7 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 		if want.Config != nil {
 			want.Compile.Types = want.Config.Cloud(l.cloud).Catalogue(&diags)
 		}
-		for _, d := range diags.All() {
-			source.Print(s.err, d, s.errStyle())
-		}
+		s.print(diags.All()...)
 		if want.Config == nil || diags.Failed() {
 			return want, exitWith{exitUsage, errReported}
 		}
@@ -258,11 +257,7 @@ func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s st
 
 // formatHelp tells of the formats.
 func formatHelp() string {
-	var out []string
-	for _, f := range format.All {
-		out = append(out, fmt.Sprintf("  --format %-10s %s", f.Name, f.For))
-	}
-	return strings.Join(out, "\n")
+	return strings.Join(lists.Map(format.All, func(f format.Format) string { return fmt.Sprintf("  --format %-10s %s", f.Name, f.For) }), "\n")
 }
 
 // anyOf is a choice: "a, b or c".

@@ -22,7 +22,7 @@ func newLogsCommand(io streams) *cobra.Command {
 coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.LogSize>>10),
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			v, err := s.look(ctx)
+			v, err := s.Status(ctx)
 			if err != nil {
 				return err
 			}
@@ -31,11 +31,11 @@ coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.Log
 				return err
 			}
 			if follow && !asJSON {
-				return s.explain(ctx, s.FollowLog(ctx, io.out, v, r))
+				return s.FollowLog(ctx, io.out, v, r)
 			}
 			text, err := s.Log(ctx, r)
 			if err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 			return printResult(io.out, asJSON, logReport{Stack: t.stack, Role: string(r.Key()), Status: r.Word(), Log: string(text)}, func() { io.out.Write(text) })
 		}),

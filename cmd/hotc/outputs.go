@@ -32,16 +32,16 @@ that value: a string as it is, anything else as JSON.`,
 			defer stop()
 			p, err := deploy.ReadPlan(within, s, s.Deployment, s.Secret)
 			if err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 			e := s.Evaluate(within, p)
 			if err := e.Learn(); err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 			if len(args) == 1 {
 				o, err := e.Named(args[0])
 				if err != nil {
-					return s.explain(ctx, err)
+					return err
 				}
 				if asJSON {
 					return printJSON(io.out, o)
@@ -50,7 +50,7 @@ that value: a string as it is, anything else as JSON.`,
 			}
 			report, err := e.All()
 			if err != nil {
-				return s.explain(ctx, err)
+				return err
 			}
 			return printResult(io.out, asJSON, report, func() { fmt.Fprint(io.out, outputsText(io, report)) })
 		}),

@@ -142,7 +142,7 @@ func durationsOf(now *status.Status) timeline.Durations {
 
 // preview is what applying another plan would set going.
 func (s *session) preview(ctx context.Context, to *contract.Plan, changes []deploy.RoleChange) (*previewReport, error) {
-	now, err := s.look(ctx)
+	now, err := s.Status(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -40,28 +41,24 @@ If a role is done but could not be brought up to date, that is tried again.
 
 Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(*cobra.Command, []string) (err error) {
 			if !r.Skip && (len(given) > 0 || file != "") {
 				return usageError{errors.New("--output and --outputs give the outputs of a role that is skipped: they go with --skip")}
 			}
-			s, err := t.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer s.Close()
 			if r.Texts, err = namedTexts(given); err != nil {
 				return err
 			}
-			if r.Values, err = readOutputs(file); err != nil {
+			r.Values, err = readOutputs(file)
+			return err
+		},
+		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
+			r.Operator, r.Settle = s.Operator, t.settling(io, yes)
+			result, err := r.Run(ctx, args[0])
+			if err != nil {
 				return err
 			}
-			r.Operator, r.Settle = s.Operator, t.settling(io, yes)
-			result, err := r.Run(cmd.Context(), args[0])
-			if err != nil {
-				return s.explain(cmd.Context(), err)
-			}
 			return printResult(io.out, asJSON, result, func() { printRetried(io, result, r.Skip) })
-		},
+		}),
 	}
 	t.addFlags(cmd)
 	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: take it as done")
@@ -133,8 +130,7 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 	first := string(open[0].Role.Key())
 	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, which others may have read: nothing is asked for yet", "")
 	for _, k := range open {
-		text := fmt.Sprintf("%s was published at %s; %s would keep it, if the role writes another value now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers))
-		d.Notes = append(d.Notes, source.Note{Message: text})
+		d.With(fmt.Sprintf("%s was published at %s; %s would keep it, if the role writes another value now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers)))
 	}
 	d.Hint = "if a run writes the same values, or these readers do not mind, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
 		"\" takes the role as done, with what it has published. A reader that says `watch: true` is brought up to date by itself"
@@ -144,10 +140,7 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 // listed are the first of some roles.
 func listed(roles []contract.RoleKey) string {
 	const most = 3
-	var names []string
-	for _, r := range roles[:min(len(roles), most)] {
-		names = append(names, string(r))
-	}
+	names := lists.Map(roles[:min(len(roles), most)], func(r contract.RoleKey) string { return string(r) })
 	if more := len(roles) - most; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
@@ -166,7 +159,7 @@ func (t *target) settling(io streams, yes bool) func(context.Context, []operate.
 			return d
 		}
 		d.Severity = source.Warning
-		source.Print(io.err, d, io.errStyle())
+		io.print(d)
 		err := confirm(ctx, io, "Run it again all the same?")
 		yes = err == nil
 		return err

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -220,26 +223,15 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 }
 
 func holdersText(holders []coordinator.Grant) string {
-	text := ""
-	for _, h := range holders {
-		if text != "" {
-			text += "; "
-		}
-		who := h.To.User
-		if who == "" {
-			who = "everybody"
-		}
-		text += fmt.Sprintf("%s may %v", who, h.May)
-	}
-	return text
+	return strings.Join(lists.Map(holders, func(h coordinator.Grant) string {
+		return fmt.Sprintf("%s may %v", cmp.Or(h.To.User, "everybody"), h.May)
+	}), "; ")
 }
 
 // report looks at what is around a ROOT and prints it.
 func (s *rootSession) report(ctx context.Context, io streams, root deploy.Root, asJSON bool) error {
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
-	for _, h := range root.Holders {
-		r.Holders = append(r.Holders, rootHolder{h.To.User, h.May.String()})
-	}
+	r.Holders = lists.Map(root.Holders, func(h coordinator.Grant) rootHolder { return rootHolder{h.To.User, h.May.String()} })
 	if names, err := s.Children(ctx, ""); err == nil {
 		for _, name := range names {
 			if _, err := coordinator.ParseDeployment(name); err == nil {
@@ -280,7 +272,7 @@ func (r *rootReport) print(io streams, t *target) {
 	}
 	if r.State == "open" {
 		for _, h := range r.Holders {
-			fmt.Fprintf(io.out, "  %s may %s\n", map[bool]string{true: "everybody", false: h.User}[h.User == ""], h.May)
+			fmt.Fprintf(io.out, "  %s may %s\n", cmp.Or(h.User, "everybody"), h.May)
 		}
 	}
 	if r.State == "ours" || r.State == "open" {
@@ -321,7 +313,7 @@ func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *depl
 	name := s.target.coordinatorName()
 	switch {
 	case err != nil:
-		return root, nil, s.explain(ctx, err)
+		return root, nil, err
 	case root.State == deploy.RootOurs:
 		return root, &deploy.InRoot{Key: *key, Root: root}, nil
 	case root.State == deploy.RootClosed && key == nil:

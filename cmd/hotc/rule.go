@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/docs/rules"
 )
@@ -18,10 +19,7 @@ func newRuleCommand(s streams) *cobra.Command {
 		Long:  "Print the page about a diagnostic, such as H501: what it means, an example, and what to do. Without CODE it lists them all.",
 		Args:  cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var list []string
-			for _, title := range rules.Titles() {
-				list = append(list, strings.Replace(title, ": ", "\t", 1))
-			}
+			list := lists.Map(rules.Titles(), func(title string) string { return strings.Replace(title, ": ", "\t", 1) })
 			return list, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -160,7 +160,7 @@ func (r *localRun) explainFailure(result *localrun.Result) {
 			}
 			d := &source.Diagnostic{Code: source.RoleFailed, At: r.place(role.Cause.At), Message: fmt.Sprintf("%s.%s: %s", s.Path, role.Name, role.Cause.Reason)}
 			if lines := strings.TrimSpace(role.LastLines); lines != "" {
-				d.Notes = append(d.Notes, source.Note{Message: "it said last:\n    " + strings.ReplaceAll(lines, "\n", "\n    ")})
+				d.With("it said last:\n    " + strings.ReplaceAll(lines, "\n", "\n    "))
 			}
 			source.Print(r.err, d, style)
 		}
@@ -182,7 +182,7 @@ func (r *localRun) explainCycles(broken []status.Cycle) {
 			}
 			d.Notes = append(d.Notes, note)
 		}
-		source.Print(r.err, d, r.errStyle())
+		r.print(d)
 	}
 }
 

@@ -137,9 +137,9 @@ func TestScenesForPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			v, err := s.look(t.Context())
+			v, err := s.Status(t.Context())
 			if err == nil {
-				v, err = s.lookForCycles(t.Context(), v)
+				v, err = s.Settled(t.Context(), v)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -7,17 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint/schema"
 )
 
 func newSchemaCommand(s streams) *cobra.Command {
-	var names, list []string
-	for _, x := range schema.All {
-		names = append(names, x.Name)
-		list = append(list, fmt.Sprintf("  %-10s %s", x.Name, x.Of))
-	}
+	names := lists.Map(schema.All, func(x schema.Schema) string { return x.Name })
+	list := lists.Map(schema.All, func(x schema.Schema) string { return fmt.Sprintf("  %-10s %s", x.Name, x.Of) })
 	var cloud emit.Cloud
 	cmd := &cobra.Command{
 		Use:       "schema " + strings.Join(names, "|"),

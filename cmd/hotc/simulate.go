@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/graph"
@@ -79,10 +80,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 	fmt.Fprint(s.out, t.String())
 	fmt.Fprintf(s.out, "\n%s\n", p.Headline())
 	if n := len(p.Perhaps); n > 0 {
-		var names []string
-		for _, x := range p.Perhaps {
-			names = append(names, x.Server)
-		}
+		names := lists.Map(p.Perhaps, func(x timeline.Perhaps) string { return x.Server })
 		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", counted(n, "server"), few(names))
 	}
 	for _, failed := range p.Failures() {
@@ -150,9 +148,5 @@ func blocked(t timeline.Task) string {
 }
 
 func on(t timeline.Task) string {
-	var cells []string
-	for _, w := range t.Waits {
-		cells = append(cells, w.Cell)
-	}
-	return strings.Join(cells, ", ")
+	return strings.Join(lists.Map(t.Waits, func(w timeline.Wait) string { return w.Cell }), ", ")
 }

@@ -35,7 +35,7 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 				var removed []deploy.Removed
 				if len(args) == 0 {
 					if removed, err = s.Removed(ctx, v.Plan); err != nil {
-						return s.explain(ctx, err)
+						return err
 					}
 				}
 				report := v.Report(t.stack, of, removed)
@@ -48,14 +48,13 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 				_, err = fmt.Fprint(io.out, statusText(io, v, of, removed, &t, time.Now()))
 				return err
 			}
-			v, err := s.look(ctx)
+			v, err := s.Status(ctx)
 			if err != nil {
 				return err
 			}
 			if watch {
 				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !asJSON, show)
-				err = s.explain(ctx, err)
-			} else if v, err = s.lookForCycles(ctx, v); err == nil {
+			} else if v, err = s.Settled(ctx, v); err == nil {
 				err = show(v)
 			}
 			if err != nil {

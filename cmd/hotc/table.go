@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
@@ -44,10 +45,7 @@ func (t *table) String() string {
 		}
 		return b.String()
 	}
-	var titles []string
-	for _, c := range t.columns {
-		titles = append(titles, c.title)
-	}
+	titles := lists.Map(t.columns, func(c column) string { return c.title })
 	if strings.Join(titles, "") != "" {
 		t.row(&b, titles, widths, false)
 	}

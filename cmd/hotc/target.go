@@ -75,6 +75,12 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	return t.session(store, d, secret), nil
 }
 
+// session is an operator's session with a deployment's coordinator.
+type session struct {
+	*operate.Operator
+	target *target
+}
+
 // agentAway is three times as long as a session lives that its agent does not keep up.
 const agentAway = 30 * time.Second
 
@@ -82,7 +88,8 @@ func (t *target) session(store coordinator.Store, d coordinator.Deployment, secr
 	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
 }
 
-// operate makes a command's run of what it does in a session.
+// operate makes a command's run of what it does in a session. What goes wrong on the
+// coordinator becomes a diagnostic here.
 func (t *target) operate(do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := t.open(cmd.Context())
@@ -90,7 +97,7 @@ func (t *target) operate(do func(ctx context.Context, s *session, args []string)
 			return err
 		}
 		defer s.Close()
-		return do(cmd.Context(), s, args)
+		return s.explain(cmd.Context(), do(cmd.Context(), s, args))
 	}
 }
 
@@ -181,7 +188,7 @@ func (t *target) command(words ...string) string {
 
 // explain makes a diagnostic of what went wrong on the coordinator.
 func (s *session) explain(ctx context.Context, err error) error {
-	if _, done := source.AsDiagnostic(err); done || err == nil {
+	if _, done := source.AsDiagnostic(err); done || err == nil || errors.Is(err, errReported) || errors.As(err, &usageError{}) {
 		return err
 	}
 	name := string(s.Deployment)
@@ -199,18 +206,10 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.target.unreachable(err)
 	case errors.As(err, &changed):
-		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"servers, roles, outputs and what reads what can be changed in place, these not, since they lie in the servers' user-data, or in the form of what was published (\"hotc rule H703\"): leave them as they were, give new things new names, or apply under another --stack")
-		for _, line := range changed.Differences {
-			d.Notes = append(d.Notes, source.Note{Message: line})
-		}
-		return d
+		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
+			"servers, roles, outputs and what reads what can be changed in place, these not, since they lie in the servers' user-data, or in the form of what was published (\"hotc rule H703\"): leave them as they were, give new things new names, or apply under another --stack").With(changed.Differences...)
 	case errors.As(err, &running):
-		d := source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and roles that run now cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" says when they have ended; then the same command again. Or give the input a `default`, and apply that first")
-		for _, line := range running.Lines {
-			d.Notes = append(d.Notes, source.Note{Message: line})
-		}
-		return d
+		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and roles that run now cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" says when they have ended; then the same command again. Or give the input a `default`, and apply that first").With(running.Lines...)
 	case errors.As(err, &foreign):
 		return source.Fail(source.NotOurs, "somebody else made the node "+string(foreign.Path)+" of the deployment "+name+", or changed its rights: "+foreign.Why,
 			"nothing was written. Who made it could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; else apply under another --stack, or below another ROOT (\"hotc root\")")

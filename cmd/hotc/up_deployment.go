@@ -166,7 +166,7 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	}
 	h, err := s.runHooks(ctx, v, contract.HookDelete, d.say)
 	if err != nil {
-		return withHint(err, "--skip-hooks goes on without the delete hooks")
+		return withHint(s.explain(ctx, err), "--skip-hooks goes on without the delete hooks")
 	}
 	for _, r := range h.Roles {
 		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
@@ -192,7 +192,7 @@ func (d *cloudDeployment) Destroy(ctx context.Context) error {
 		return err
 	}
 	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
-		return err
+		return s.explain(ctx, err)
 	}
 	within, stop := context.WithTimeout(ctx, 20*d.target.timeout)
 	defer stop()

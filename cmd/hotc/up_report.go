@@ -166,7 +166,7 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	for _, f := range x.Resources {
 		d := source.Fail(source.StackFailed, fmt.Sprintf("%s (%s): %s", f.Resource, f.Type, f.Reason), "")
 		d.At = f.place
-		source.Print(a.io.err, d, a.io.errStyle())
+		a.io.print(d)
 	}
 	failed := status.AnyFailed(r.Status.Servers)
 	if failed {

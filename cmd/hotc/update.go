@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
@@ -81,13 +82,13 @@ func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChang
 	if len(gone) == 0 {
 		return nil
 	}
-	v, err := s.look(ctx)
+	v, err := s.Status(ctx)
 	if err != nil {
 		return err
 	}
 	ran, err := s.RunDeleteHooks(ctx, v, gone, say)
 	if err != nil {
-		return s.explain(ctx, err)
+		return err
 	}
 	for _, r := range ran.Roles {
 		say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
@@ -100,10 +101,9 @@ func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChang
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.
 func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
-	d := source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
-		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and rebuild its servers. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then")
-	for _, r := range err.Roles {
-		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))})
-	}
-	return d
+	return source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
+		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and rebuild its servers. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then").
+		With(lists.Map(err.Roles, func(r deploy.RoleChange) string {
+			return fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))
+		})...)
 }

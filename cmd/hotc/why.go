@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -26,9 +28,9 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			name := strings.Join(args, "")
-			v, err := s.look(ctx)
+			v, err := s.Status(ctx)
 			if err == nil {
-				v, err = s.lookForCycles(ctx, v)
+				v, err = s.Settled(ctx, v)
 			}
 			if err != nil {
 				return err
@@ -89,7 +91,7 @@ func (s *session) illustrate(ctx context.Context, i *status.Explanation) error {
 	s.target.advise(i)
 	within, stop := s.Within(ctx)
 	defer stop()
-	return s.explain(ctx, i.ReadLogs(within, s, s.Deployment))
+	return i.ReadLogs(within, s, s.Deployment)
 }
 
 // advise says of the roots what there is to look at or to do.
@@ -104,10 +106,7 @@ func (t *target) advise(i *status.Explanation) {
 		case status.KindNotGiven:
 			f.Message = t.command("apply", "DIR") + giftFlags(f.Secret)
 		case status.KindRefused:
-			var texts []string
-			for _, k := range i.Status.ByPath[f.Server].AwaitingApproval {
-				texts = append(texts, approvalText(t, f.Server, k))
-			}
+			texts := lists.Map(i.Status.ByPath[f.Server].AwaitingApproval, func(k coordinator.ApprovalRequest) string { return approvalText(t, f.Server, k) })
 			f.Message = strings.Join(texts, "; ")
 		default:
 		}

@@ -53,6 +53,14 @@ func Fail(code Code, message, hint string) *Diagnostic {
 	return &Diagnostic{Code: code, Message: message, Hint: hint}
 }
 
+// With adds notes that have no place.
+func (d *Diagnostic) With(notes ...string) *Diagnostic {
+	for _, text := range notes {
+		d.Notes = append(d.Notes, Note{Message: text})
+	}
+	return d
+}
+
 // AsDiagnostic finds the diagnostic in an error.
 func AsDiagnostic(err error) (*Diagnostic, bool) {
 	var d *Diagnostic

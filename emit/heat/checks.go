@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit/edit"
@@ -49,13 +51,8 @@ func (s *stack) checkSecrets() {
 	if s.options.Signal != contract.RelaySignals {
 		return
 	}
-	reads := slices.Clone(s.analysis.Reads)
-	for _, r := range s.analysis.PropertyReads {
-		reads = append(reads, r.Read)
-	}
-	for _, r := range reads {
-		i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil })
-		if r.Template == s.template && i >= 0 {
+	for _, r := range slices.Concat(s.reads, lists.Map(s.propertyReads, func(r *binding.PropertyRead) *binding.Read { return r.Read })) {
+		if i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil }); i >= 0 {
 			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
 				"leave it out of the stack's outputs: roles that read it get it all the same; or compile with --signal=heat, if each server reaches Keystone and Heat: then they tell Heat themselves")
 		}

@@ -74,24 +74,20 @@ func serversOf(x *binding.Signal) []string {
 func (c *counter) varies(s *program.Stack, path []string) bool {
 	return slices.ContainsFunc(c.stacks[s.Template], func(use *program.Stack) bool {
 		return slices.ContainsFunc(use.Template.Resources, func(r *hot.Resource) bool {
-			return onPath(r, path) && c.variesAt(use, r, path)
+			n := use.StackResourceOf(r.Name)
+			if !onPath(r, path) || use.Absent(r.Name) || use.Server(r.Name) == nil && (n == nil || !n.HasRoles()) {
+				return false
+			}
+			return r.Condition != nil && nesting.Open(use, r) || n != nil && (n.Open() || c.membersVary(n, path))
 		})
 	})
 }
 
 func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path[0] == r.Name }
 
-func (c *counter) variesAt(s *program.Stack, r *hot.Resource, path []string) bool {
-	n := s.StackResourceOf(r.Name)
-	if s.Absent(r.Name) || s.Server(r.Name) == nil && (n == nil || !n.HasRoles()) {
-		return false
-	}
-	return r.Condition != nil && nesting.Open(s, r) || n != nil && c.nestVaries(n, path)
-}
-
-// nestVaries is varies for a stack resource that is there.
-func (c *counter) nestVaries(n *program.StackResource, path []string) bool {
-	return n.Open() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
+// membersVary is varies for the members of a stack resource, which itself is on the path.
+func (c *counter) membersVary(n *program.StackResource, path []string) bool {
+	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
 }
 
 func below(path []string) []string {
@@ -101,64 +97,54 @@ func below(path []string) []string {
 	return path[1:]
 }
 
-// term is a part of a sum: a number, or what Heat makes one of, or lists of such.
-type term struct {
-	known int64
-	value tree // nil for a known number
-}
-
-// terms are what is to be added up for the servers on a path of a template.
-func (c *counter) terms(t *hot.Template, path []string) []term {
-	var out []term
+// terms are what is to be added up for the servers on a path of a template: numbers, and what
+// Heat makes a number of, or lists of such.
+func (c *counter) terms(t *hot.Template, path []string) []value.Value {
+	out := []value.Value{}
 	for _, r := range t.Resources {
 		if !onPath(r, path) {
 			continue
 		}
-		x, ok := c.termOf(t, r, path)
-		if ok && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
-			x = term{value: dict("if", []value.Value{r.Condition.Value.Data(), x.tree(), int64(0)})}
+		x := c.termOf(t, r, path)
+		if x != nil && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
+			x = dict("if", []value.Value{r.Condition.Value.Data(), x, int64(0)})
 		}
-		if ok {
+		if x != nil {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-func (x term) tree() tree {
-	if x.value == nil {
-		return x.known
-	}
-	return x.value
-}
-
-// termOf is what one resource adds; false if it has no servers with roles.
-func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) (term, bool) {
+// termOf is what one resource adds; nil if it has no servers with roles.
+func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) tree {
 	for _, use := range c.stacks[t] {
 		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
-			return term{known: 1}, true
+			return int64(1)
 		}
 		if n := use.StackResourceOf(r.Name); n != nil && n.HasRoles() {
-			return c.termOfNest(t, n, path), true
+			return c.termOfNest(t, n, path)
 		}
 	}
-	return term{}, false
+	return nil
 }
 
-func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []string) term {
+func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []string) tree {
 	inRoot := t == c.program.Template
 	switch {
-	case inRoot && !c.nestVaries(n, path):
-		return term{known: c.known(n, below(path))}
+	case inRoot && !n.Open() && !c.membersVary(n, path):
+		known, _ := inMembers(n.Members, below(path))
+		return known
 	case inRoot && n.Slots() && c.sure(n, path) >= 0:
-		return term{known: int64(c.sure(n, path)) * c.knownIn(n.Members[0], below(path))}
+		each, _ := inMembers(n.Members[:1], below(path))
+		return c.sure(n, path) * each
 	case n.Slots() && n.Inline():
-		return term{value: emitplan.HOT(n.Count)}
+		return emitplan.HOT(n.Count)
 	case n.Inline():
 		if size := n.Resource.Property("count"); !size.IsNull() {
-			return term{value: sizeOf(t, size)}
+			return sizeOf(t, size)
 		}
-		return term{known: int64(len(n.Members))}
+		return int64(len(n.Members))
 	}
 	name := outputOf(below(path))
 	for other := range usesOf(c.stacks[t], n) {
@@ -169,9 +155,9 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 		}
 	}
 	if n.Slots() {
-		return term{value: attribute(n.Resource.Name, program.OutputsList, name)}
+		return attribute(n.Resource.Name, program.OutputsList, name)
 	}
-	return term{value: attribute(n.Resource.Name, name)}
+	return attribute(n.Resource.Name, name)
 }
 
 // sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
@@ -197,72 +183,51 @@ func (c *counter) need(t *hot.Template, name string, path []string) {
 
 // sure is how many members a group that scales has at first, all with the same servers;
 // -1 if only Heat knows.
-func (c *counter) sure(n *program.StackResource, path []string) int {
+func (c *counter) sure(n *program.StackResource, path []string) int64 {
 	e, err := hot.Fold(n.Count, n.In.Supplied.Peek)
-	if err != nil || !e.IsValue() || slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) }) {
+	if err != nil || !e.IsValue() || c.membersVary(n, path) {
 		return -1
 	}
 	size, err := hot.GroupSize(e.Value, 0)
 	if err != nil {
 		return -1
 	}
-	return size
+	return int64(size)
 }
 
-// known is the number of servers with roles on a path in a stack resource.
-func (c *counter) known(n *program.StackResource, path []string) int64 {
-	count := int64(0)
-	for _, m := range n.Members {
-		count += c.knownIn(m, path)
+// inMembers is the number of servers with roles on a path in some members, and of how many
+// numbers their sum is where Heat decides: a group of servers adds one.
+func inMembers(members []*program.Member, path []string) (servers int64, numbers int) {
+	for _, m := range members {
+		if m.Server != nil && len(m.Server.Roles) > 0 {
+			servers, numbers = servers+1, 1
+		}
+		if m.Stack != nil {
+			s, n := inStack(m.Stack, path)
+			servers, numbers = servers+s, numbers+n
+		}
 	}
-	return count
+	return servers, numbers
 }
 
-// knownIn is known for one member.
-func (c *counter) knownIn(m *program.Member, path []string) int64 {
-	count := int64(0)
-	if m.Server != nil && len(m.Server.Roles) > 0 {
-		count++
-	}
-	if m.Stack == nil {
-		return count
-	}
-	for _, r := range m.Stack.Template.Resources {
-		if !onPath(r, path) {
+func inStack(in *program.Stack, path []string) (servers int64, numbers int) {
+	for _, r := range in.Template.Resources {
+		if !onPath(r, path) || in.Absent(r.Name) {
 			continue
 		}
-		if x := m.Stack.Server(r.Name); x != nil && len(x.Roles) > 0 {
-			count++
+		if x := in.Server(r.Name); x != nil && len(x.Roles) > 0 {
+			servers, numbers = servers+1, numbers+1
 		}
-		if inner := m.Stack.StackResourceOf(r.Name); inner != nil {
-			count += c.known(inner, below(path))
+		if x := in.StackResourceOf(r.Name); x != nil {
+			s, n := inMembers(x.Members, below(path))
+			servers, numbers = servers+s, numbers+n
 		}
 	}
-	return count
+	return servers, numbers
 }
 
 // yaqlItems is how many items Heat's yaql takes (heat/common/config.py, limit_iterators).
 const yaqlItems = 200
-
-// most is how many numbers the sum of a stack's servers may have.
-func (c *counter) most(s *program.Stack, path []string) int {
-	count := 0
-	for _, r := range s.Template.Resources {
-		n := s.StackResourceOf(r.Name)
-		switch {
-		case !onPath(r, path) || s.Absent(r.Name):
-		case n == nil || n.Inline():
-			if s.Server(r.Name) != nil || n != nil {
-				count++
-			}
-		default:
-			for _, m := range n.Members {
-				count += c.most(m.Stack, below(path))
-			}
-		}
-	}
-	return count
-}
 
 func (s *stack) tooMany(at source.Place, what string) {
 	s.diags.Error(source.OverLimit, at, fmt.Sprintf("%s; Heat's yaql takes %d (limit_iterators)", what, yaqlItems), "give the parameters that decide it with -P or -e, or lower the bounds of the groups")
@@ -282,11 +247,7 @@ func (s *stack) countOutputs() *value.Dict {
 	out := value.NewDict()
 	needs := s.counter.needs[s.template]
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		list := []value.Value{}
-		for _, x := range s.counter.terms(s.template, needs[name]) {
-			list = append(list, x.tree())
-		}
-		out.Set(name, dict("value", list))
+		out.Set(name, dict("value", s.counter.terms(s.template, needs[name])))
 	}
 	return out
 }
@@ -297,15 +258,15 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if !s.counter.varies(in, path) {
 		return int64(number), false
 	}
-	if most := s.counter.most(in, path); most > yaqlItems {
+	if _, most := inStack(in, path); most > yaqlItems {
 		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", stackPath(in), most))
 	}
 	sure, open := int64(0), []value.Value{}
 	for _, x := range s.counter.terms(s.template, path) {
-		if x.value == nil {
-			sure += x.known
+		if n, known := x.(int64); known {
+			sure += n
 		} else {
-			open = append(open, x.value)
+			open = append(open, x)
 		}
 	}
 	if signalled = sure == 0; signalled {

@@ -77,11 +77,11 @@ func namedValues(exprs map[string]*hot.Expr) *value.Dict {
 // properties (heat/engine/resources/template_resource.py,
 // _validate_against_facade).
 func (s *stack) handedParameters() *value.Dict {
-	text := func(description string) *value.Dict {
-		return declare(declaration{kind: "string", preset: "", description: description})
+	text := func(description string) tree {
+		return dict("type", "string", "default", "", "description", description)
 	}
-	hidden := func(description string) *value.Dict {
-		return declare(declaration{kind: "string", preset: "", hidden: true, description: description})
+	hidden := func(kind string, preset value.Value, description string) tree {
+		return dict("type", kind, "default", preset, "hidden", true, "description", description)
 	}
 	d := dict(
 		ParameterPath, text("the path of this stack among the stacks of the deployment"),
@@ -89,17 +89,47 @@ func (s *stack) handedParameters() *value.Dict {
 		ParameterStackID, text("the root stack's id"),
 		ParameterCoordinator, text("where the servers' agents meet"),
 		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
-		ParameterSecret, hidden("made by `hotc secret new`"),
+		ParameterSecret, hidden("string", "", "made by `hotc secret new`"),
 	)
 	if s.options.Signal != contract.RelaySignals {
-		d.Set(ParameterSignal, hidden("how servers tell the root stack that their roles are done"))
+		d.Set(ParameterSignal, hidden("string", "", "how servers tell the root stack that their roles are done"))
 	}
-	d.Set(ParameterDeploy, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "values of the stack around for roles in this one"}))
+	d.Set(ParameterDeploy, hidden("json", value.NewDict(), "values of the stack around for roles in this one"))
 	if s.inSlot() {
-		d.Set(ParameterSlot, declare(declaration{kind: "json", preset: value.NewDict(), description: "which member of a group that scales this stack lies in"}))
+		d.Set(ParameterSlot, dict("type", "json", "default", value.NewDict(), "description", "which member of a group that scales this stack lies in"))
 	}
 	if s.options.Signal == contract.AgentsSignal && handsSignals(s.analysis) {
-		d.Set(ParameterSignals, declare(declaration{kind: "json", preset: value.NewDict(), hidden: true, description: "how servers tell the stacks around that single roles are done"}))
+		d.Set(ParameterSignals, hidden("json", value.NewDict(), "how servers tell the stacks around that single roles are done"))
 	}
 	return d
+}
+
+// A member of a group that scales knows no more of itself than its stack's id. Its
+// servers get that, with the path that all members have, and their agents take a slot.
+
+// isSlot says whether a use of a template is a member of a group that scales.
+func isSlot(use *program.Stack) bool { return use.StackResource != nil && use.StackResource.Slots() }
+
+// inSlot says whether the template is used below such a member: it is handed what that
+// one knows of itself.
+func (s *stack) inSlot() bool {
+	if s.inMember {
+		return s.slotAround != nil
+	}
+	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
+		n, _ := use.Scaled()
+		return n != nil && !isSlot(use)
+	})
+}
+
+// slot is which member of a group that scales the template's servers lie in (coordinator/
+// plan, BootSlot); nil if in none.
+func (s *stack) slot() tree {
+	switch {
+	case s.isSlot:
+		return dict("path", parameter(ParameterPath), "member", parameter(hot.StackID))
+	case s.inSlot():
+		return parameter(ParameterSlot)
+	}
+	return nil
 }

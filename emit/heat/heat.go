@@ -7,6 +7,7 @@ package heat
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -89,7 +90,8 @@ type Emitted struct {
 	UserData map[userdata.Own]bool
 	// Depth is how deep the stacks are nested that hotc adds.
 	Depth int
-	added int
+	// Added is how many resources hotc added to the stack.
+	Added int
 	// Ignored is the number of servers whose user_data_update_policy hotc set.
 	Ignored int
 }
@@ -107,7 +109,11 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	}
 	for _, t := range o.Templates {
 		s := &stack{&emission{program: p, template: t.Template, analysis: a, built: b, options: o, diags: diags, sizes: sizes, counter: counter,
-			stacks: stacks[t.Template], sites: sites[t.Template], out: out}, target{files: t, version: t.Version, generated: value.NewDict()}}
+			stacks: stacks[t.Template], sites: sites[t.Template], out: out,
+			reads:         slices.DeleteFunc(slices.Clone(a.Reads), func(r *binding.Read) bool { return r.Template != t.Template }),
+			propertyReads: slices.DeleteFunc(slices.Clone(a.PropertyReads), func(r *binding.PropertyRead) bool { return r.Template != t.Template }),
+			dependencies:  slices.DeleteFunc(slices.Clone(a.Dependencies), func(d *binding.Dependency) bool { return d.In.Template != t.Template }),
+		}, target{files: t, version: t.Version, generated: value.NewDict()}}
 		s.carrying, s.roleSignals = s.withAgents(), s.ownSignals()
 		text := s.emit()
 		switch {
@@ -162,7 +168,7 @@ type rewritten struct{ *stack }
 func (s *stack) rewrite() rewritten {
 	s.removeBlocks()
 	s.moves()
-	s.reads()
+	s.rewriteReads()
 	return rewritten{s}
 }
 
@@ -218,6 +224,10 @@ type emission struct {
 
 	carrying    []*program.StackResource
 	roleSignals []*binding.Signal
+	// reads, propertyReads and dependencies are the analysis', those in this template.
+	reads         []*binding.Read
+	propertyReads []*binding.PropertyRead
+	dependencies  []*binding.Dependency
 }
 
 // target is the text in which servers are written: the template, or a generated member of a
@@ -237,6 +247,3 @@ type target struct {
 	group    *hot.Resource
 	ownSite  site
 }
-
-// AddedResources is how many resources hotc added to the stack.
-func AddedResources(e *Emitted) int { return e.added }

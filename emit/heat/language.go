@@ -37,31 +37,6 @@ func resource(typeName string, properties tree, dependsOn ...value.Value) sectio
 	return section{Dict: d}
 }
 
-// declaration is what hotc says of a parameter of its own; a null default is none.
-type declaration struct {
-	kind, description string
-	preset            value.Value
-	hidden            bool
-	pattern           string // that the value must match
-	patternIs         string
-}
-
-// declare writes a declaration.
-func declare(p declaration) *value.Dict {
-	d := dict("type", p.kind)
-	if p.preset != nil {
-		d.Set("default", p.preset)
-	}
-	if p.hidden {
-		d.Set("hidden", true)
-	}
-	d.Set("description", p.description)
-	if p.pattern != "" {
-		d.Set("constraints", []value.Value{dict("allowed_pattern", p.pattern, "description", p.patternIs)})
-	}
-	return d
-}
-
 // What is written, in the words of this package.
 type (
 	tree    = edit.Tree

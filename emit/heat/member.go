@@ -45,7 +45,7 @@ func (s rewritten) members(n *program.StackResource) {
 	s.nestsDeeper(2)
 	for other := range usesOf(s.stacks, n) {
 		if !other.Open() {
-			s.out.added += len(other.Members) * resources // the members themselves were counted
+			s.out.Added += len(other.Members) * resources // the members themselves were counted
 		}
 	}
 	in, properties := s.definitionOf(n)

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
-	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // outputs takes those away that need a role's output, and adds those that roles in
@@ -43,14 +41,6 @@ func (s *stack) outputs() {
 		s.editor.Remove(section.Value, name)
 	}
 	if added.Len() > 0 {
-		s.addOutputs(added)
+		s.editor.AddTo("outputs", "resources", added)
 	}
-}
-
-func (s *stack) addOutputs(added *value.Dict) {
-	before := ""
-	if s.text.Root.Entry("outputs") == nil && s.text.Root.Style != yaml.Flow {
-		before = "resources"
-	}
-	s.editor.AddTo("outputs", before, added)
 }

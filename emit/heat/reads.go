@@ -4,6 +4,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
+	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -20,8 +21,8 @@ func (s *stack) removeBlocks() {
 	}
 }
 
-// reads rewrites the uses of roles' outputs that Heat evaluates.
-func (s *stack) reads() {
+// rewriteReads rewrites the uses of roles' outputs that Heat evaluates.
+func (s *stack) rewriteReads() {
 	done := map[*yaml.Node]bool{}
 	replace := func(n *yaml.Node, v tree) {
 		for _, now := range s.text.Nodes(n) {
@@ -31,22 +32,31 @@ func (s *stack) reads() {
 			}
 		}
 	}
-	for _, r := range s.analysis.Reads {
-		if r.Template != s.template {
-			continue
-		}
-		if r.Expr != nil {
+	for _, r := range s.reads {
+		switch {
+		case r.Expr != nil:
 			replace(r.Call, s.fromValues(r.Expr))
-			continue
-		}
-		if r.Output.Value != nil {
+		case r.Output.Value != nil:
 			replace(r.Call, emitplan.HOT(r.Output.Value))
-			continue
+		default:
+			arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
+			for _, n := range r.Path {
+				arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
+			}
+			replace(r.Arg, arg)
 		}
-		arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
-		for _, n := range r.Path {
-			arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
+	}
+}
+
+// moves renames files that could not stay where they were.
+func (s *stack) moves() {
+	names := map[*yaml.Node]string{}
+	for n, name := range s.files.Moved {
+		for _, now := range s.text.Use(n) {
+			names[now] = name
 		}
-		replace(r.Arg, arg)
+	}
+	for _, n := range edit.InTextOrder(names) {
+		s.editor.Replace(n, names[n])
 	}
 }

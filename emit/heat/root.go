@@ -14,18 +14,18 @@ func (s *stack) parameters() {
 		s.editor.AddTo("parameters", "resources", s.handedParameters())
 		return
 	}
-	coordinator := declaration{kind: "string", description: "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT"}
+	coordinator := dict("type", "string")
 	if s.options.Coordinator != "" {
-		coordinator.preset = s.options.Coordinator
+		coordinator.Set("default", s.options.Coordinator)
 	}
-	added := dict(
-		ParameterCoordinator, section{Dict: declare(coordinator)},
-		ParameterAgentURL, section{Dict: declare(declaration{kind: "string", preset: s.options.AgentURL,
-			description: "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …"})},
-		ParameterSecret, section{Dict: declare(declaration{kind: "string", hidden: true, description: "made by `hotc secret new`",
-			pattern: "[0-9a-f]{64}", patternIs: "64 hex digits, made by hotc secret new"})},
-	)
-	s.editor.AddTo("parameters", "resources", added)
+	coordinator.Set("description", "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT")
+	s.editor.AddTo("parameters", "resources", dict(
+		ParameterCoordinator, section{Dict: coordinator},
+		ParameterAgentURL, section{Dict: dict("type", "string", "default", s.options.AgentURL,
+			"description", "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …")},
+		ParameterSecret, section{Dict: dict("type", "string", "hidden", true, "description", "made by `hotc secret new`",
+			"constraints", []value.Value{dict("allowed_pattern", "[0-9a-f]{64}", "description", "64 hex digits, made by hotc secret new")})},
+	))
 }
 
 // resources adds what waits for the roles, and gives their values back to the stack.
@@ -37,7 +37,7 @@ func (s *stack) resources() {
 	if added.Len() == 0 {
 		return
 	}
-	s.out.added += added.Len() * len(s.stacks)
+	s.out.Added += added.Len() * len(s.stacks)
 	s.editor.AddTo("resources", "", added)
 }
 

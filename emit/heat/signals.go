@@ -111,8 +111,8 @@ func (s *stack) handles(resource string) tree {
 // the roles in depends_on.
 func (s *stack) properties() {
 	meant := map[*yaml.Node]string{}
-	for _, d := range s.analysis.Dependencies {
-		if d.Signal == nil && d.In.Template == s.template && meant[d.Item] == "" {
+	for _, d := range s.dependencies {
+		if d.Signal == nil && meant[d.Item] == "" {
 			meant[d.Item] = d.Left
 			s.replace(d.Item, d.Left)
 		}
@@ -120,10 +120,7 @@ func (s *stack) properties() {
 	if !s.needsSignals() {
 		return
 	}
-	for _, r := range s.analysis.PropertyReads {
-		if r.Template != s.template {
-			continue
-		}
+	for _, r := range s.propertyReads {
 		value := s.propertyValue(r)
 		text := s.editor.Flow(value)
 		before, seen := meant[r.Call]
@@ -136,8 +133,8 @@ func (s *stack) properties() {
 			s.replace(r.Call, value)
 		}
 	}
-	for _, d := range s.analysis.Dependencies {
-		if d.In.Template == s.template && meant[d.Item] == "" {
+	for _, d := range s.dependencies {
+		if meant[d.Item] == "" {
 			meant[d.Item] = emitplan.NamesOf(d.Signal).Condition
 			s.replace(d.Item, meant[d.Item])
 		}
@@ -178,13 +175,11 @@ func (s *stack) needsSignals() bool {
 	refuse := func(at source.Place, what string) {
 		s.diags.Error(source.NeedsHeat, at, what+", and with --signal=none nothing reaches Heat", "compile with --signal=heat or --signal=relay")
 	}
-	for _, r := range s.analysis.PropertyReads {
-		if r.Template == s.template {
-			refuse(s.template.Place(r.Call), fmt.Sprintf("resource %q needs %s.%s, which a role writes", r.Resource, r.Output.Role.Server.Path, r.Output.Attribute))
-		}
+	for _, r := range s.propertyReads {
+		refuse(s.template.Place(r.Call), fmt.Sprintf("resource %q needs %s.%s, which a role writes", r.Resource, r.Output.Role.Server.Path, r.Output.Attribute))
 	}
-	for _, d := range s.analysis.Dependencies {
-		if d.Signal != nil && d.In.Template == s.template {
+	for _, d := range s.dependencies {
+		if d.Signal != nil {
 			refuse(s.template.Place(d.Item), fmt.Sprintf("resource %q waits for the role %s", d.Resource, d.Signal.Name))
 		}
 	}

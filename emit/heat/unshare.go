@@ -32,20 +32,14 @@ func (s *stack) unshare() (edit.Editable, error) {
 
 // replacements are the nodes of the template that get another value.
 func (s *stack) replacements(found func(*yaml.Node)) {
-	for _, r := range s.analysis.Reads {
-		if r.Template == s.template {
-			found(r.Call)
-		}
+	for _, r := range s.reads {
+		found(r.Call)
 	}
-	for _, r := range s.analysis.PropertyReads {
-		if r.Template == s.template {
-			found(r.Call)
-		}
+	for _, r := range s.propertyReads {
+		found(r.Call)
 	}
-	for _, d := range s.analysis.Dependencies {
-		if d.In.Template == s.template {
-			found(d.Item)
-		}
+	for _, d := range s.dependencies {
+		found(d.Item)
 	}
 	s.withPlaceholders(func(n *yaml.Node, _ *hot.Parameter) { found(n) })
 	for _, o := range s.template.Outputs {

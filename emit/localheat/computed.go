@@ -1,9 +1,12 @@
 package localheat
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -98,4 +101,186 @@ func (s *scope) written(call *hot.Expr, resource, attribute string) error {
 	}
 	return &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("Heat would wait for role %s here, and hand on what it writes; `hotc run` must know it before the roles run", output.Role.Key()),
 		Hint: fmt.Sprintf("have the role's input read the role's output itself, or say what it is with --fact %s.%s=VALUE", s.stack.PathOf(resource), attribute)}
+}
+
+// What Heat makes up itself, out of nothing but the template: `hotc run` makes it up, too,
+// once for each resource.
+
+// invented is a value that Heat makes up; nil for all else.
+func (s *scope) invented(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
+	r := s.stack.Template.Resource(resource)
+	if r == nil {
+		return nil, nil
+	}
+	whole := call.Func.Meaning() == "get_resource"
+	make := func() (string, error) { return uuid.NewString(), nil }
+	switch s.stack.Type(r) {
+	case "OS::Heat::RandomString":
+		if !whole && attribute != "value" {
+			return nil, nil
+		}
+		make = func() (string, error) { return s.randomString(r) }
+	case "OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig", "OS::Heat::SoftwareComponent", "OS::Heat::CloudConfig", "OS::Heat::MultipartMime":
+		if !whole {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	where := s.stack.PathOf(resource)
+	if _, have := s.heat.invented[where]; !have {
+		text, err := make()
+		if err != nil {
+			return nil, err
+		}
+		s.heat.invented[where] = text
+	}
+	return hot.Constant(hot.Select(s.heat.invented[where], path), call.At), nil
+}
+
+// characterClasses are those of heat/common/password_gen.py.
+var characterClasses = map[string]string{
+	"lettersdigits": letters + strings.ToUpper(letters) + digits, "letters": letters + strings.ToUpper(letters), "lowercase": letters,
+	"uppercase": strings.ToUpper(letters), "digits": digits, "hexdigits": digits + "ABCDEF", "octdigits": digits[:8],
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyz"
+	digits  = "0123456789"
+	// What an OS::Heat::RandomString has unless the template says otherwise, and may have.
+	usualRandom, longestRandom = 32, 512
+)
+
+// randomString is the value of an OS::Heat::RandomString (heat/engine/resources/openstack/
+// heat/random_string.py).
+func (s *scope) randomString(r *hot.Resource) (string, error) {
+	given, err := s.given(r, "length", int64(usualRandom))
+	if err != nil {
+		return "", err
+	}
+	length := whole(given)
+	pick := randomPick{length: length}
+	if err := s.pickFrom(r, &pick); err != nil {
+		return "", err
+	}
+	if length < 1 || length > longestRandom || len(pick.least) > length || len(pick.all) == 0 {
+		return "", &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.TypeNode), Message: fmt.Sprintf("%q is an OS::Heat::RandomString that Heat cannot make: %d characters, of which classes and sequences want %d", r.Name, length, len(pick.least))}
+	}
+	return pick.make()
+}
+
+// pickFrom reads the classes and sequences of characters.
+func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
+	classes, err := s.list(r, "character_classes")
+	if err != nil {
+		return err
+	}
+	sequences, err := s.list(r, "character_sequences")
+	if err != nil {
+		return err
+	}
+	old, err := s.given(r, "sequence", nil)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		classes = append(classes, value.DictOf([]string{"class"}, []value.Value{old}))
+	}
+	if classes == nil {
+		classes = []value.Value{value.NewDict()}
+	}
+	for _, c := range sequences {
+		if d, ok := c.(*value.Dict); ok {
+			pick.add(value.ToString(valueOf(d, "sequence", "")), valueOf(d, "min", int64(1)))
+		}
+	}
+	for _, c := range classes {
+		if d, ok := c.(*value.Dict); ok {
+			pick.add(characterClasses[value.ToString(valueOf(d, "class", "lettersdigits"))], valueOf(d, "min", int64(1)))
+		}
+	}
+	return nil
+}
+
+func valueOf(d *value.Dict, key string, otherwise value.Value) value.Value {
+	if v, ok := d.Get(key); ok {
+		return v
+	}
+	return otherwise
+}
+
+// given is the value of a property, or another one where the template says none.
+func (s *scope) given(r *hot.Resource, name string, otherwise value.Value) (value.Value, error) {
+	if r.Property(name) == nil {
+		return otherwise, nil
+	}
+	e, err := s.property(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return e.Value, nil
+}
+
+func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
+	v, err := s.given(r, name, nil)
+	list, _ := v.([]value.Value)
+	return list, err
+}
+
+// whole is a value as a whole number, which may be written as a text; 0 if it is none.
+func whole(v value.Value) int {
+	n, err := (&hot.Parameter{Type: "number"}).Cast(v)
+	if i, ok := n.(int64); ok && err == nil {
+		return int(i)
+	}
+	return 0
+}
+
+// randomPick picks characters as Heat does (generate_password).
+type randomPick struct {
+	length int
+	least  []string // a set for each character that must be of one
+	all    []rune
+}
+
+func (p *randomPick) add(set string, least value.Value) {
+	for range min(whole(least), longestRandom+1) {
+		p.least = append(p.least, set)
+	}
+	for _, c := range set {
+		if !strings.ContainsRune(string(p.all), c) {
+			p.all = append(p.all, c)
+		}
+	}
+}
+
+func (p *randomPick) make() (string, error) {
+	var picked []rune
+	for len(picked) < p.length {
+		from := p.all
+		if n := len(picked); n < len(p.least) {
+			from = []rune(p.least[n])
+		}
+		at, err := below(len(from))
+		if err != nil {
+			return "", err
+		}
+		picked = append(picked, from[at])
+	}
+	for i := len(picked) - 1; i > 0; i-- {
+		at, err := below(i + 1)
+		if err != nil {
+			return "", err
+		}
+		picked[i], picked[at] = picked[at], picked[i]
+	}
+	return string(picked), nil
+}
+
+func below(n int) (int, error) {
+	at, err := rand.Int(rand.Reader, big.NewInt(int64(max(n, 1))))
+	if err != nil {
+		return 0, err
+	}
+	return int(at.Int64()), nil
 }

@@ -5,6 +5,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
@@ -420,3 +421,41 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 func HOT(e *hot.Expr) value.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) contract.Position { return contract.Position(text) }
+
+// Encode writes a plan as plan.json: indented, so that two plans can be compared
+// line by line.
+func Encode(p *contract.Plan) ([]byte, error) {
+	whole := *p
+	if whole.Servers == nil {
+		whole.Servers = []contract.Server{}
+	}
+	if whole.Cells == nil {
+		whole.Cells = []contract.Cell{}
+	}
+	text, err := json.MarshalIndent(&whole, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	return append(text, '\n'), nil
+}
+
+// presence writes down what Heat decides of whether the server is there, and which
+// decisions the server itself can tell.
+func (w *serverWriter) presence() {
+	path := string(w.out.Path)
+	for _, p := range w.analysis.Presences[path] {
+		w.out.If = append(w.out.If, contract.Presence{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
+	}
+	for _, x := range w.analysis.Witnesses[path] {
+		if w.out.Decides == nil {
+			w.out.Decides = map[string]json.RawMessage{}
+		}
+		w.out.Decides[x.Decision.Key] = w.residual(x.Expr)
+	}
+}
+
+// residual is an expression as the agent evaluates it.
+func (w *serverWriter) residual(e *hot.Expr) json.RawMessage {
+	expr, _ := hot.EncodeResidual[string](binding.Slots(e, w.deploy))
+	return expr
+}

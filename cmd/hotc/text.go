@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // age writes how long something has been going on: 0.4s, 12s, 3m05s, 2h10m, 3d04h.
@@ -30,3 +32,6 @@ func ageOf(since, now time.Time) string {
 	}
 	return age(now.Sub(since))
 }
+
+// shellQuote writes a text as one word of a POSIX shell.
+func shellQuote(text string) string { return coordinator.ShellWord(text) }
