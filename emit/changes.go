@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -15,11 +16,8 @@ func (r *Result) ReachNobody() string {
 	if r.Built.Plan.Signal != contract.RelaySignals {
 		roles := 0
 		for _, role := range r.rolesOf() {
-			for _, in := range role.Inputs {
-				if r.Findings.Heat.Reads(in) {
-					roles++
-					break
-				}
+			if slices.ContainsFunc(role.Inputs, r.Findings.Heat.Reads) {
+				roles++
 			}
 		}
 		if roles == 0 {

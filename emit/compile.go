@@ -308,18 +308,11 @@ var DefaultLimits = Limits{Template: 524288, Resources: 1000, Depth: 5, UserData
 
 // Set changes a limit by its name.
 func (l *Limits) Set(name string, value int) error {
-	switch name {
-	case "template":
-		l.Template = value
-	case "resources":
-		l.Resources = value
-	case "depth":
-		l.Depth = value
-	case "user_data":
-		l.UserData = value
-	default:
+	limit := map[string]*int{"template": &l.Template, "resources": &l.Resources, "depth": &l.Depth, "user_data": &l.UserData}[name]
+	if limit == nil {
 		return fmt.Errorf("there is no limit %q: the limits are template, resources, depth and user_data", name)
 	}
+	*limit = value
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -75,10 +76,7 @@ func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags 
 }
 
 func unknownParameter(t *hot.Template, name string, at source.Place, diags *source.Diagnostics) {
-	var known []string
-	for _, p := range t.Parameters {
-		known = append(known, p.Name)
-	}
+	known := lists.Map(t.Parameters, func(p *hot.Parameter) string { return p.Name })
 	hint := "the template declares " + strings.Join(known, ", ")
 	if len(known) == 0 {
 		hint = "the template declares no parameters"

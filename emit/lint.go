@@ -5,6 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -60,8 +61,6 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 			linted.Files = append(linted.Files, s.Template.File)
 		}
 	})
-	for _, e := range r.Environment.Files {
-		linted.Files = append(linted.Files, e.Text)
-	}
+	linted.Files = append(linted.Files, lists.Map(r.Environment.Files, func(e *environment.File) *source.File { return e.Text })...)
 	return linted
 }

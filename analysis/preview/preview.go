@@ -14,6 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -123,22 +124,23 @@ type Begin struct {
 	Anew  []contract.ServerPath // servers that are built anew
 }
 
-// Preview is what a change sets going.
+// Preview is what a change sets going (docs/json.md).
 type Preview struct {
 	// Runs are the roles that run, each after those before it that it follows.
-	Runs []Step
+	Runs []Step `json:"runs"`
 	// Seconds is how long all of it takes; -1 is that nobody can tell.
-	Seconds  float64
-	Critical []timeline.Link
+	Seconds  float64  `json:"seconds"`
+	Critical []string `json:"critical_path"`
 }
 
 // Step is a role that runs.
 type Step struct {
-	Role contract.RoleKey
-	How  How
+	Role contract.RoleKey `json:"role"`
+	How  How              `json:"how"`
 	// After are the roles that it follows, of those that run.
-	After      []contract.RoleKey
-	Start, End float64 // -1 where nobody can tell
+	After []contract.RoleKey `json:"after,omitempty"`
+	Start float64            `json:"start"` // -1 where nobody can tell, as is End
+	End   float64            `json:"end"`
 
 	role int
 }
@@ -146,7 +148,7 @@ type Step struct {
 // Of is what a change sets going, if roles and boots take so long.
 func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 	how := g.reach(b)
-	p := &Preview{}
+	p := &Preview{Runs: []Step{}}
 	for _, i := range g.order {
 		if how[i] == "" {
 			continue
@@ -228,7 +230,8 @@ func (g *Graph) predict(p *Preview, b Begin, d timeline.Durations) {
 		net.Processes = append(net.Processes, process)
 	}
 	run := timeline.Simulate(net, d)
-	if p.Seconds, p.Critical = run.Makespan, run.Critical; run.Hung {
+	p.Seconds, p.Critical = run.Makespan, lists.Map(run.Critical, func(l timeline.Link) string { return l.Task })
+	if run.Hung {
 		return
 	}
 	for i := range p.Runs {

@@ -35,7 +35,7 @@ func show(p *preview.Preview) string {
 	}
 	fmt.Fprintf(&b, "%g:", p.Seconds)
 	for _, l := range p.Critical {
-		b.WriteString(" " + l.Task)
+		b.WriteString(" " + l)
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/contract/check"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -112,7 +113,7 @@ type applied struct {
 	// Shape says what else comes and goes: servers, and who reads what.
 	Shape []string `json:"shape"`
 	// Preview is what that sets going, where nothing is made yet.
-	Preview *previewReport `json:"preview,omitempty"`
+	Preview *preview.Preview `json:"preview,omitempty"`
 	// Given are the secret parameters that were given now, or would be.
 	Given []string `json:"given"`
 	// Same are those that have the value already that was given now.
@@ -303,7 +304,7 @@ func (r *applied) print(io streams, t *target) {
 	updated := r.Outcome == string(deploy.Updated) || len(r.Changes) > 0
 	if updated {
 		printChanges(io, r.Shape, r.Changes, t)
-		r.Preview.print(io.out)
+		printPreview(io.out, r.Preview)
 	} else if r.DryRun && r.Outcome == string(deploy.Unchanged) && len(r.Given) == 0 {
 		fmt.Fprintln(io.out, "Nothing would be made.")
 	}

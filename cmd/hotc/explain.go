@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/follow"
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/analysis/timeline"
 
 	"github.com/spf13/cobra"
@@ -132,7 +133,7 @@ type change struct {
 	Reaches []reached `json:"reaches"`
 	Keeps   []keeps   `json:"keeps"`
 	// Preview is all that runs, with what the change itself concerns.
-	Preview *previewReport `json:"preview"`
+	Preview *preview.Preview `json:"preview"`
 }
 
 type reached struct {
@@ -176,7 +177,7 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 }
 
 func changeOf(c follow.Change) change {
-	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}, Preview: reportPreview(c.Preview)}
+	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}, Preview: c.Preview}
 	for _, x := range c.Reaches {
 		to := reached{Role: string(x.Role.Key()), How: x.How}
 		for _, after := range x.After {
@@ -218,7 +219,7 @@ func printChangesReach(s streams, list []change) {
 			row(k.Role, fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why))
 		}
 		if len(c.Preview.Runs) > 1 {
-			row("", c.Preview.headline())
+			row("", headline(c.Preview))
 		}
 	}
 	fmt.Fprint(s.out, t.String())

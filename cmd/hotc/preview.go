@@ -16,37 +16,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// previewReport is what a change sets going (docs/json.md).
-type previewReport struct {
-	Runs     []previewRun `json:"runs"`
-	Seconds  float64      `json:"seconds"` // -1 if nobody can tell
-	Critical []string     `json:"critical_path"`
-}
-
-type previewRun struct {
-	Role  contract.RoleKey   `json:"role"`
-	How   preview.How        `json:"how"`
-	After []contract.RoleKey `json:"after,omitempty"`
-	Start float64            `json:"start"`
-	End   float64            `json:"end"`
-}
-
-func reportPreview(p *preview.Preview) *previewReport {
-	r := &previewReport{Runs: []previewRun{}, Seconds: p.Seconds, Critical: []string{}}
-	for _, s := range p.Runs {
-		r.Runs = append(r.Runs, previewRun{s.Role, s.How, s.After, s.Start, s.End})
-	}
-	for _, l := range p.Critical {
-		r.Critical = append(r.Critical, l.Task)
-	}
-	return r
-}
-
 // mostRuns is how many runs are listed; a change may reach thousands.
 const mostRuns = 40
 
-// print lists who runs, in which order, and how long that takes.
-func (r *previewReport) print(w io.Writer) {
+// printPreview lists who runs, in which order, and how long that takes.
+func printPreview(w io.Writer, r *preview.Preview) {
 	if r == nil || len(r.Runs) == 0 {
 		return
 	}
@@ -57,11 +31,11 @@ func (r *previewReport) print(w io.Writer) {
 	if more := len(r.Runs) - mostRuns; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", counted(more, "run"))
 	}
-	fmt.Fprintf(w, "%s.\n", r.headline())
+	fmt.Fprintf(w, "%s.\n", headline(r))
 }
 
 // headline is the predicted time and the critical path.
-func (r *previewReport) headline() string {
+func headline(r *preview.Preview) string {
 	if r.Seconds < 0 {
 		return "How long that takes cannot be told"
 	}
@@ -94,7 +68,7 @@ func runs(how preview.How, after []contract.RoleKey) string {
 
 // previewOf is what another plan sets going on a live deployment, where Heat replaces servers
 // (which may be none), and roles are retried.
-func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, replaced func(contract.ServerPath) bool) *previewReport {
+func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, replaced func(contract.ServerPath) bool) *preview.Preview {
 	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}}
 	for _, key := range retried {
 		b.Roles[key] = preview.Run
@@ -119,7 +93,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 			b.Cells = append(b.Cells, s.Path.Fact(fact))
 		}
 	}
-	return reportPreview(preview.OfPlan(to).Of(b, durationsOf(now)))
+	return preview.OfPlan(to).Of(b, durationsOf(now))
 }
 
 // durationsOf is how long roles took last: their hook update or, before it ever ran, themselves.
@@ -141,7 +115,7 @@ func durationsOf(now *status.Status) timeline.Durations {
 }
 
 // preview is what applying another plan would set going.
-func (s *session) preview(ctx context.Context, to *contract.Plan, changes []deploy.RoleChange) (*previewReport, error) {
+func (s *session) preview(ctx context.Context, to *contract.Plan, changes []deploy.RoleChange) (*preview.Preview, error) {
 	now, err := s.Status(ctx)
 	if err != nil {
 		return nil, err

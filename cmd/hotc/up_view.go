@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -227,7 +228,7 @@ func (v *upView) clear() {
 }
 
 // preview is what the changes set going.
-func (v *upView) preview(c up.Changes) *previewReport {
+func (v *upView) preview(c up.Changes) *preview.Preview {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
@@ -287,7 +288,7 @@ func (v *upView) Confirm(c up.Changes) error {
 	if c.Within {
 		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")
 	}
-	v.preview(c).print(out)
+	printPreview(out, v.preview(c))
 	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given)+len(c.Unknown) == 0 {
 		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
 	}

@@ -20,11 +20,7 @@ type changedRole struct {
 }
 
 func changedRoles(changes []deploy.RoleChange) []changedRole {
-	all := []changedRole{}
-	for _, c := range changes {
-		all = append(all, changedRole{Role: c.Key(), What: c.What, Effect: c.Effect})
-	}
-	return all
+	return lists.Map(changes, func(c deploy.RoleChange) changedRole { return changedRole{c.Key(), c.What, c.Effect} })
 }
 
 // printChanges says what a changed plan means for each role.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -54,12 +55,10 @@ func New(t *hot.Template) *Editor {
 // inside are the replacements within a piece of text, from its beginning: the piece
 // is written elsewhere, and these go with it.
 func (e *Editor) inside(span source.Span) []source.Edit {
-	var out []source.Edit
 	first, last := e.replacedIn(span)
-	for _, x := range e.replaced[first:last] {
-		out = append(out, source.Edit{Span: source.Span{Start: x.Span.Start - span.Start, End: x.Span.End - span.Start}, New: x.New})
-	}
-	return out
+	return lists.Map(e.replaced[first:last], func(x source.Edit) source.Edit {
+		return source.Edit{Span: source.Span{Start: x.Span.Start - span.Start, End: x.Span.End - span.Start}, New: x.New}
+	})
 }
 
 // replacedIn are the replacements within a piece of text.

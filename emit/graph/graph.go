@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -130,14 +131,8 @@ type edgeKey struct {
 }
 
 func (k edgeKey) compare(other edgeKey) int {
-	order := cmp.Or(k.from.compare(other.from), k.to.compare(other.to), cmp.Compare(k.time, other.time))
-	switch {
-	case order != 0 || k.completion == other.completion:
-		return order
-	case other.completion:
-		return -1
-	}
-	return 1
+	return cmp.Or(k.from.compare(other.from), k.to.compare(other.to), cmp.Compare(k.time, other.time),
+		cmp.Compare(strconv.FormatBool(k.completion), strconv.FormatBool(other.completion)))
 }
 
 func (p Port) compare(other Port) int {
@@ -215,14 +210,11 @@ func (b *builder) deadlocks(f *analysis.Findings) {
 					}
 				}
 			}
-			b.mark(to)
-			b.mark(from)
+			for _, p := range []Port{from, to} {
+				if s := b.servers[p.Server]; s != nil {
+					s.Deadlocked[p.Role] = true
+				}
+			}
 		}
-	}
-}
-
-func (b *builder) mark(p Port) {
-	if s := b.servers[p.Server]; s != nil {
-		s.Deadlocked[p.Role] = true
 	}
 }

@@ -75,39 +75,26 @@ func arrange(g *Graph) *layout {
 // assignColumns puts each box behind those it needs. Arrows that close a cycle,
 // found depth first, are left out.
 func (l *layout) assignColumns() {
-	state := map[*box]int{}
+	seen, above := map[*box]bool{}, map[*box]bool{} // above are those on the way to the one that is visited
 	back := map[[2]*box]bool{}
 	var finished []*box
-	type frame struct {
-		b    *box
-		next int
+	var visit func(b *box)
+	visit = func(b *box) {
+		seen[b], above[b] = true, true
+		for _, to := range l.out[b] {
+			if back[[2]*box{b, to}] = above[to]; !seen[to] {
+				visit(to)
+			}
+		}
+		above[b] = false
+		finished = append(finished, b)
 	}
 	// Those that need least come first, so that cycles open at their sources.
 	roots := slices.Clone(l.boxes)
 	slices.SortStableFunc(roots, func(a, b *box) int { return cmp.Compare(len(l.in[a]), len(l.in[b])) })
 	for _, root := range roots {
-		if state[root] != 0 {
-			continue
-		}
-		path := []frame{{b: root}}
-		state[root] = 1
-		for len(path) > 0 {
-			f := &path[len(path)-1]
-			if f.next == len(l.out[f.b]) {
-				state[f.b] = 2
-				finished = append(finished, f.b)
-				path = path[:len(path)-1]
-				continue
-			}
-			to := l.out[f.b][f.next]
-			f.next++
-			switch state[to] {
-			case 0:
-				state[to] = 1
-				path = append(path, frame{b: to})
-			case 1:
-				back[[2]*box{f.b, to}] = true
-			}
+		if !seen[root] {
+			visit(root)
 		}
 	}
 	for _, b := range slices.Backward(finished) {

@@ -142,7 +142,7 @@ func (p *picture) label(route []curve, secret bool, text, color string) {
 	if !found {
 		return // the arrow's title has it
 	}
-	p.take(spot, w)
+	cells(spot, w, func(k [2]int) { p.labels[k] = true })
 	p.over.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
 	if secret {
 		p.over.printf(`<g transform="translate(%.1f %.1f)"><rect y="4" width="8" height="6" rx="1" fill="%s"/><path d="M1.8 4 V2.6 a2.2 2.2 0 0 1 4.4 0 V4" fill="none" stroke="%s" stroke-width="1.3"/></g>`+"\n", spot.x-w/2+4, spot.y-6, color, color)
@@ -176,10 +176,6 @@ func (p *picture) free(at point, w float64) bool {
 	free := true
 	cells(at, w, func(k [2]int) { free = free && !p.labels[k] })
 	return free
-}
-
-func (p *picture) take(at point, w float64) {
-	cells(at, w, func(k [2]int) { p.labels[k] = true })
 }
 
 func cells(at point, w float64, visit func([2]int)) {

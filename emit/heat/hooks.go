@@ -2,10 +2,12 @@ package heat
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -47,12 +49,7 @@ func DeleteHooks(p *program.Program) []byte {
 }
 
 func hasDeleteHook(s *program.Server) bool {
-	for _, r := range s.Roles {
-		for _, t := range r.Hooks {
-			if t.Name == "delete" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Roles, func(r *program.Role) bool {
+		return slices.ContainsFunc(r.Hooks, func(t *program.Task) bool { return t.Name == contract.HookDelete })
+	})
 }

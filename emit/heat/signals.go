@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -153,11 +154,7 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	if r.Expr != nil {
 		return s.withValues(r.Expr, func(o *program.Output, path []value.Value) tree { return s.signalled(r.In, o, path) })
 	}
-	var path []value.Value
-	for _, n := range r.Path {
-		path = append(path, s.text.Nodes(n)[0])
-	}
-	return s.signalled(r.In, r.Output, path)
+	return s.signalled(r.In, r.Output, lists.Map(r.Path, func(n *yaml.Node) value.Value { return s.text.Nodes(n)[0] }))
 }
 
 // signalled is the value of an output as a stack has it, or a part of it.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -91,7 +92,7 @@ func FindConfig() string {
 func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	text, err := emit.Machine{}.Read(path)
 	if err != nil {
-		diags.Add(source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, plain(err)), ""))
+		diags.Add(cannotRead(path, err))
 		return nil
 	}
 	r := configReader{file: source.NewFile(path, text), diags: diags}
@@ -121,9 +122,7 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 		c.Shellcheck, _ = n.Value.(bool)
 	}
 	c.cloud.Heat, _ = root.Get("heat").Text()
-	for _, name := range r.texts(root.Get("types")) {
-		c.cloud.Types = append(c.cloud.Types, c.path(name))
-	}
+	c.cloud.Types = lists.Map(r.texts(root.Get("types")), c.path)
 	c.exclude = r.patterns(root.Get("exclude"))
 	c.scopes = []scope{r.scope(c, root)}
 	if paths := root.Get("paths"); paths != nil {
@@ -181,11 +180,10 @@ func (r *configReader) texts(n *yaml.Node) (out []string) {
 	if n == nil {
 		return nil
 	}
-	for _, x := range n.Items {
+	return lists.Map(n.Items, func(x *yaml.Node) string {
 		text, _ := x.Text()
-		out = append(out, text)
-	}
-	return out
+		return text
+	})
 }
 
 func (r *configReader) patterns(n *yaml.Node) []string {
@@ -224,9 +222,7 @@ func (r *configReader) scope(c *Config, n *yaml.Node) scope {
 		s.choices[e.Name] = x
 	}
 	options := n.Get("options")
-	for _, name := range r.texts(options.Get("environments")) {
-		s.environments = append(s.environments, c.path(name))
-	}
+	s.environments = lists.Map(r.texts(options.Get("environments")), c.path)
 	for _, e := range options.Get("parameters").All() {
 		text, is := e.Value.Text()
 		if !is {

@@ -117,7 +117,7 @@ func open(dir string, stranger bool) (fs.FS, error) {
 	return folder, nil
 }
 
-func cannotRead(name string, err error) error {
+func cannotRead(name string, err error) *source.Diagnostic {
 	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", name, plain(err)), "")
 }
 

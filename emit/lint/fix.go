@@ -196,7 +196,7 @@ func (c Change) Write() error {
 	}
 	switch {
 	case err != nil:
-		return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", c.Path, plain(err)), "")
+		return cannotRead(c.Path, err)
 	case string(now) != string(c.Before):
 		return source.Fail(source.OutputFolder, c.Path+" was changed meanwhile, and is left alone", "mend it again")
 	}

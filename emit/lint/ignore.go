@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -175,19 +177,8 @@ func (s scalars) around(span source.Span) (yaml.Style, bool) {
 
 // suppresses says whether a comment holds for a finding in its file.
 func (x *ignore) suppresses(d *source.Diagnostic, at source.Place) bool {
-	if x.wrong != "" {
-		return false
-	}
 	line, _ := at.File.Position(at.Span.Start)
-	if line < x.first || line > x.last {
-		return false
-	}
-	for _, c := range x.codes {
-		if c == d.Code {
-			return true
-		}
-	}
-	return false
+	return x.wrong == "" && x.first <= line && line <= x.last && slices.Contains(x.codes, d.Code)
 }
 
 // useless is what is said of a comment that suppresses nothing; nil if there is nothing to
@@ -202,10 +193,7 @@ func (x *ignore) useless(failed bool) *source.Diagnostic {
 	case failed: // with errors not every rule looks
 		return nil
 	default:
-		names := make([]string, len(x.codes))
-		for i, c := range x.codes {
-			names[i] = string(c)
-		}
+		names := lists.Map(x.codes, func(c source.Code) string { return string(c) })
 		where := fmt.Sprintf("in the lines %d to %d", x.first, x.last)
 		if x.first == x.last {
 			where = fmt.Sprintf("in line %d", x.first)

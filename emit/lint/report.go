@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -139,12 +140,11 @@ var Levels = []string{"never", "error", "warning", "info"}
 
 // ParseLevel reads one.
 func ParseLevel(name string) (Level, error) {
-	for i, n := range Levels {
-		if n == name {
-			return Never + Level(i), nil
-		}
+	i := slices.Index(Levels, name)
+	if i < 0 {
+		return 0, fmt.Errorf("%q is not a severity", name)
 	}
-	return 0, fmt.Errorf("%q is not a severity", name)
+	return Never + Level(i), nil
 }
 
 // Fails says whether a severity fails.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -34,9 +35,7 @@ func (b *builder) signals(r *program.Role) []contract.Signal {
 		if b.built.Plan.Signal == contract.RelaySignals {
 			one.Handle = NamesOf(s).Condition
 		}
-		for _, o := range s.Outputs(r) {
-			one.Outputs = append(one.Outputs, o.Name)
-		}
+		one.Outputs = lists.Map(s.Outputs(r), func(o *program.Output) string { return o.Name })
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b contract.Signal) int { return strings.Compare(a.Handle, b.Handle) })

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit/lint"
@@ -35,11 +36,7 @@ var All = []Format{
 
 // Names are the names of the formats.
 func Names() []string {
-	var out []string
-	for _, f := range All {
-		out = append(out, f.Name)
-	}
-	return out
+	return lists.Map(All, func(f Format) string { return f.Name })
 }
 
 // Known says whether there is a format of a name.

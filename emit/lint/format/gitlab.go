@@ -22,12 +22,8 @@ type gitlabIssue struct {
 }
 
 type gitlabLocation struct {
-	Path  string      `json:"path"`
-	Lines gitlabLines `json:"lines"`
-}
-
-type gitlabLines struct {
-	Begin int `json:"begin"`
+	Path  string         `json:"path"`
+	Lines map[string]int `json:"lines"`
 }
 
 // gitlab writes a code quality report. A fingerprint says nothing of lines, so that a
@@ -42,7 +38,7 @@ func gitlab(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 		issues = append(issues, gitlabIssue{
 			Description: advice(f), CheckName: string(f.Code), Fingerprint: hex.EncodeToString(sum[:16]),
 			Severity: map[source.Severity]string{source.Error: "major", source.Warning: "minor", source.Info: "info"}[f.Severity],
-			Location: gitlabLocation{path, gitlabLines{max(1, regionOf(f.At).Line)}},
+			Location: gitlabLocation{path, map[string]int{"begin": max(1, regionOf(f.At).Line)}},
 		})
 	}
 	return printJSON(w, issues)

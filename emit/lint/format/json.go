@@ -3,6 +3,7 @@ package format
 import (
 	"io"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit/lint"
@@ -59,21 +60,17 @@ func fixOf(f lint.Finding) *Fix {
 	if f.MendedBy() == "" {
 		return nil
 	}
-	out := &Fix{Does: f.Fix.Does, Unsafe: f.Fix.Unsafe}
-	for _, e := range f.Fix.Edits {
-		out.Edits = append(out.Edits, Edit{regionOf(source.Place{File: f.At.File, Span: e.Span}), e.New})
-	}
-	return out
+	return &Fix{f.Fix.Does, f.Fix.Unsafe, lists.Map(f.Fix.Edits, func(e source.Edit) Edit {
+		return Edit{regionOf(source.Place{File: f.At.File, Span: e.Span}), e.New}
+	})}
 }
 
 func asJSON(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	out := JSON{Version: jsonVersion, Files: len(r.Files), Findings: []Finding{}, Suppressed: []Finding{}}
 	out.Errors, out.Warnings = r.Count()
 	for _, d := range r.Findings {
-		f := Finding{Region: regionOf(d.At), Severity: d.Severity.String(), Code: string(d.Code), Message: d.Message, Hint: d.Hint, Notes: []Note{}, Fix: fixOf(d)}
-		for _, n := range d.Notes {
-			f.Notes = append(f.Notes, Note{regionOf(n.At), n.Message})
-		}
+		f := Finding{Region: regionOf(d.At), Severity: d.Severity.String(), Code: string(d.Code), Message: d.Message, Hint: d.Hint, Fix: fixOf(d),
+			Notes: lists.Map(d.Notes, func(n source.Note) Note { return Note{regionOf(n.At), n.Message} })}
 		if d.Suppressed == nil {
 			out.Findings = append(out.Findings, f)
 			continue

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/docs/rules"
@@ -93,10 +94,7 @@ type (
 func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
 	found := report.Findings
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "hotc", Version: report.Version, Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
-	var codes []string
-	for _, d := range found {
-		codes = append(codes, string(d.Code))
-	}
+	codes := lists.Map(found, func(f lint.Finding) string { return string(f.Code) })
 	slices.Sort(codes)
 	codes = slices.Compact(codes)
 	for _, code := range codes {
