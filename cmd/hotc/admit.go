@@ -73,7 +73,7 @@ func printAdmitted(io streams, r *operate.Admitted, t *target) {
 		return
 	}
 	fmt.Fprintf(io.out, "It has another key than the machine before: give it its %s again.\n\n  %s%s\n",
-		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), giftFlags(r.Secrets...))
+		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), operate.SecretFlags(r.Secrets...))
 }
 
 func instanceName(instance string) string {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
-	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -164,9 +162,9 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 			return nil, err
 		}
 	}
-	// Making many nodes takes longer than one answer.
-	done, partial, err := a.publish(ctx, io, s, deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
-		Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}, gifts)
+	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, WithoutHooks: a.withoutHooks, Say: func(text string) { fmt.Fprintln(io.err, text) },
+		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
+			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}})
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
 	}
@@ -174,9 +172,9 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 		return nil, err
 	}
 	result = &applied{
-		published: done,
+		published: done.Published,
 		Changes:   changedRoles(done.Changes), Shape: append([]string{}, done.Shape...),
-		Given: partial.Given, Same: partial.Same, Again: partial.Again, Enrol: enrolName(done.Record.Enrol),
+		Given: done.Given, Same: done.Same, Again: done.Again, Enrol: enrolName(done.Record.Enrol),
 		Stack: string(s.Deployment), Outcome: string(done.Outcome), Restored: a.restore, DryRun: a.dryRun,
 		Plan: done.Record.Plan, Created: done.Record.Created,
 		Servers: len(p.Servers), Cells: len(p.Cells), Files: len(p.Files), Nodes: done.Nodes, Bytes: done.Bytes,
@@ -215,70 +213,6 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 		return new(coordinator.EnrolAlways), nil
 	}
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
-}
-
-// publish rehearses first, so that nothing is written if a secret is missing or too
-// large.
-func (a *application) publish(whole context.Context, io streams, s *session, w deploy.Publication, gifts []operate.SecretValue) (done deploy.Published, r applied, err error) {
-	r.Given, r.Again, r.Same = namesOf(gifts), []string{}, []string{}
-	p := w.Plan
-	ctx, stop := context.WithTimeout(whole, 20*a.target.timeout)
-	defer stop()
-	done, err = deploy.Rehearse(ctx, s.Store, w)
-	if err != nil {
-		return done, r, err
-	}
-	if !a.dryRun && !a.withoutHooks {
-		if err := s.runDeleteHooks(whole, done.Changes, func(text string) { fmt.Fprintln(io.err, text) }); err != nil {
-			return done, r, err
-		}
-	}
-	var reached []deploy.RoleChange
-	if len(p.Secrets) > 0 {
-		if err := s.CheckSizes(gifts); err != nil {
-			return done, r, err
-		}
-		giving, err := s.Compare(ctx, p, gifts, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
-		if err == nil && len(giving.Missing) > 0 {
-			err = secretsMissing(giving.Missing)
-		}
-		if err == nil && len(giving.Another) > 0 {
-			var now *status.Status
-			if now, err = s.Status(ctx); err == nil {
-				reached = giving.Reach(p, now)
-			}
-		}
-		if err != nil {
-			return done, r, err
-		}
-		w.After, r.Again, r.Same = giving.After, append(r.Again, giving.Again...), append(r.Same, giving.Same...)
-		r.Given = slices.DeleteFunc(r.Given, func(name string) bool { return slices.Contains(r.Same, name) })
-	}
-	if !a.dryRun {
-		ctx, enough := context.WithTimeout(whole, 20*a.target.timeout) // hooks may have taken their time
-		defer enough()
-		if done, err = deploy.Publish(ctx, s.Store, w); err == nil {
-			err = s.Give(ctx, p, gifts)
-		}
-	}
-	done.Changes = mergeChanges(done.Changes, reached)
-	return done, r, err
-}
-
-// mergeChanges puts together what changes of a role for several reasons.
-func mergeChanges(changes, more []deploy.RoleChange) []deploy.RoleChange {
-	for _, c := range more {
-		i := slices.IndexFunc(changes, func(x deploy.RoleChange) bool { return x.Key() == c.Key() })
-		switch {
-		case i < 0:
-			changes = append(changes, c)
-		default:
-			if changes[i].What = append(changes[i].What, c.What...); changes[i].Effect == deploy.EffectNone {
-				changes[i].Effect = c.Effect
-			}
-		}
-	}
-	return changes
 }
 
 func (r *applied) print(io streams, t *target) {

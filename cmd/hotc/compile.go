@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/userdata"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newCompileCommand(s streams) *cobra.Command {
@@ -239,7 +240,7 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	}
 	given := ""
 	for _, secret := range p.Secrets {
-		given += giftFlags(secret.Name)
+		given += operate.SecretFlags(secret.Name)
 	}
 	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
 }

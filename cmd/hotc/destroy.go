@@ -108,7 +108,7 @@ func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
 			return result, err
 		}
 	}
-	within, stop := context.WithTimeout(ctx, 20*d.timeout)
+	within, stop := s.Long(ctx)
 	defer stop()
 	err := deploy.Destroy(within, s.Store, s.Deployment)
 	if errors.Is(err, deploy.ErrNotApplied) {

@@ -80,7 +80,7 @@ func (d *descent) run(ctx context.Context) error {
 		if _, missing := cloud.Stack(ctx, d.stack); d.secretPath() == "" && errors.Is(missing, heat.ErrNotFound) {
 			return d.report(up.Gone{}, "There is no stack "+d.stack+", and no secret of a deployment of that name in your state folder.")
 		}
-		return withHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
+		return source.WithHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
 	}
 	if !d.yes {
 		if err := confirm(ctx, d.io, fmt.Sprintf("Delete the stack %s and its deployment on %s?", d.stack, d.coordinatorName())); err != nil {

@@ -182,21 +182,3 @@ func warnOpenFile(name, path string, s streams) {
 		Hint:    "chmod 600 " + shellQuote(path)}
 	s.print(d)
 }
-
-func secretsMissing(names []string) error {
-	return source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(names, ", ")+", which roles read",
-		"give each in a file, or one on standard input (-):"+giftFlags(names...))
-}
-
-// giftFlags are the flags that give secrets, for a command that is shown.
-func giftFlags(names ...string) string {
-	flags := ""
-	for _, name := range names {
-		flags += " --secret-param " + shellQuote(name) + "=FILE"
-	}
-	return flags
-}
-
-func namesOf(gifts []operate.SecretValue) []string {
-	return lists.Map(gifts, func(g operate.SecretValue) string { return g.Secret.Name })
-}

@@ -166,23 +166,12 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	}
 	h, err := s.runHooks(ctx, v, contract.HookDelete, d.say)
 	if err != nil {
-		return withHint(s.explain(ctx, err), "--skip-hooks goes on without the delete hooks")
+		return source.WithHint(s.explain(ctx, err), "--skip-hooks goes on without the delete hooks")
 	}
 	for _, r := range h.Roles {
 		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
 	}
-	return withHint(h.Failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
-}
-
-// withHint is a diagnostic with another hint.
-func withHint(err error, hint string) error {
-	d, is := source.AsDiagnostic(err)
-	if !is {
-		return err
-	}
-	other := *d
-	other.Hint = hint
-	return &other
+	return source.WithHint(h.Failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
 }
 
 // Destroy is `hotc destroy`.
@@ -194,7 +183,7 @@ func (d *cloudDeployment) Destroy(ctx context.Context) error {
 	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
 		return s.explain(ctx, err)
 	}
-	within, stop := context.WithTimeout(ctx, 20*d.target.timeout)
+	within, stop := s.Long(ctx)
 	defer stop()
 	err = deploy.Destroy(within, s.Store, s.Deployment)
 	if errors.Is(err, deploy.ErrNotApplied) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,34 +64,6 @@ func becomes(e deploy.Effect) string {
 	case deploy.EffectNone:
 	}
 	return "nothing that has run is out of date"
-}
-
-// runDeleteHooks runs the delete hooks of roles that are about to go, where they can.
-func (s *session) runDeleteHooks(ctx context.Context, changes []deploy.RoleChange, say func(string)) error {
-	gone := map[contract.RoleKey]bool{}
-	for _, c := range changes {
-		if c.Effect == deploy.EffectRemoved {
-			gone[c.Key()] = true
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	v, err := s.Status(ctx)
-	if err != nil {
-		return err
-	}
-	ran, err := s.RunDeleteHooks(ctx, v, gone, say)
-	if err != nil {
-		return err
-	}
-	for _, r := range ran.Roles {
-		say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
-	}
-	for _, key := range ran.Without {
-		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
-	}
-	return withHint(ran.Failure(), "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is")
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.

@@ -104,7 +104,7 @@ func (t *target) advise(i *status.Explanation) {
 				f.Perhaps = append([]string{"Heat has not made it, if " + perhaps + ": no agent that is there can tell"}, f.Perhaps...)
 			}
 		case status.KindNotGiven:
-			f.Message = t.command("apply", "DIR") + giftFlags(f.Secret)
+			f.Message = t.command("apply", "DIR") + operate.SecretFlags(f.Secret)
 		case status.KindRefused:
 			texts := lists.Map(i.Status.ByPath[f.Server].AwaitingApproval, func(k coordinator.ApprovalRequest) string { return approvalText(t, f.Server, k) })
 			f.Message = strings.Join(texts, "; ")

@@ -61,6 +61,17 @@ func (d *Diagnostic) With(notes ...string) *Diagnostic {
 	return d
 }
 
+// WithHint is an error with another hint, if it is a diagnostic.
+func WithHint(err error, hint string) error {
+	d, is := AsDiagnostic(err)
+	if !is {
+		return err
+	}
+	other := *d
+	other.Hint = hint
+	return &other
+}
+
 // AsDiagnostic finds the diagnostic in an error.
 func AsDiagnostic(err error) (*Diagnostic, bool) {
 	var d *Diagnostic

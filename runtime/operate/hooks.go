@@ -95,12 +95,6 @@ func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, 
 	return o.runHooks(ctx, v, hook, nil, say)
 }
 
-// RunDeleteHooks runs the delete hooks of some roles, of those that have ended and whose agents
-// are there, and waits.
-func (o *Operator) RunDeleteHooks(ctx context.Context, v *status.Status, of map[contract.RoleKey]bool, say func(string)) (*Hooked, error) {
-	return o.runHooks(ctx, v, contract.HookDelete, of, say)
-}
-
 func (o *Operator) runHooks(ctx context.Context, v *status.Status, hook string, only map[contract.RoleKey]bool, say func(string)) (*Hooked, error) {
 	h := &hooking{Operator: o, plan: v.Plan, hook: hook, say: say, only: only, result: Hooked{Stack: string(o.Deployment), Hook: hook, Roles: []HookRan{}}}
 	roles, err := h.present(ctx, v)

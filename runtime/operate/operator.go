@@ -35,6 +35,11 @@ func (o *Operator) Within(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, o.Timeout)
 }
 
+// Long bounds what makes or deletes many nodes, which takes longer than one exchange.
+func (o *Operator) Long(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 20*o.Timeout)
+}
+
 // Status says how the deployment stands.
 func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 	within, stop := o.Within(ctx)

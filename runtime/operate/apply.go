@@ -1,0 +1,125 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
+)
+
+// Application is a plan that is put on the coordinator, with the secrets that are given with it.
+type Application struct {
+	deploy.Publication
+	Secrets []SecretValue
+	DryRun  bool
+	// WithoutHooks takes roles out without their delete hooks.
+	WithoutHooks bool
+	Say          func(string)
+}
+
+// Applied is what an application has done, or would do.
+type Applied struct {
+	deploy.Published
+	// Given are the secrets that were given now, Same those that have the value already, Again
+	// those that have to be given again, since not all readers can open them.
+	Given, Same, Again []string
+}
+
+// Apply rehearses first, so that nothing is written if a secret is missing or too large.
+func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err error) {
+	done = Applied{Given: lists.Map(a.Secrets, func(x SecretValue) string { return x.Secret.Name }), Again: []string{}, Same: []string{}}
+	within, stop := o.Long(ctx)
+	defer stop()
+	if done.Published, err = deploy.Rehearse(within, o.Store, a.Publication); err != nil {
+		return done, err
+	}
+	if !a.DryRun && !a.WithoutHooks {
+		if err := o.deleteHooks(ctx, done.Changes, a.Say); err != nil {
+			return done, err
+		}
+	}
+	var reached []deploy.RoleChange
+	if len(a.Plan.Secrets) > 0 {
+		if err := o.CheckSizes(a.Secrets); err != nil {
+			return done, err
+		}
+		giving, err := o.Compare(within, a.Plan, a.Secrets, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
+		if err == nil && len(giving.Missing) > 0 {
+			err = source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(giving.Missing, ", ")+", which roles read",
+				"give each in a file, or one on standard input (-):"+SecretFlags(giving.Missing...))
+		}
+		if err == nil && len(giving.Another) > 0 {
+			var now *status.Status
+			if now, err = o.Status(within); err == nil {
+				reached = giving.Reach(a.Plan, now)
+			}
+		}
+		if err != nil {
+			return done, err
+		}
+		a.After, done.Again, done.Same = giving.After, append(done.Again, giving.Again...), append(done.Same, giving.Same...)
+		done.Given = slices.DeleteFunc(done.Given, func(name string) bool { return slices.Contains(done.Same, name) })
+	}
+	if !a.DryRun {
+		within, enough := o.Long(ctx) // hooks may have taken their time
+		defer enough()
+		if done.Published, err = deploy.Publish(within, o.Store, a.Publication); err == nil {
+			err = o.Give(within, a.Plan, a.Secrets)
+		}
+	}
+	done.Changes = merged(done.Changes, reached)
+	return done, err
+}
+
+// merged puts together what changes of a role for several reasons.
+func merged(changes, more []deploy.RoleChange) []deploy.RoleChange {
+	for _, c := range more {
+		i := slices.IndexFunc(changes, func(x deploy.RoleChange) bool { return x.Key() == c.Key() })
+		if i < 0 {
+			changes = append(changes, c)
+		} else if changes[i].What = append(changes[i].What, c.What...); changes[i].Effect == deploy.EffectNone {
+			changes[i].Effect = c.Effect
+		}
+	}
+	return changes
+}
+
+// SecretFlags are the flags that give secrets, for a command that is shown.
+func SecretFlags(names ...string) string {
+	return strings.Join(lists.Map(names, func(name string) string { return " --secret-param " + coordinator.ShellWord(name) + "=FILE" }), "")
+}
+
+// deleteHooks runs the delete hooks of roles that are about to go, where they can.
+func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange, say func(string)) error {
+	gone := map[contract.RoleKey]bool{}
+	for _, c := range changes {
+		if c.Effect == deploy.EffectRemoved {
+			gone[c.Key()] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	v, err := o.Status(ctx)
+	if err != nil {
+		return err
+	}
+	ran, err := o.runHooks(ctx, v, contract.HookDelete, gone, say)
+	if err != nil {
+		return err
+	}
+	for _, r := range ran.Roles {
+		say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
+	}
+	for _, key := range ran.Without {
+		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
+	}
+	return source.WithHint(ran.Failure(), "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is")
+}
