@@ -51,6 +51,9 @@ const PlanSource Source = "/plan"
 // heatCell begins the names of the cells that stand for what Heat gives a server.
 const heatCell = string(HeatSource) + ":"
 
+// DoneWait is what Heat waits by for all roles: a condition or, with a relay, a software deployment.
+const DoneWait = "hotc_done"
+
 // DoneHandle is the wait condition's handle of the root stack by which agents tell Heat that all
 // of a server's roles have ended. Those of single roles are named in Role.Signals.
 const DoneHandle = "hotc_done_handle"
@@ -94,10 +97,26 @@ func (r *Role) ForHeat() []Output {
 	return out
 }
 
-// Signal is the one by which Heat learns of the role through a wait; nil if it does not.
+// The names by which Heat waits for a role: a condition or, with a relay, a software deployment,
+// and the condition's handle.
+const (
+	WaitPrefix   = "hotc_done_"
+	HandlePrefix = "hotc_handle_"
+)
+
+// HandleOf is the name of the wait condition's handle of what a role signals, whoever tells Heat.
+func HandleOf(signal string) string {
+	if name, is := strings.CutPrefix(signal, WaitPrefix); is {
+		return HandlePrefix + name
+	}
+	return signal
+}
+
+// Signal is the one by which Heat learns of the role through a wait; nil if it does not. Who tells
+// Heat may have changed while it waits.
 func (r *Role) Signal(wait string) *Signal {
 	for i := range r.Signals {
-		if r.Signals[i].Handle == wait {
+		if HandleOf(r.Signals[i].Handle) == HandleOf(wait) {
 			return &r.Signals[i]
 		}
 	}

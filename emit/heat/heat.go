@@ -28,7 +28,7 @@ const (
 	ParameterAgentURL    = "hotc_agent_url"
 	ParameterSecret      = "hotc_secret"
 	ResourceHandle       = contract.DoneHandle
-	ResourceCondition    = "hotc_done"
+	ResourceCondition    = contract.DoneWait
 	ResourceHere         = "hotc_here" // says that a group's member is there
 	ResourceValues       = "hotc_values"
 	ResourceConfig       = "hotc_config"

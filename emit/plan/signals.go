@@ -24,7 +24,7 @@ func NamesOf(s *binding.Signal) Names {
 		sum := sha256.Sum256([]byte(name))
 		name = strings.ReplaceAll(name, "/", "_") + "-" + hex.EncodeToString(sum[:4])
 	}
-	return Names{Handle: "hotc_handle_" + name, Condition: "hotc_done_" + name, Values: "hotc_values_" + name}
+	return Names{Handle: contract.HandlePrefix + name, Condition: contract.WaitPrefix + name, Values: "hotc_values_" + name}
 }
 
 // signals are what the agent tells Heat when the role is done.

@@ -168,30 +168,36 @@ func signals(handle string, outputs ...string) func(*contract.Role) {
 	}
 }
 
+// The plan names what a relay waits by where one tells Heat by now, and Heat still waits by the
+// handle.
 func TestHeatIsToldOfARoleThatResourcesWaitForBeforeTheNextOneIsDone(t *testing.T) {
-	b := newBed(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	b.server("web", with(b.sh("app", `printf 5 >$heat_outputs_path.size; printf x >$heat_outputs_path.own`),
-		output("size", contract.Number), output("own", contract.String), signals("hotc_handle_web.app", "size")),
-		b.sh("later", "until [ -e "+gate+" ]; do sleep 0.05; done"))
-	b.apply()
-	h := newHeat(t)
-	web := b.start("web", h.alone("hotc_handle_web.app"))
-	got := h.next()
-	if data, _ := json.Marshal(got.Data); got.Path != "/stacks/tier/9a/resources/hotc_handle_web.app/signal" || got.Status != "SUCCESS" ||
-		got.ID != "web" || string(data) != `{"size":5}` {
-		t.Errorf("Heat got %+v, %s", got, data)
-	}
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	web.mustBeDone()
-	if got := h.next(); !strings.HasSuffix(got.Path, "/hotc_done_handle/signal") {
-		t.Errorf("Heat got %+v", got)
-	}
-	b.start("web", h.alone("hotc_handle_web.app")).mustBeDone()
-	if len(h.signals) != 0 {
-		t.Errorf("Heat was told again: %+v", <-h.signals)
+	for _, signal := range []string{"hotc_handle_web.app", "hotc_done_web.app"} {
+		t.Run(signal, func(t *testing.T) {
+			b := newBed(t)
+			gate := filepath.Join(t.TempDir(), "gate")
+			b.server("web", with(b.sh("app", `printf 5 >$heat_outputs_path.size; printf x >$heat_outputs_path.own`),
+				output("size", contract.Number), output("own", contract.String), signals(signal, "size")),
+				b.sh("later", "until [ -e "+gate+" ]; do sleep 0.05; done"))
+			b.apply()
+			h := newHeat(t)
+			web := b.start("web", h.alone("hotc_handle_web.app"))
+			got := h.next()
+			if data, _ := json.Marshal(got.Data); got.Path != "/stacks/tier/9a/resources/hotc_handle_web.app/signal" || got.Status != "SUCCESS" ||
+				got.ID != "web" || string(data) != `{"size":5}` {
+				t.Errorf("Heat got %+v, %s", got, data)
+			}
+			if err := os.WriteFile(gate, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			web.mustBeDone()
+			if got := h.next(); !strings.HasSuffix(got.Path, "/hotc_done_handle/signal") {
+				t.Errorf("Heat got %+v", got)
+			}
+			b.start("web", h.alone("hotc_handle_web.app")).mustBeDone()
+			if len(h.signals) != 0 {
+				t.Errorf("Heat was told again: %+v", <-h.signals)
+			}
+		})
 	}
 }
 

@@ -45,6 +45,7 @@ func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 		if cause != nil {
 			status = signal.Failure
 		}
+		s.Handle = contract.HandleOf(s.Handle) // Heat may still wait by it where a relay tells by now
 		this := told{s.Handle, string(status)}
 		if h.sent[this] || h.journal.Signalled(s.Handle) == this.status {
 			continue

@@ -84,6 +84,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
 	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
+	planned := planned(w.About, p)
 	for _, named := range w.Servers {
 		if said[[2]string{string(named.Server), named.ID}] {
 			continue
@@ -102,7 +103,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		}
 		for i := range server.Roles {
 			role := &server.Roles[i]
-			if w.About.Role != "" && (role.Name != w.About.Role || role.Signal(w.About.Wait) == nil) {
+			if w.About.Role != "" && (role.Name != w.About.Role || role.Signal(w.About.Wait) == nil && planned) {
 				continue
 			}
 			state, what, at := standing(role, server, now.State, c.owes(role, server.Path, now))
@@ -112,8 +113,13 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			case state == coordinator.HeatFailed && (out.state != coordinator.HeatFailed || !at.IsZero() && (failed.IsZero() || at.Before(failed))):
 				out.state, out.reason, failed = state, what, at
 			}
-			out.read(w.About, server, role)
+			if planned {
+				out.read(w.About, server, role)
+			}
 		}
+	}
+	if !planned && len(w.Servers) > 0 { // Heat reads by it what only the plan before could tell
+		out.waitFor("the plan that was applied has nothing for " + w.About.Wait + ": an update of the stack is to come")
 	}
 	if missed := missed(w.About, here, servers); missed != "" {
 		out.waitFor(missed)
@@ -125,6 +131,14 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		out.values = nil
 	}
 	return out
+}
+
+// planned says that the plan has what Heat waits for: the whole of it, or a role that tells Heat
+// something by that very wait.
+func planned(about contract.HeatWaitAbout, p *contract.Plan) bool {
+	return about.Role == "" || slices.ContainsFunc(p.Servers, func(s contract.Server) bool {
+		return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Signal(about.Wait) != nil })
+	})
 }
 
 // waitFor notes what is waited for first; a failure is not waited out.

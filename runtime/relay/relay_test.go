@@ -340,17 +340,24 @@ func TestUpdateOverAWait(t *testing.T) {
 		names   string
 		roles   string // of the machine that is waited for; "" is that another one is the server
 		want    string
+		role    string // that is waited for; "" is all
 	}{
-		"replaced":                   {noon.Add(time.Minute), []string{"id-2"}, `{"db":{}}`, "", "w1 COMPLETE superseded"},
-		"replaced, and it failed":    {noon.Add(time.Minute), []string{"id-2"}, `{"db":{}}`, "mysql=failed", "w1 COMPLETE superseded"},
-		"taken out":                  {noon.Add(time.Minute), []string{"id-1"}, `{}`, "", "w1 COMPLETE superseded"},
-		"failed in an update before": {noon.Add(-time.Minute), []string{"id-2"}, `{"db":{}}`, "mysql=failed", "w1 FAILED"},
-		"failed, and Heat has it":    {noon.Add(time.Minute), []string{"id-1"}, `{"db":{}}`, "mysql=failed", "w1 FAILED"},
+		"the role's wait taken out":      {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 COMPLETE superseded", "mysql"},
+		"another role's wait taken out":  {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=done backup=done", "w1 COMPLETE superseded", "backup"},
+		"no relay is meant to tell Heat": {noon.Add(time.Minute), []string{"id-1"}, `{"db":{}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
+		"replaced":                       {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "", "w1 COMPLETE superseded", ""},
+		"replaced, and it failed":        {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
+		"taken out":                      {noon.Add(time.Minute), []string{"id-1"}, `{"hotc_done":{}}`, "", "w1 COMPLETE superseded", ""},
+		"failed in an update before":     {noon.Add(-time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 FAILED", ""},
+		"failed, and Heat has it":        {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 FAILED", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
 			w.waits["w1"].Created.Time = noon
+			if c.role != "" {
+				w.waits["w1"].Inputs["hotc"] = json.RawMessage(`{"format":1,"deployment":"blog","wait":"hotc_done_db.` + c.role + `","role":"` + c.role + `"}`)
+			}
 			w.updated, w.has, w.names, w.state = c.updated, c.has, c.names, "UPDATE_IN_PROGRESS"
 			if c.roles == "" {
 				w.report(w.machine("id-2"), "")

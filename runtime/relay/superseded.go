@@ -34,7 +34,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 			continue
 		}
 		fails := w.decide(s.Plan, servers, &r.carried).state == coordinator.HeatFailed
-		if fails || len(strangers(w.HeatWait, s.Plan, servers)) > 0 && at.Sub(r.doubted) >= doubtAgain {
+		if fails || (!planned(w.About, s.Plan) || len(strangers(w.HeatWait, s.Plan, servers)) > 0) && at.Sub(r.doubted) >= doubtAgain {
 			doubtful = append(doubtful, i)
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 		return err
 	}
 	for _, i := range doubtful {
-		seen[i].superseded = slices.ContainsFunc(seen[i].Servers, func(named contract.HeatServer) bool { return !has(named) })
+		seen[i].superseded = !has.waits(seen[i].About) || slices.ContainsFunc(seen[i].Servers, func(named contract.HeatServer) bool { return !has.server(named) })
 	}
 	return nil
 }
@@ -85,9 +85,29 @@ func strangers(w contract.HeatWait, p *contract.Plan, servers map[contract.Serve
 	return all
 }
 
-// has finds out which machines Heat means to have: its template names their resource, and they
-// are the newest of it.
-func (r *Relay) has(ctx context.Context, stack *heat.Stack) (func(contract.HeatServer) bool, error) {
+// meant is what Heat means to have.
+type meant struct {
+	resources map[string]json.RawMessage // of its template
+	machines  map[string]bool            // the newest of their resources
+}
+
+// server says that the template names a machine's resource, and that it is the newest of it.
+func (m *meant) server(named contract.HeatServer) bool {
+	root, _, _ := strings.Cut(string(named.Server), "/")
+	return m.resources[root] != nil && m.machines[named.ID]
+}
+
+// waits says that Heat waits so: where a relay tells it, the root's template has the wait of the
+// whole stack in any case.
+func (m *meant) waits(about contract.HeatWaitAbout) bool {
+	if about.Stack != "" {
+		about.Wait = contract.DoneWait
+	}
+	return m.resources[about.Wait] != nil
+}
+
+// has finds out what Heat means to have.
+func (r *Relay) has(ctx context.Context, stack *heat.Stack) (*meant, error) {
 	text, err := r.Heat.Definition(ctx, stack)
 	if err != nil {
 		return nil, err
@@ -106,9 +126,5 @@ func (r *Relay) has(ctx context.Context, stack *heat.Stack) (func(contract.HeatS
 	for _, x := range resources {
 		machines[x.ID] = true
 	}
-	return func(named contract.HeatServer) bool {
-		root, _, _ := strings.Cut(string(named.Server), "/")
-		_, stays := template.Resources[root]
-		return stays && machines[named.ID]
-	}, nil
+	return &meant{template.Resources, machines}, nil
 }

@@ -28,6 +28,7 @@ type Cloud interface {
 	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
 	Delete(ctx context.Context, s *heat.Stack) error
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
+	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
 	Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]heat.Event, error)
 	ClearHook(ctx context.Context, e heat.Event, hook string) error
 }
@@ -298,6 +299,9 @@ func (u *Up) update(ctx context.Context, f *following) error {
 		if _, err := f.stackEnds(ctx); err != nil {
 			return err
 		}
+	}
+	if err := u.heard(ctx); err != nil {
+		return err
 	}
 	u.View.Say("Heat updates the stack " + u.Name)
 	f.awaited = true

@@ -32,6 +32,8 @@ type cloud struct {
 	// definition is the template that the stack has.
 	definition string
 	looked     func()
+	// told are the signals that a handle holds, at one look after the other.
+	told []map[string]string
 }
 
 var _ Cloud = &heat.Client{}
@@ -90,10 +92,19 @@ func (c *cloud) Delete(context.Context, *heat.Stack) error {
 
 func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource, error) {
 	return []heat.Resource{
+		{Name: contract.DoneHandle, ID: "h", Type: heat.HandleType, StackID: "new"},
 		{Name: "group", State: "CREATE_FAILED", StackID: "new", NestedID: "g"},
 		{Name: "db", State: "CREATE_FAILED", StackID: "g"},
 		{Name: "fine", ID: "5f0c2d6e-1111-4222-8333-444444444444", State: "CREATE_COMPLETE", StackID: "g"},
 	}, nil
+}
+
+func (c *cloud) Signals(context.Context, string, string, string) (now map[string]string, err error) {
+	if len(c.told) > 0 {
+		c.asked = append(c.asked, "signals")
+		now, c.told = c.told[0], c.told[1:]
+	}
+	return now, nil
 }
 
 func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Event, error) {
@@ -251,6 +262,28 @@ func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
 	if r, err := u.Run(t.Context()); err != nil || !r.OK() || !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update follows") {
 		t.Errorf("%v: %v", err, v.said)
+	}
+}
+
+// A failure that was mended is in its handle until the agent, or the relay, has told Heat: an
+// update would fail with it. What has failed again is not waited for.
+func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
+	server := func(path contract.ServerPath, is coordinator.RoleStatus) *status.Server {
+		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Incarnation: coordinator.IncarnationRecord{Number: 1}}}
+		s.Roles = []status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: is}, Server: s,
+			Plan: &contract.Role{Name: "r", Signals: []contract.Signal{{Handle: "hotc_handle_x", ID: "id of " + string(path)}}}}}
+		return s
+	}
+	failed := map[string]string{"db": "SUCCESS", "id of db": "FAILURE", "web": "FAILURE"}
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_FAILED"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_FAILED"},
+		told: []map[string]string{failed, failed, {"db": "SUCCESS", "id of db": "SUCCESS", "web": "FAILURE"}}}
+	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{server("db", coordinator.RoleDone), server("web", coordinator.RoleFailed)}})
+	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	if _, err := u.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.asked, []string{"signals", "signals", "signals", "update"}) || !slices.Contains(v.said, "Heat is being told that all is done on id of db") {
+		t.Errorf("%v, %q", c.asked, v.said)
 	}
 }
 

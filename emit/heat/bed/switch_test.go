@@ -3,11 +3,13 @@
 package bed_test
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Who tells Heat changes by an update of the stack, and no server is replaced: from agents to
@@ -42,6 +44,50 @@ func TestSwitchWhoTellsHeat(t *testing.T) {
 		}
 		if got := string(d.stack.Outputs(t)["value"].Value); signal != "none" && got != `"value"` {
 			t.Errorf("with %s the output is %s", signal, got)
+		}
+	}
+}
+
+// Who tells Heat changes while Heat waits for a role of its own: what reads the role's value gets
+// it, neither too early nor never, whether the stack's update comes before the role's end or after.
+func TestSwitchWhileARoleIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	for _, from := range []string{"relay", "heat"} {
+		for _, early := range []bool{true, false} {
+			t.Run(fmt.Sprint("from ", from, ", updated before the end ", early), func(t *testing.T) {
+				t.Parallel()
+				w := worldOn(t, place.zk.URL("hotc"), "testdata/copied.yaml", "--signal="+from)
+				d := w.owned(fmt.Sprintf("midway-%s-%t", from, early))
+				d.relay()
+				db := d.machine("db", nil)
+				d.await("db", "gate", "running")
+				to := map[string]string{"relay": "heat", "heat": "relay"}[from]
+				next := d.compile("testdata/copied.yaml", "--signal="+to)
+				d.on("apply", next)
+				for range 4 {
+					time.Sleep(time.Second) // Heat looks once a second
+					if s := d.stack.Status(t); s.String() != "CREATE_IN_PROGRESS" {
+						t.Fatalf("the role runs, and the stack is %s", s)
+					}
+				}
+				if early {
+					d.stack.Update(t, d.input(next))
+				}
+				open(t, db, "value")
+				d.await("db", "after", "done")
+				if !early {
+					d.ends("CREATE_COMPLETE")
+					if got := string(d.stack.Outputs(t)["copied"].Value); got != `"value"` {
+						t.Errorf("the output is %s", got)
+					}
+					d.stack.Update(t, d.input(next))
+				}
+				d.ends("UPDATE_COMPLETE")
+				if got := string(d.stack.Outputs(t)["copied"].Value); got != `"value"` {
+					t.Errorf("the output is %s", got)
+				}
+			})
 		}
 	}
 }

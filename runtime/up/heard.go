@@ -1,0 +1,77 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/signal"
+)
+
+// hearing is how long an update waits for Heat to hear that what had failed is done.
+const hearing = 30 * time.Second
+
+// heard waits until no handle of the stack holds a failure of a server whose roles are done by
+// now: Heat would fail with it at once. Agents tell it, or the relay, a moment after the roles.
+func (u *Up) heard(ctx context.Context) error {
+	if u.TakesOver || u.Relay == nil { // Heat waits by no handles
+		return nil
+	}
+	v, err := u.Deployment.Status(ctx)
+	if err != nil || v == nil {
+		return err
+	}
+	done := map[string]bool{} // by the ids under which servers signal
+	for _, s := range v.Servers {
+		well := !slices.ContainsFunc(s.Roles, func(r status.Role) bool { return r.Status != coordinator.RoleDone })
+		done[string(s.Path)] = s.Came() && well
+		for _, r := range s.Roles {
+			for _, x := range r.Plan.Signals {
+				done[x.ID] = s.Came() && well
+			}
+		}
+	}
+	for began, said := time.Now(), false; ; said = true {
+		late, err := u.unheard(ctx, done)
+		switch {
+		case errors.Is(err, heat.ErrUnreachable), err == nil && len(late) == 0:
+			return nil // who does not answer is asked for the update next
+		case err != nil:
+			return err
+		case time.Since(began) >= hearing:
+			u.View.Say("Heat has not heard yet that all is done on " + strings.Join(late, ", ") + ": the update may fail with the old failure; then give the same command again")
+			return nil
+		case !said:
+			u.View.Say("Heat is being told that all is done on " + strings.Join(late, ", "))
+		}
+		if err := pause(ctx, u.Look); err != nil {
+			return err
+		}
+	}
+}
+
+// unheard are the servers of which a handle still holds a failure, though they are done.
+func (u *Up) unheard(ctx context.Context, done map[string]bool) (late []string, err error) {
+	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)
+	for _, x := range all {
+		if x.Type != heat.HandleType || x.ID == "" || err != nil {
+			continue
+		}
+		var told map[string]string
+		if told, err = u.Cloud.Signals(ctx, x.StackName, x.StackID, x.Name); errors.Is(err, heat.ErrNotFound) {
+			err = nil // it was just deleted
+		}
+		for id, is := range told {
+			if is == string(signal.Failure) && done[id] {
+				late = append(late, id)
+			}
+		}
+	}
+	slices.Sort(late)
+	return slices.Compact(late), err
+}
