@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/lazyfile"
@@ -18,10 +20,7 @@ import (
 func get(ctx context.Context, args []string, s streams) error {
 	flags := newFlags("get", "NAME", "Prints a role's input, once it is there: a string as it is, another value as JSON.\n"+
 		"Nothing is added, no line end either.", s)
-	if err := parse(flags, args, 1); err != nil {
-		return err
-	}
-	path, err := rolesSocket()
+	path, err := parseInRole(flags, args, 1)
 	if err != nil {
 		return err
 	}
@@ -42,10 +41,7 @@ func get(ctx context.Context, args []string, s streams) error {
 func await(ctx context.Context, args []string, s streams) error {
 	flags := newFlags("await", "NAME VARIABLE", "Prints a shell's assignment of a role's input, once it is there. It is what scripts\n"+
 		"that hotc has rewritten call: where the value does not come, it waits for the role's end.", s)
-	if err := parse(flags, args, 2); err != nil {
-		return err
-	}
-	path, err := rolesSocket()
+	path, err := parseInRole(flags, args, 2)
 	if err != nil {
 		return err
 	}
@@ -77,10 +73,7 @@ func put(ctx context.Context, args []string, s streams) error {
 		"type is read as JSON.", s)
 	typed := flags.Bool("json", false, "read JSON, for an output of type string too")
 	raw := flags.Bool("raw", false, "keep the line end of a single line, too")
-	if err := parse(flags, args, 1); err != nil {
-		return err
-	}
-	path, err := rolesSocket()
+	path, err := parseInRole(flags, args, 1)
 	if err != nil {
 		return err
 	}
@@ -114,7 +107,11 @@ func withoutLineEnd(text []byte) []byte {
 // No coordinator takes as much.
 const maxValue = socket.MaxRequest / 8
 
-func rolesSocket() (string, error) {
+// parseInRole is parse of a command that works only inside a role, whose socket it returns.
+func parseInRole(flags *pflag.FlagSet, args []string, arguments int) (string, error) {
+	if err := parse(flags, args, arguments); err != nil {
+		return "", err
+	}
 	path := os.Getenv(socket.Variable)
 	if path == "" {
 		return "", errors.New("this works only inside a role (" + socket.Variable + " is not set)")

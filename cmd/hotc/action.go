@@ -18,9 +18,8 @@ import (
 
 func newActionCommand(io streams) *cobra.Command {
 	var (
-		t      target
-		a      = acting{io: io}
-		asJSON bool
+		t target
+		a = acting{io: io}
 	)
 	cmd := &cobra.Command{
 		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
@@ -39,13 +38,12 @@ and hotc ends with the action's exit status. Without it hotc prints the request'
 			if err != nil {
 				return err
 			}
-			return errors.Join(printResult(io.out, asJSON, result, func() { result.print(io, &t) }), result.failure())
+			return errors.Join(printResult(io.out, t.asJSON, result, func() { result.print(io, &t) }), result.failure())
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the result as JSON")
 	cmd.Flags().BoolVar(&a.wait, "wait", false, "wait until it has ended")
 	cmd.Flags().StringVar(&a.request, "request", "", "run nothing: tell what became of the request with this `ID`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

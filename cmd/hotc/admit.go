@@ -18,9 +18,8 @@ import (
 
 func newAdmitCommand(io streams) *cobra.Command {
 	var (
-		t      target
-		key    string
-		asJSON bool
+		t   target
+		key string
 	)
 	cmd := &cobra.Command{
 		Use:   "admit SERVER --key KEY",
@@ -44,12 +43,11 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 			if err != nil {
 				return err
 			}
-			return printResult(io.out, asJSON, result, func() { printAdmitted(io, result, &t) })
+			return printResult(io.out, t.asJSON, result, func() { printAdmitted(io, result, &t) })
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the result as JSON")
 	cmd.Flags().StringVar(&key, "key", "", "the machine's `KEY`, as it stands on its console")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

@@ -23,10 +23,10 @@ import (
 
 func newApplyCommand(io streams) *cobra.Command {
 	var (
-		t            target
-		a            = application{target: &t}
-		wait, asJSON bool
-		cloud        string
+		t     target
+		a     = application{target: &t}
+		wait  bool
+		cloud string
 	)
 	cmd := &cobra.Command{
 		Use:        "apply DIR",
@@ -50,7 +50,7 @@ roles that have run with the one before up to date, as another plan does.`,
 			a.dir = args[0]
 			result, err := a.run(cmd.Context(), io)
 			if err == nil {
-				err = printResult(io.out, asJSON, result, func() { result.print(io, &t) })
+				err = printResult(io.out, t.asJSON, result, func() { result.print(io, &t) })
 			}
 			if err != nil || !wait || a.dryRun {
 				return err
@@ -62,7 +62,7 @@ roles that have run with the one before up to date, as another plan does.`,
 			return t.relay(cmd.Context(), io, key, cloud, true)
 		},
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the result as JSON")
 	t.addRootKeyFlag(cmd)
 	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
@@ -71,7 +71,6 @@ roles that have run with the one before up to date, as another plan does.`,
 	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
 	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be made, and make nothing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.MarkFlagsMutuallyExclusive("wait", "json")
 	return cmd
 }

@@ -20,10 +20,7 @@ import (
 )
 
 func newDestroyCommand(io streams) *cobra.Command {
-	var (
-		d      = destruction{io: io}
-		asJSON bool
-	)
+	d := destruction{io: io}
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Remove a deployment from the coordinator",
@@ -43,7 +40,7 @@ deletes the stack, too.`,
 		},
 		RunE: d.operate(func(ctx context.Context, s *session, _ []string) error {
 			result, err := d.run(ctx, s)
-			if asJSON && result != nil {
+			if d.asJSON && result != nil {
 				return errors.Join(printJSON(io.out, result), err)
 			}
 			if err == nil {
@@ -52,12 +49,11 @@ deletes the stack, too.`,
 			return err
 		}),
 	}
-	d.addFlags(cmd)
+	d.addFlags(cmd, "print the result as JSON")
 	d.addRootKeyFlag(cmd)
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks before")
 	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack, when the hooks are done")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

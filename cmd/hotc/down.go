@@ -33,7 +33,7 @@ follows a deletion that Heat has begun.`,
 			return d.run(cmd.Context())
 		},
 	}
-	d.addFlags(cmd)
+	d.addFlags(cmd, "")
 	d.addRootKeyFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&d.skipHooks, "skip-hooks", false, "run no delete hooks")

@@ -180,11 +180,7 @@ func (v *evaluator) batch(in *compilation, path string, s streams) error {
 	out := bufio.NewWriter(s.out)
 	fmt.Fprint(out, "[")
 	for i, n := range root.Items {
-		separator := ",\n"
-		if i == 0 {
-			separator = "\n"
-		}
-		fmt.Fprint(out, separator)
+		fmt.Fprint(out, map[bool]string{true: "\n", false: ",\n"}[i == 0])
 		var line bytes.Buffer
 		if err := printJSONLine(&line, answer(scope, file, n)); err != nil {
 			return err

@@ -18,10 +18,7 @@ import (
 )
 
 func newListCommand(io streams) *cobra.Command {
-	var (
-		l      listing
-		asJSON bool
-	)
+	var l listing
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the deployments on a coordinator, with their stacks",
@@ -30,23 +27,27 @@ your project, how old the deployment is, and how many of its servers' agents are
 To show more than names it needs the ROOT's key, or a secret that hotc up keeps. Without
 credentials for Heat it shows nothing about stacks.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, open, err := l.run(cmd.Context(), io)
+		RunE: l.inRoot(false, func(ctx context.Context, s *rootSession, _ []string) error {
+			all, err := l.list(ctx, io, s, false)
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			within, stop := context.WithTimeout(ctx, l.timeout)
+			defer stop()
+			if s.root, err = deploy.LookAtRoot(within, s, s.key); err != nil {
+				return err
+			}
+			if l.asJSON {
 				return printJSON(io.out, listReport{upFormat, l.coordinatorName(), all})
 			}
 			printListed(io, all)
-			if open {
+			if s.root.State == deploy.RootOpen && openToAll(s.Store, s.root) {
 				fmt.Fprintln(io.out, "The ROOT is open: who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
 			}
 			return nil
-		},
+		}),
 	}
-	l.addFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
+	l.addFlags(cmd, "print the list as JSON")
 	return cmd
 }
 
@@ -56,8 +57,8 @@ type listing struct {
 	cloud string
 }
 
-func (l *listing) addFlags(cmd *cobra.Command) {
-	l.addRootFlags(cmd)
+func (l *listing) addFlags(cmd *cobra.Command, json string) {
+	l.addRootFlags(cmd, json)
 	cmd.Flags().StringVar(&l.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
 }
 
@@ -85,46 +86,15 @@ type listedDeployment struct {
 // noStack is the state of a stack that is not there.
 const noStack = "none"
 
-// run lists; open says that everybody may create deployments there.
-func (l *listing) run(ctx context.Context, io streams) (all []listedDeployment, open bool, err error) {
-	s, err := l.openAll(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	defer s.Close()
-	if all, err = l.list(ctx, io, s, false); err != nil {
-		return nil, false, err
-	}
-	within, stop := context.WithTimeout(ctx, l.timeout)
-	defer stop()
-	root, err := deploy.LookAtRoot(within, s, s.key)
-	if err != nil {
-		return nil, false, l.rootError(ctx, root, err)
-	}
-	return all, root.State == deploy.RootOpen && openToAll(s.Store, root), nil
-}
-
-// openAll opens a session with all identities at hand: the ROOT's key, and the secrets that
-// `hotc up` keeps.
-func (l *listing) openAll(ctx context.Context) (*rootSession, error) {
-	s, err := l.openRoot(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	within, stop := context.WithTimeout(ctx, l.timeout)
-	defer stop()
-	if s.key != nil {
-		if err := s.Authenticate(within, s.key.RootCredential()); err != nil {
-			s.Close()
-			return nil, l.rootError(ctx, deploy.Root{}, err)
-		}
-	}
-	return s, nil
-}
-
+// list looks with all identities at hand: the ROOT's key, and the secrets that `hotc up` keeps.
 func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks bool) ([]listedDeployment, error) {
 	within, stop := context.WithTimeout(ctx, 20*l.timeout)
 	defer stop()
+	if s.key != nil {
+		if err := s.Authenticate(within, s.key.RootCredential()); err != nil {
+			return nil, err
+		}
+	}
 	names, err := s.Children(within, "")
 	if errors.Is(err, coordinator.ErrRefused) {
 		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only the holder of its key can list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
@@ -132,13 +102,13 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	for _, name := range names { // an error is said by List
 		if secret, err := l.of(name).secretKept(); err == nil {
 			if err := s.Authenticate(within, secret.Operator(coordinator.Deployment(name))); err != nil {
-				return nil, l.rootError(ctx, deploy.Root{}, err)
+				return nil, err
 			}
 		}
 	}
 	standing, err := deploy.List(within, s)
 	if err != nil {
-		return nil, l.rootError(ctx, deploy.Root{}, err)
+		return nil, err
 	}
 	states, err := l.states(ctx)
 	if err != nil && stacks {
@@ -227,11 +197,11 @@ and asks.
 
 With the ROOT's key (--root-key-file) it can remove every deployment there, even if its secret
 is lost; without it, those whose secrets hotc up keeps.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return l.collect(cmd.Context(), io, args, yes)
-		},
+		RunE: l.inRoot(false, func(ctx context.Context, s *rootSession, args []string) error {
+			return l.collect(ctx, io, s, args, yes)
+		}),
 	}
-	l.addFlags(cmd)
+	l.addFlags(cmd, "")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
@@ -240,12 +210,7 @@ is lost; without it, those whose secrets hotc up keeps.`,
 // be applied before its stack is created.
 const unused = time.Hour
 
-func (l *listing) collect(ctx context.Context, io streams, names []string, yes bool) error {
-	s, err := l.openAll(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names []string, yes bool) error {
 	all, err := l.list(ctx, io, s, true)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 
 func newLogsCommand(io streams) *cobra.Command {
 	var (
-		t              target
-		follow, asJSON bool
+		t      target
+		follow bool
 	)
 	cmd := &cobra.Command{
 		Use:   "logs SERVER.ROLE",
@@ -30,19 +30,18 @@ coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.Log
 			if err != nil {
 				return err
 			}
-			if follow && !asJSON {
+			if follow && !t.asJSON {
 				return s.FollowLog(ctx, io.out, v, r)
 			}
 			text, err := s.Log(ctx, r)
 			if err != nil {
 				return err
 			}
-			return printResult(io.out, asJSON, logReport{Stack: t.stack, Role: string(r.Key()), Status: r.Word(), Log: string(text)}, func() { io.out.Write(text) })
+			return printResult(io.out, t.asJSON, logReport{Stack: t.stack, Role: string(r.Key()), Status: r.Word(), Log: string(text)}, func() { io.out.Write(text) })
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the log as JSON")
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on until the role has ended")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the log as JSON")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	return cmd
 }

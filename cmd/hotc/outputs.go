@@ -16,10 +16,7 @@ import (
 )
 
 func newOutputsCommand(io streams) *cobra.Command {
-	var (
-		t      target
-		asJSON bool
-	)
+	var t target
 	cmd := &cobra.Command{
 		Use:   "outputs [NAME]",
 		Short: "Print the values that have been published",
@@ -43,7 +40,7 @@ that value: a string as it is, anything else as JSON.`,
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if t.asJSON {
 					return printJSON(io.out, o)
 				}
 				return printOutput(io, &t, o)
@@ -52,11 +49,10 @@ that value: a string as it is, anything else as JSON.`,
 			if err != nil {
 				return err
 			}
-			return printResult(io.out, asJSON, report, func() { fmt.Fprint(io.out, outputsText(io, report)) })
+			return printResult(io.out, t.asJSON, report, func() { fmt.Fprint(io.out, outputsText(io, report)) })
 		}),
 	}
-	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the values as JSON")
+	t.addFlags(cmd, "print the values as JSON")
 	return cmd
 }
 

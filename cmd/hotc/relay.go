@@ -49,7 +49,7 @@ variables are set. With the key that "hotc relay key" writes the secret is not n
 			return t.relay(cmd.Context(), s, key, cloud, once)
 		},
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "")
 	f := cmd.Flags()
 	f.StringVar(&keyFile, "key-file", "", "the `FILE` written by \"hotc relay key\", in place of the secret (default: $"+relayKeyVariable+")")
 	f.StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")

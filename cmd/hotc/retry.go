@@ -20,12 +20,11 @@ import (
 
 func newRetryCommand(io streams) *cobra.Command {
 	var (
-		t      target
-		r      operate.Retry
-		given  []string
-		file   string
-		yes    bool
-		asJSON bool
+		t     target
+		r     operate.Retry
+		given []string
+		file  string
+		yes   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retry SERVER[.ROLE]",
@@ -57,15 +56,14 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 			if err != nil {
 				return err
 			}
-			return printResult(io.out, asJSON, result, func() { printRetried(io, result, r.Skip) })
+			return printResult(io.out, t.asJSON, result, func() { printRetried(io, result, r.Skip) })
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the result as JSON")
 	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: take it as done")
 	cmd.Flags().StringArrayVar(&given, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
 	cmd.Flags().StringVar(&file, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: published outputs get the same values again")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

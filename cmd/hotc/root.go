@@ -67,9 +67,8 @@ type rootHolder struct {
 
 func newRootNewCommand(io streams) *cobra.Command {
 	var (
-		t      target
-		limit  coordinator.Limit
-		asJSON bool
+		t     target
+		limit coordinator.Limit
 	)
 	cmd := &cobra.Command{
 		Use:   "new",
@@ -78,55 +77,38 @@ func newRootNewCommand(io streams) *cobra.Command {
 unless its file exists. Given again, the command changes the quota of deployments that are
 made there from then on.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := t.openRoot(cmd.Context(), true)
-			if err != nil {
+		RunE: t.inRoot(true, func(ctx context.Context, s *rootSession, _ []string) (err error) {
+			if s.root, err = deploy.MakeRoot(ctx, s, *s.key, limit, time.Now()); err != nil {
 				return err
 			}
-			defer s.Close()
-			root, err := deploy.MakeRoot(cmd.Context(), s, *s.key, limit, time.Now())
-			if err != nil {
-				return t.rootError(cmd.Context(), root, err)
-			}
-			return s.report(cmd.Context(), io, root, asJSON)
-		},
+			return s.report(ctx, io)
+		}),
 	}
-	t.addRootFlags(cmd)
+	t.addRootFlags(cmd, "print the result as JSON")
 	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", deploy.DefaultLimit.Nodes, "how many `NODES` a deployment may have there; 0 is any number")
 	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", deploy.DefaultLimit.Bytes, "how many `BYTES` it may have; 0 is any number")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
 func newRootShowCommand(io streams) *cobra.Command {
-	var (
-		t      target
-		asJSON bool
-	)
+	var t target
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "Say whose a ROOT is",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := t.openRoot(cmd.Context(), false)
-			if err != nil {
+		RunE: t.inRoot(false, func(ctx context.Context, s *rootSession, _ []string) (err error) {
+			if s.root, err = deploy.LookAtRoot(ctx, s, s.key); err != nil {
 				return err
 			}
-			defer s.Close()
-			root, err := deploy.LookAtRoot(cmd.Context(), s, s.key)
-			if err != nil {
-				return t.rootError(cmd.Context(), root, err)
-			}
-			return s.report(cmd.Context(), io, root, asJSON)
-		},
+			return s.report(ctx, io)
+		}),
 	}
-	t.addRootFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	t.addRootFlags(cmd, "print the result as JSON")
 	return cmd
 }
 
-func (t *target) addRootFlags(cmd *cobra.Command) {
-	t.addCoordinatorFlags(cmd)
+func (t *target) addRootFlags(cmd *cobra.Command, json string) {
+	t.addCoordinatorFlags(cmd, json)
 	t.addRootKeyFlag(cmd)
 }
 
@@ -165,6 +147,19 @@ type rootSession struct {
 	coordinator.Store
 	target *target
 	key    *coordinator.Secret
+	root   deploy.Root // as it was last looked at
+}
+
+// inRoot makes a command's run of what it does in such a session.
+func (t *target) inRoot(make bool, do func(context.Context, *rootSession, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := t.openRoot(cmd.Context(), make)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return t.rootError(cmd.Context(), s.root, do(cmd.Context(), s, args))
+	}
 }
 
 func (t *target) openRoot(ctx context.Context, make bool) (*rootSession, error) {
@@ -210,6 +205,9 @@ func (t *target) dial(ctx context.Context, url string, ask func(context.Context,
 
 // rootError makes a diagnostic of what went wrong about a ROOT.
 func (t *target) rootError(ctx context.Context, root deploy.Root, err error) error {
+	if _, done := source.AsDiagnostic(err); done || err == nil || errors.Is(err, errReported) {
+		return err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return interrupted()
@@ -229,7 +227,8 @@ func holdersText(holders []coordinator.Grant) string {
 }
 
 // report looks at what is around a ROOT and prints it.
-func (s *rootSession) report(ctx context.Context, io streams, root deploy.Root, asJSON bool) error {
+func (s *rootSession) report(ctx context.Context, io streams) error {
+	root := s.root
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
 	r.Holders = lists.Map(root.Holders, func(h coordinator.Grant) rootHolder { return rootHolder{h.To.User, h.May.String()} })
 	if names, err := s.Children(ctx, ""); err == nil {
@@ -242,22 +241,18 @@ func (s *rootSession) report(ctx context.Context, io streams, root deploy.Root, 
 	if around, is := s.Store.(coordinator.Limiter); is {
 		may, err := around.Surroundings(ctx)
 		if err != nil {
-			return s.target.rootError(ctx, root, err)
+			return err
 		}
 		r.AroundOpen = may&coordinator.MayCreateChildren != 0
 		if root.State == deploy.RootOurs {
 			enforced, err := deploy.Enforces(ctx, s.Store, *s.key)
 			if err != nil {
-				return s.target.rootError(ctx, root, err)
+				return err
 			}
 			r.Enforced = &enforced
 		}
 	}
-	if asJSON {
-		return printJSON(io.out, r)
-	}
-	r.print(io, s.target)
-	return nil
+	return printResult(io.out, s.target.asJSON, r, func() { r.print(io, s.target) })
 }
 
 func (r *rootReport) print(io streams, t *target) {

@@ -14,8 +14,8 @@ import (
 
 func newStatusCommand(io streams) *cobra.Command {
 	var (
-		t             target
-		watch, asJSON bool
+		t     target
+		watch bool
 	)
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
@@ -25,7 +25,7 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *status.Status) error {
-				if cursor := io.cursor(); watch && cursor != "" && !asJSON {
+				if cursor := io.cursor(); watch && cursor != "" && !t.asJSON {
 					fmt.Fprint(io.out, cursor.Sequence("H")+cursor.Sequence("2J"))
 				}
 				of, err := selectServers(v, args)
@@ -39,10 +39,10 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 					}
 				}
 				report := v.Report(t.stack, of, removed)
-				if asJSON && watch {
+				if t.asJSON && watch {
 					return printJSONLine(io.out, report)
 				}
-				if asJSON {
+				if t.asJSON {
 					return printJSON(io.out, report)
 				}
 				_, err = fmt.Fprint(io.out, statusText(io, v, of, removed, &t, time.Now()))
@@ -53,7 +53,7 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 				return err
 			}
 			if watch {
-				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !asJSON, show)
+				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !t.asJSON, show)
 			} else if v, err = s.Settled(ctx, v); err == nil {
 				err = show(v)
 			}
@@ -67,9 +67,8 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 			return err
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the status as JSON, with --watch one line each time")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on until every server has finished")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the status as JSON, with --watch one line each time")
 	return cmd
 }
 

@@ -31,8 +31,8 @@ agents that have not come back yet.`, "")
 // newTurnCommand makes a command for hooks that Heat does not know.
 func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 	var (
-		t                target
-		runHooks, asJSON bool
+		t        target
+		runHooks bool
 	)
 	cmd := &cobra.Command{
 		Use:   hook,
@@ -55,7 +55,7 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 				return err
 			}
 			failed := result.Failure()
-			return errors.Join(printResult(io.out, asJSON, result, func() {
+			return errors.Join(printResult(io.out, t.asJSON, result, func() {
 				printHooks(io, result)
 				if failed == nil && next != "" {
 					fmt.Fprintf(io.out, "\nNext:\n\n  "+next+"\n", shellQuote(t.stack))
@@ -63,9 +63,8 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 			}), failed)
 		}),
 	}
-	t.addFlags(cmd)
+	t.addFlags(cmd, "print the result as JSON")
 	cmd.Flags().BoolVar(&runHooks, "run-hooks", false, "run the hooks, one run each")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 

@@ -32,17 +32,23 @@ type target struct {
 	// rootKeyFile is there where a command needs the ROOT's key.
 	rootKeyFile string
 	timeout     time.Duration
+	asJSON      bool
 }
 
-func (t *target) addFlags(cmd *cobra.Command) {
+// addFlags adds the flags that name a deployment; json is what the flag of that name does, "" in
+// a command that has none, or one of its own.
+func (t *target) addFlags(cmd *cobra.Command, json string) {
 	f := cmd.Flags()
 	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
 	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
-	t.addCoordinatorFlags(cmd)
+	t.addCoordinatorFlags(cmd, json)
 }
 
-func (t *target) addCoordinatorFlags(cmd *cobra.Command) {
+func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
 	f := cmd.Flags()
+	if json != "" {
+		f.BoolVar(&t.asJSON, "json", false, json)
+	}
 	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
 	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
 }

@@ -48,7 +48,7 @@ clouds.yaml's, else the OS_* variables are taken.`,
 			return a.run(cmd.Context(), args[0])
 		},
 	}
-	a.target.addFlags(cmd)
+	a.target.addFlags(cmd, "")
 	a.addRootKeyFlag(cmd)
 	a.compilation.addShapeFlags(cmd.Flags())
 	f := cmd.Flags()

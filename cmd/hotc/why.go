@@ -15,10 +15,7 @@ import (
 )
 
 func newWhyCommand(io streams) *cobra.Command {
-	var (
-		t      target
-		asJSON bool
-	)
+	var t target
 	cmd := &cobra.Command{
 		Use:   "why [SERVER[.ROLE]]",
 		Short: "Show what a role is waiting for, down to the root cause",
@@ -44,7 +41,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 				return err
 			}
 			switch {
-			case asJSON:
+			case t.asJSON:
 				err = printJSON(io.out, i.Report(t.stack, name))
 			case name == "":
 				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t))
@@ -57,8 +54,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 			return err
 		}),
 	}
-	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	t.addFlags(cmd, "print the findings as JSON")
 	return cmd
 }
 

@@ -128,25 +128,15 @@ func Beside(from, target string) string {
 // The root stack's name and id, and the credentials of its wait condition's signal:
 // nested stacks have them as parameters.
 
-func (s *stack) rootName() tree {
-	if s.inRoot() {
-		return parameter(hot.StackName)
-	}
-	return parameter(ParameterStackName)
-}
+func (s *stack) rootName() tree { return s.ofRoot(parameter(hot.StackName), ParameterStackName) }
+func (s *stack) rootID() tree   { return s.ofRoot(parameter(hot.StackID), ParameterStackID) }
+func (s *stack) signal() tree   { return s.ofRoot(attribute(ResourceHandle, "signal"), ParameterSignal) }
 
-func (s *stack) rootID() tree {
+func (s *stack) ofRoot(there tree, handed string) tree {
 	if s.inRoot() {
-		return parameter(hot.StackID)
+		return there
 	}
-	return parameter(ParameterStackID)
-}
-
-func (s *stack) signal() tree {
-	if s.inRoot() {
-		return attribute(ResourceHandle, "signal")
-	}
-	return parameter(ParameterSignal)
+	return parameter(handed)
 }
 
 // inRoot says whether what is written is a part of the root stack.

@@ -66,27 +66,27 @@ func takes(typeName string, v value.Value) bool {
 	if v == nil {
 		return true
 	}
-	ok := true
-	switch typeName {
+	switch text, isText := v.(string); typeName {
 	case "string":
 		switch v.(type) {
 		case string, bool, int64, *big.Int:
-		default:
-			ok = false
+			return true
 		}
+		return false
 	case "number":
 		_, err := (&hot.Parameter{Type: "number"}).Cast(v)
-		ok = err == nil
+		return err == nil
 	case "boolean":
-		text, isText := v.(string)
 		_, isBool := v.(bool)
-		ok = isBool || isText && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false"))
+		return isBool || isText && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false"))
 	case "json":
-		_, ok = v.(*value.Dict)
+		_, isMap := v.(*value.Dict)
+		return isMap
 	case "comma_delimited_list":
-		_, ok = v.([]value.Value)
+		_, isList := v.([]value.Value)
+		return isList
 	}
-	return ok
+	return true
 }
 
 // written is the failure of an expression of Heat's that needs what a role writes; nil for
@@ -166,7 +166,7 @@ func (s *scope) randomString(r *hot.Resource) (string, error) {
 	if length < 1 || length > longestRandom || len(pick.least) > length || len(pick.all) == 0 {
 		return "", &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.TypeNode), Message: fmt.Sprintf("%q is an OS::Heat::RandomString that Heat cannot make: %d characters, of which classes and sequences want %d", r.Name, length, len(pick.least))}
 	}
-	return pick.make()
+	return pick.make(), nil
 }
 
 // pickFrom reads the classes and sequences of characters.
@@ -254,33 +254,23 @@ func (p *randomPick) add(set string, least value.Value) {
 	}
 }
 
-func (p *randomPick) make() (string, error) {
+func (p *randomPick) make() string {
 	var picked []rune
 	for len(picked) < p.length {
 		from := p.all
 		if n := len(picked); n < len(p.least) {
 			from = []rune(p.least[n])
 		}
-		at, err := below(len(from))
-		if err != nil {
-			return "", err
-		}
-		picked = append(picked, from[at])
+		picked = append(picked, from[below(len(from))])
 	}
 	for i := len(picked) - 1; i > 0; i-- {
-		at, err := below(i + 1)
-		if err != nil {
-			return "", err
-		}
+		at := below(i + 1)
 		picked[i], picked[at] = picked[at], picked[i]
 	}
-	return string(picked), nil
+	return string(picked)
 }
 
-func below(n int) (int, error) {
-	at, err := rand.Int(rand.Reader, big.NewInt(int64(max(n, 1))))
-	if err != nil {
-		return 0, err
-	}
-	return int(at.Int64()), nil
+func below(n int) int {
+	at, _ := rand.Int(rand.Reader, big.NewInt(int64(max(n, 1)))) // rand.Reader never fails
+	return int(at.Int64())
 }

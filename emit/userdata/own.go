@@ -31,19 +31,7 @@ const (
 
 // String is the kind as part of a file's name.
 func (o Own) String() string {
-	switch o {
-	case NoOwn:
-		return "none"
-	case Text:
-		return "text"
-	case Quoted:
-		return "quoted"
-	case Archive:
-		return "archive"
-	case CfnTools:
-		return "cfntools"
-	}
-	return fmt.Sprintf("Own(%d)", int(o))
+	return [...]string{"none", "text", "quoted", "archive", "cfntools"}[o]
 }
 
 // header is the part's header; ok is false if there is no such part.

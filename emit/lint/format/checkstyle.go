@@ -29,20 +29,10 @@ type (
 
 // checkstyle writes the report of the program of this name, whose severities are hotc's.
 func checkstyle(w io.Writer, r *lint.Report, _ terminal.Ink) error {
-	out, index := checkstyleReport{Version: "4.3"}, map[string]int{}
-	file := func(name string) *checkstyleFile {
-		i, is := index[name]
-		if !is {
-			i, index[name] = len(out.Files), len(out.Files)
-			out.Files = append(out.Files, checkstyleFile{Name: name})
-		}
-		return &out.Files[i]
-	}
-	for _, name := range r.Files {
-		file(terminal.Visible(name))
-	}
+	out := checkstyleReport{Version: "4.3"}
+	index := filesOf(r, r.Active(), func(name string) { out.Files = append(out.Files, checkstyleFile{Name: name}) })
 	for f := range r.Active() {
-		at, in := regionOf(f.At), file(terminal.Visible(f.File))
+		at, in := regionOf(f.At), &out.Files[index[f.File]]
 		in.Errors = append(in.Errors, checkstyleError{at.Line, at.Column, f.Severity.String(), advice(f), "hotc." + string(f.Code)})
 	}
 	return printXML(w, out)

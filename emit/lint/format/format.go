@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -71,6 +72,25 @@ func regionOf(at source.Place) Region {
 	r.Line, r.Column = at.File.Position(at.Span.Start)
 	r.EndLine, r.EndColumn = at.File.Position(max(at.Span.Start, at.Span.End))
 	return r
+}
+
+// filesOf numbers the files of a report, with those of its findings, and makes something of the
+// name of each.
+func filesOf(r *lint.Report, findings iter.Seq[lint.Finding], add func(name string)) map[string]int {
+	index := map[string]int{}
+	see := func(name string) {
+		if _, is := index[name]; !is {
+			index[name] = len(index)
+			add(terminal.Visible(name))
+		}
+	}
+	for _, name := range r.Files {
+		see(name)
+	}
+	for f := range findings {
+		see(f.File)
+	}
+	return index
 }
 
 func printJSON(w io.Writer, v any) error {

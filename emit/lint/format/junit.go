@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit/lint"
@@ -48,20 +49,9 @@ type (
 // word where the finding is below --fail-on, or is skipped where it is suppressed.
 func junit(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	var out []junitSuite
-	index := map[string]int{}
-	suite := func(name string) *junitSuite {
-		i, is := index[name]
-		if !is {
-			i, index[name] = len(out), len(out)
-			out = append(out, junitSuite{Name: name})
-		}
-		return &out[i]
-	}
-	for _, name := range r.Files {
-		suite(terminal.Visible(name))
-	}
+	index := filesOf(r, slices.Values(r.Findings), func(name string) { out = append(out, junitSuite{Name: name}) })
 	for _, f := range r.Findings {
-		at, s := regionOf(f.At), suite(terminal.Visible(f.File))
+		at, s := regionOf(f.At), &out[index[f.File]]
 		c := junitCase{Name: string(f.Code), Class: s.Name}
 		text := advice(f)
 		if at.Line > 0 {
