@@ -3,9 +3,11 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var dependentProperty = Rule{Code: source.DependentProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findDependentProperties}
@@ -15,15 +17,18 @@ var dependentProperty = Rule{Code: source.DependentProperty, Category: Resources
 func findDependentProperties(l *Look) {
 	for _, b := range l.Blocks() {
 		l.besideItself(b)
+		if relation := relations[b.Type.Name]; relation != nil && b.Path == "" {
+			relation(l, b)
+		}
 		for d := range b.demands {
 			l.ascending(b, d.ascending)
-			if len(d.needs)+len(d.without) == 0 {
+			if len(d.needs)+len(d.without) == 0 && d.property == "" {
 				continue
 			}
-			decides, because, holds := Known{}, "", d.of == ""
+			decides, because, holds := Known{}, d.because(), d.of == ""
 			if d.of != "" {
 				decides, holds = l.decided(b, d)
-				because = fmt.Sprintf(" where %s is %s", d.of, said(decides.Value))
+				because = fmt.Sprintf(" where %s is %s", strings.TrimPrefix(d.of, "/"), said(decides.Value))
 			}
 			if !holds {
 				continue
@@ -33,6 +38,7 @@ func findDependentProperties(l *Look) {
 					l.Found(b.within(), when(fmt.Sprintf("%s needs the property %q%s", b.Of, name, because), decides), "")
 				}
 			}
+			l.valued(b, d, decides, because)
 			for _, name := range l.surely(b, d.without) {
 				l.Found(b.Node.Entry(name).Key, when(fmt.Sprintf("%s takes no property %q%s", b.Of, name, because), decides), "")
 			}
@@ -55,9 +61,41 @@ func (l *Look) besideItself(b *Block) {
 	}
 }
 
+// valued looks at the value that a demand is about.
+func (l *Look) valued(b *Block, d demand, decides Known, because string) {
+	n := b.Get(d.property)
+	if d.property == "" || n == nil || l.falsyToHeat(n) {
+		return
+	}
+	k, known := l.Value(n)
+	if !known {
+		return
+	}
+	if k.If == "" {
+		k.If = decides.If
+	}
+	is, want := d.says, d.like
+	if want == nil {
+		is, want = strings.Join(d.values, " or "), func(v value.Value) bool { return slices.Contains(d.values, value.ToString(v)) }
+	}
+	if !want(k.Value) {
+		l.Found(n, when(fmt.Sprintf("%s of %s must be %s%s", d.property, b.Of, is, because), k), "")
+	}
+}
+
+// falsyToHeat says whether a value is one that Heat takes for none.
+func (l *Look) falsyToHeat(n *yaml.Node) bool {
+	k, known := l.Value(n)
+	return known && !value.Truthy(k.Value)
+}
+
 // decided is the value of the property that decides, and whether a demand holds for it.
 func (l *Look) decided(b *Block, d demand) (Known, bool) {
 	k := Known{}
+	if of, outer := strings.CutPrefix(d.of, "/"); outer { // of the resource, for a map within
+		d.of = of
+		b = &Block{Type: b.Type, Resource: b.Resource, Known: b.Type.Properties, Node: b.Resource.Properties.Value, At: b.At}
+	}
 	if e := b.Node.Entry(d.of); e != nil {
 		known := false
 		if k, known = l.Value(e.Value); !known || e.Value.IsNull() || l.elsewhere(b) {
@@ -97,7 +135,7 @@ func (l *Look) ascending(b *Block, names []string) {
 		}
 		k, known := l.Value(n)
 		number, isNumber := value.Integer(k.Value)
-		if v, is := number.(int64); known && isNumber && is {
+		if v, is := number.(int64); known && isNumber && is && v >= 0 { // -1 is as much as one likes
 			if lastName != "" && last > v {
 				l.Found(n, when(fmt.Sprintf("%s of %s is %d, and so less than %s, which is %d", name, b.Of, v, lastName, last), k), "")
 			}

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var exclusiveProperties = Rule{Code: source.ExclusiveProperties, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findExclusiveProperties}
@@ -14,16 +17,7 @@ var exclusiveProperties = Rule{Code: source.ExclusiveProperties, Category: Resou
 // some that it takes only beside another. What a function gives may be nothing.
 func findExclusiveProperties(l *Look) {
 	for _, b := range l.Blocks() {
-		var sets [][]string
-		if b.Path == "" {
-			sets = slices.Clone(b.Type.Excludes)
-		}
-		for d := range b.demands {
-			if d.excludes != nil {
-				sets = append(sets, d.excludes)
-			}
-		}
-		for _, names := range sets {
+		for names := range b.sets(b.Type.Excludes, func(d demand) []string { return d.excludes }) {
 			if there := l.surely(b, names); len(there) > 1 {
 				l.Found(b.Node.Entry(there[1]).Key, fmt.Sprintf("%s takes only one of the properties %s", b.Of, strings.Join(there, ", ")), "leave one of them out")
 			}
@@ -40,9 +34,22 @@ func findExclusiveProperties(l *Look) {
 func (l *Look) surely(b *Block, names []string) []string {
 	var there []string
 	for _, name := range names {
-		if n := b.Get(name); n != nil && !l.mayBeNothing(n) && (l.IsCall(n) || !falsy(n)) {
+		if n := b.Get(name); n != nil && !l.mayBeNothing(n) && (l.IsCall(n) || !falsy(n)) && !l.mayBeFalse(b, name, n) {
 			there = append(there, name)
 		}
 	}
 	return there
+}
+
+// mayBeFalse says whether a function may give a boolean that is false, or gives what Heat
+// takes for none.
+func (l *Look) mayBeFalse(b *Block, name string, n *yaml.Node) bool {
+	if !l.IsCall(n) {
+		return false
+	}
+	values := l.Values(n)
+	if p := b.Known[name]; len(values) == 0 {
+		return p != nil && p.Kind == resourcetype.Boolean
+	}
+	return slices.ContainsFunc(values, func(k Known) bool { return !value.Truthy(k.Value) })
 }

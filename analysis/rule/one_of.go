@@ -15,22 +15,13 @@ var why = map[string]string{"OS::Nova::KeyPair": "Nova makes no keys from its ve
 
 func findOneOf(l *Look) {
 	for _, b := range l.Blocks() {
-		var sets [][]string
-		if b.Path == "" {
-			sets = slices.Clone(b.Type.OneOf)
-		}
-		for d := range b.demands {
-			if d.oneOf != nil {
-				sets = append(sets, d.oneOf)
-			}
-		}
-		for _, names := range sets {
+		for names, beside := range b.sets(b.Type.OneOf, func(d demand) []string { return d.oneOf }) {
 			if !slices.ContainsFunc(names, b.Has) && !l.elsewhere(b) {
 				what := fmt.Sprintf("one of the properties %s", strings.Join(names, ", "))
 				if len(names) == 1 {
 					what = fmt.Sprintf("the property %q", names[0])
 				}
-				l.Found(b.within(), fmt.Sprintf("%s needs %s", b.Of, what), why[b.Type.Name])
+				l.Found(b.within(), fmt.Sprintf("%s needs %s%s", b.Of, what, beside), why[b.Type.Name])
 			}
 		}
 	}

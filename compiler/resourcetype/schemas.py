@@ -65,7 +65,8 @@ def replacements(kind, cls):
     untranslated = properties.Properties(properties.schemata(cls.properties_schema), given)
     rules = stack_of(kind, given)['r'].translation_rules(untranslated) or ()
     return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1] if rule.rule == translation.TranslationRule.REPLACE else None
-            for rule in rules if rule.rule in (translation.TranslationRule.REPLACE, translation.TranslationRule.DELETE)}
+            for rule in rules if rule.rule in (translation.TranslationRule.REPLACE, translation.TranslationRule.DELETE)
+            and not rule.custom_value_path}   # a part of the other's value is no other name
 
 
 def described(schemata, path, instead):

@@ -1,0 +1,72 @@
+package rule
+
+import (
+	"encoding/base64"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/value"
+)
+
+// What types ask of single values in their validate(), beside what their tables say.
+
+func notNegative(v value.Value) bool { return atLeast(v, 0) }
+
+func isVLAN(v value.Value) bool { return !atLeast(v, 4095) }
+
+func atLeast(v value.Value, least int64) bool {
+	number, _ := value.Integer(v)
+	n, is := number.(int64)
+	return is && n >= least
+}
+
+func atMostOne(v value.Value) bool {
+	list, is := v.([]value.Value)
+	return !is || len(list) < 2
+}
+
+// isBase64 is Python's b64decode, which passes over what is no base64.
+func isBase64(v value.Value) bool {
+	text := strings.Map(func(r rune) rune {
+		if r > 0x7f || strings.ContainsRune("+/=", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, value.ToString(v))
+	_, err := base64.StdEncoding.DecodeString(text)
+	return err == nil || strings.Contains(strings.TrimRight(text, "="), "=") // what follows padding is not read
+}
+
+func isWebAddress(v value.Value) bool {
+	scheme, rest, _ := strings.Cut(value.ToString(v), "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) && host != ""
+}
+
+var mailAddress = regexp.MustCompile(`^\S+@\S+\n?$`)
+
+func isMailAddress(v value.Value) bool { return mailAddress.MatchString(value.ToString(v)) }
+
+func isGateway(v value.Value) bool {
+	_, err := netip.ParseAddr(value.ToString(v))
+	return err == nil || v == "~"
+}
+
+var internalBinary = regexp.MustCompile(`^internal-db://\{?[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\}?$`)
+
+func isJobLocation(v value.Value) bool {
+	text := value.ToString(v)
+	return strings.HasPrefix(text, "swift://") || internalBinary.MatchString(text)
+}
+
+func isSubscriber(v value.Value) bool {
+	kind, _, _ := strings.Cut(value.ToString(v), ":")
+	return slices.Contains([]string{"http", "https", "mailto", "trust+http", "trust+https"}, kind)
+}
+
+func isRestartPolicy(v value.Value) bool {
+	policy, _, counted := strings.Cut(value.ToString(v), ":")
+	return policy == "on-failure" || !counted && slices.Contains([]string{"always", "unless-stopped", "no"}, policy)
+}

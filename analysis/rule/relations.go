@@ -1,0 +1,208 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
+)
+
+// relations are what a type's validate() asks of several values together and no demand can
+// say.
+var relations = map[string]func(*Look, *Block){
+	"AWS::AutoScaling::AutoScalingGroup": (*Look).launchConfiguration,
+	"OS::Barbican::CertificateContainer": (*Look).sameSecrets,
+	"OS::Barbican::GenericContainer":     (*Look).sameSecrets,
+	"OS::Barbican::RSAContainer":         (*Look).sameSecrets,
+	"OS::Heat::AccessPolicy":             (*Look).allowedResources,
+	"OS::Heat::Delay":                    (*Look).longDelay,
+	"OS::Heat::InstanceGroup":            (*Look).launchConfiguration,
+	"OS::Heat::RandomString":             (*Look).shortString,
+	"OS::Heat::SoftwareComponent":        (*Look).sameActions,
+	"OS::Mistral::Workflow":              (*Look).tasks,
+	"OS::Nova::Server":                   (*Look).ownDeployments,
+	"OS::Trove::Instance":                (*Look).usersDatabases,
+}
+
+// number is a whole number as far as it is known; what is not written is what the table
+// says.
+func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, known bool) {
+	if n.IsNull() {
+		return otherwise, k, true
+	}
+	k, known = l.Value(n)
+	v, _ := value.Integer(k.Value)
+	number, is := v.(int64)
+	return number, k, known && is
+}
+
+// items are a list's; none of what is computed.
+func (l *Look) items(n *yaml.Node) []*yaml.Node {
+	if n == nil || l.IsCall(n) {
+		return nil
+	}
+	return n.Items
+}
+
+// shortString compares the length of a random text with what it must have at least.
+func (l *Look) shortString(b *Block) {
+	length, known, is := l.number(b.Get("length"), 32)
+	least := int64(0)
+	for _, name := range []string{"character_classes", "character_sequences"} {
+		if n := b.Get(name); n != nil && n.Kind != yaml.List {
+			return
+		}
+		if b.Node.Get(name).IsNull() && name == "character_classes" {
+			least++ // letters and digits, of which there is one
+		}
+		for _, item := range l.items(b.Get(name)) {
+			more, k, isMin := l.number(item.Get("min"), 1)
+			if is = is && isMin && !l.IsCall(item); k.If != "" {
+				known = k
+			}
+			least += more
+		}
+	}
+	if is && least > length {
+		at := source.Spanned(b.within())
+		if n := b.Get("length"); n != nil {
+			at = n
+		}
+		l.Found(at, when(fmt.Sprintf("length of %s is %d, and its classes and sequences need %d", b.Of, length, least), known), "")
+	}
+}
+
+// longDelay compares a delay with what Heat gives a stack.
+func (l *Look) longDelay(b *Block) {
+	least, k1, is1 := l.number(b.Get("min_wait"), 0)
+	jitter, k2, is2 := l.number(b.Get("max_jitter"), 0)
+	factor, k3, is3 := l.number(b.Get("jitter_multiplier"), 1)
+	if longest := least + jitter*factor; is1 && is2 && is3 && longest > stackTimeout {
+		for _, k := range []Known{k2, k3} {
+			if k.If != "" {
+				k1 = k
+			}
+		}
+		l.Found(b.within(), when(fmt.Sprintf("this waits up to %d seconds, and Heat gives a stack %d, if nothing else is said", longest, stackTimeout), k1),
+			fmt.Sprintf("make the stack with `--timeout %d` (minutes) or more", (longest+59)/60))
+	}
+}
+
+// sameActions finds actions for which a component has several configs.
+func (l *Look) sameActions(b *Block) {
+	seen := map[string]bool{}
+	for _, config := range l.items(b.Get("configs")) {
+		own := map[string]bool{}
+		for _, n := range l.items(config.Get("actions")) {
+			action := l.text(n)
+			if seen[action] {
+				l.Found(n, fmt.Sprintf("%s takes only one config for the action %s", b.Of, action), "leave it out of one of them")
+			}
+			own[action] = action != ""
+		}
+		for action, is := range own {
+			seen[action] = seen[action] || is
+		}
+	}
+}
+
+// sameSecrets finds secrets that a container is given twice.
+func (l *Look) sameSecrets(b *Block) {
+	var nodes []*yaml.Node
+	for _, e := range b.Node.All() {
+		if e.Name == "secrets" {
+			for _, item := range l.items(e.Value) {
+				nodes = append(nodes, item.Get("ref"))
+			}
+		} else if e.Name != "name" {
+			nodes = append(nodes, e.Value)
+		}
+	}
+	seen := map[string]bool{}
+	for _, n := range nodes {
+		name := l.text(n)
+		if r := l.Ref(n); r.Kind == hot.ToResource {
+			name = r.Name
+		}
+		if name != "" && seen[name] {
+			l.Found(n, fmt.Sprintf("%s takes a secret only once", b.Of), "")
+		}
+		seen[name] = true
+	}
+}
+
+// allowedResources finds names in a policy that are no resource's.
+func (l *Look) allowedResources(b *Block) {
+	for _, n := range l.items(b.Get("AllowedResources")) {
+		if name := l.text(n); name != "" && (l.Template.Resource(name) == nil || l.Use(name) == nil) {
+			l.Found(n, fmt.Sprintf("there is no resource %q", name), hintAt(name, l.Template.ResourceNames()))
+		}
+	}
+}
+
+// hintAt is a hint at the name that is perhaps meant.
+func hintAt(name string, names []string) string {
+	if near := hot.Nearest(name, names); near != "" {
+		return meant(near)
+	}
+	return ""
+}
+
+// launchConfiguration finds a group whose configuration is a mere name: Heat wants a
+// reference, which makes the group wait for it.
+func (l *Look) launchConfiguration(b *Block) {
+	name := l.text(b.Get("LaunchConfigurationName"))
+	if name == "" {
+		return
+	}
+	if l.Template.Resource(name) == nil {
+		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("there is no resource %q", name), hintAt(name, l.Template.ResourceNames()))
+	} else if waits := b.Resource.Entry.Value.Get(l.Template.Words().DependsOn); waits == nil {
+		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("the group needs a reference to %q, not its name", name), "write `get_resource`, or `Ref`")
+	}
+}
+
+// tasks looks at a workflow's tasks.
+func (l *Look) tasks(b *Block) {
+	if params := b.Get("params"); l.text(b.Get("type")) == "reverse" && params != nil && params.Kind == yaml.Map && !l.IsCall(params) {
+		if n := params.Get("task_name"); n.IsNull() || l.falsyToHeat(n) {
+			l.Found(params, fmt.Sprintf("params of %s needs \"task_name\" where type is reverse", b.Of), "")
+		}
+	}
+	for _, task := range l.items(b.Get("tasks")) {
+		for _, e := range task.Get("policies").All() {
+			if !task.Get(e.Name).IsNull() && !l.IsCall(task.Get("policies")) {
+				l.Found(e.Key, fmt.Sprintf("a task of %s takes %q only once: among its policies or beside them", b.Of, e.Name), "")
+			}
+		}
+	}
+}
+
+// ownDeployments finds metadata in the place that a server's deployments are told of.
+func (l *Look) ownDeployments(b *Block) {
+	if e := b.Resource.MetadataEntry("deployments"); e != nil && l.text(b.Get("user_data_format")) == "SOFTWARE_CONFIG" {
+		l.Found(e.Key, fmt.Sprintf("the metadata of %s takes no \"deployments\" where user_data_format is SOFTWARE_CONFIG: Heat writes its own there", b.Of), "")
+	}
+}
+
+// usersDatabases finds databases of users that an instance does not have.
+func (l *Look) usersDatabases(b *Block) {
+	databases := b.Get("databases")
+	var names []string
+	for _, d := range l.items(databases) {
+		names = append(names, l.text(d.Get("name")))
+	}
+	if len(names) == 0 || slices.Contains(names, "") {
+		return
+	}
+	for _, user := range l.items(b.Get("users")) {
+		for _, n := range l.items(user.Get("databases")) {
+			if name := l.text(n); name != "" && !slices.Contains(names, name) {
+				l.Found(n, fmt.Sprintf("%s has no database %q", b.Of, name), hintAt(name, names))
+			}
+		}
+	}
+}
