@@ -147,12 +147,26 @@ func (l *Look) Values(n *yaml.Node) []Known {
 		if err != nil || !folded.IsValue() {
 			continue // what is wrong with it is said elsewhere
 		}
+		if k.If != "" && l.offByDefault(n, s) {
+			continue
+		}
 		k.Value = folded.Value
 		if !slices.ContainsFunc(out, func(o Known) bool { return value.Equal(o.Value, k.Value) }) {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+// offByDefault says whether a node stands in a resource that is not there if all parameters
+// are left to their defaults: then a default is no value of the node.
+func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
+	i := slices.IndexFunc(l.Template.Resources, func(r *hot.Resource) bool { return r.Entry.Value.Span.Contains(n.Span) })
+	if i < 0 || l.Template.Resources[i].Condition == nil {
+		return false
+	}
+	folded, err := hot.Fold(l.Template.Enabled(l.Template.Resources[i].Condition), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &Known{}) })
+	return err == nil && folded.IsValue() && folded.Value == false
 }
 
 // Value is what a node has in all uses of the template; false if that is not known, or not

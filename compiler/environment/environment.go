@@ -82,7 +82,7 @@ func Read(files []*source.File, types func(parameter string) string, diags *sour
 }
 
 func readFile(text *source.File, diags *source.Diagnostics) *File {
-	root := yaml.Parse(text, diags)
+	root := yaml.ParseYAML(text, diags)
 	if root == nil {
 		return nil
 	}

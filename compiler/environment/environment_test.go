@@ -93,6 +93,13 @@ func TestAsTheRealClient(t *testing.T) {
 		}
 		cases = append(cases, c)
 	}
+	for i, text := range asJSON {
+		path := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, testCase{Paths: []string{path}, Asked: [][2]string{{"A::B", "one"}}})
+	}
 	if err := os.WriteFile(filepath.Join(dir, "t.yaml"), []byte("heat_template_version: 2018-08-31\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +136,16 @@ func TestAsTheRealClient(t *testing.T) {
 	if compared < 200 || refused < 20 {
 		t.Errorf("%d compared, %d refused by both: the generator has lost its balance", compared, refused)
 	}
+}
+
+// asJSON are environments in JSON, which the client reads as YAML.
+var asJSON = []string{
+	`{"parameters": {"s": 1e3, "n": 2.5, "j": {"a": 1E5, "b": [1e-2, -0.5, 3]}}}`,
+	`{"parameter_defaults": {"s": "a\u00e9\/b", "other": {"a": true, "b": null}}, "resource_registry": {"A::B": "A::C"}}`,
+	"{\n  \"parameters\": {\n    \"s\": \"a\"\n  }\n}\n",
+	"{\"parameters\":{\"s\":\"a\",\"l\":[\"x\"]}}",
+	"{\n\t\"parameters\": {\"s\": \"a\"}\n}\n",
+	`{"parameters": {"s": "a"}, "no_section": {}}`,
 }
 
 func ask(t *testing.T, cases []testCase) []answer {

@@ -33,6 +33,12 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 			return root
 		}
 	}
+	return ParseYAML(file, diags)
+}
+
+// ParseYAML is Parse for what Heat takes for YAML even if it is JSON: environments, in which
+// 1e3 is a text.
+func ParseYAML(file *source.File, diags *source.Diagnostics) *Node {
 	if at, ok := notText(file.Text); ok {
 		diags.Error(source.NotText, source.Place{File: file, Span: source.Span{Start: at, End: at + 1}},
 			"the text is not UTF-8 or holds a control character", "save the file as plain UTF-8 text")
