@@ -26,3 +26,28 @@ func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	}
 	return group.Wait()
 }
+
+// Those are the ones of a list of which is says so; it is asked about many at once.
+func Those[T any](ctx context.Context, all []T, is func(ctx context.Context, one T) (bool, error)) (those []T, err error) {
+	found := make([]bool, len(all))
+	err = Each(ctx, len(all), func(ctx context.Context, i int) (err error) {
+		found[i], err = is(ctx, all[i])
+		return err
+	})
+	for i, one := range all {
+		if found[i] {
+			those = append(those, one)
+		}
+	}
+	return those, err
+}
+
+// InTurn takes steps, one after the other, and ends with the first error.
+func InTurn(ctx context.Context, steps ...func(ctx context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -8,6 +8,21 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
+// OnChange calls changed whenever a node may have changed, until ctx ends.
+func OnChange(ctx context.Context, s Store, path Path, changed func()) error {
+	tokens, err := s.Watch(ctx, path)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer mistake.Ends()
+		for range tokens {
+			changed()
+		}
+	}()
+	return nil
+}
+
 // WatchAll is Watch for several nodes: the channel gets the path of each that may have changed.
 func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) {
 	ctx, stop := context.WithCancel(ctx)

@@ -100,8 +100,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 func durationsOf(now *status.Status) timeline.Durations {
 	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Of: map[string]timeline.Duration{}}
 	for _, s := range now.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
 			if u := r.Update; u != nil && u.Status == coordinator.RoleDone {
 				took = u.Ended.Sub(u.Started).Seconds()

@@ -47,7 +47,7 @@ func (s *survivor) begin(t *testing.T) (*member.Session, error) {
 	s.end()
 	token := secret.ServerToken("site", s.server)
 	clock := func() time.Time { return noon }
-	j, err := journal.Open(s.folder, journal.Machine{Deployment: "site", Server: s.server, Instance: "i-1"}, rand.Reader, clock)
+	j, err := journal.Open(journal.Folder(s.folder), journal.Machine{Deployment: "site", Server: s.server, Instance: "i-1"}, rand.Reader, clock)
 	if err != nil {
 		t.Fatal(err)
 	}

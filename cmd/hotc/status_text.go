@@ -87,8 +87,7 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	case s.State.Message != "":
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 	}
-	for i := range s.Roles {
-		r := &s.Roles[i]
+	for _, r := range s.Roles {
 		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
 }
@@ -205,8 +204,8 @@ func summary(v *status.Status, stack string) string {
 		}
 		servers++
 		roles += len(s.Roles)
-		for i := range s.Roles {
-			words[s.Roles[i].Shown()]++
+		for _, r := range s.Roles {
+			words[r.Shown()]++
 		}
 	}
 	text := fmt.Sprintf("%s: %s, %s", stack, counted(servers, "server"), counted(roles, "role"))

@@ -111,8 +111,7 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []
 	}
 	r := &operate.Retry{Operator: s.Operator, Settle: s.target.settling(d.io, d.yes)}
 	for _, server := range v.Servers {
-		for i := range server.Roles {
-			role := &server.Roles[i]
+		for _, role := range server.Roles {
 			if !firstFailure(v, role) || slices.Contains(again, role.Key()) {
 				continue
 			}

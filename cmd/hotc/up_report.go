@@ -75,8 +75,8 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 			x.Servers++
 			x.Roles += len(s.Roles)
 		}
-		for i := range s.Roles {
-			if role := &s.Roles[i]; role.Status == coordinator.RoleFailed && role.Cause != nil && (role.Cause.Role == "" || role.Cause.Role == role.Key()) {
+		for _, role := range s.Roles {
+			if role.Status == coordinator.RoleFailed && role.Cause != nil && (role.Cause.Role == "" || role.Cause.Role == role.Key()) {
 				cause := *role.Cause
 				cause.Role = role.Key()
 				x.Causes = append(x.Causes, &cause)

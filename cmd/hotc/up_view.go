@@ -86,8 +86,8 @@ func (v *upView) Event(e heat.Event) {
 func (v *upView) Known(now *status.Status) {
 	v.now = now
 	for _, s := range now.Servers {
-		for i := range s.Roles {
-			v.states[s.Roles[i].Key()] = s.Roles[i].RoleState
+		for _, r := range s.Roles {
+			v.states[r.Key()] = r.RoleState
 		}
 	}
 }
@@ -101,8 +101,7 @@ func (v *upView) Roles(now *status.Status) {
 			continue
 		}
 		v.presence(s)
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			v.changed(r.Key(), v.states[r.Key()], r.RoleState)
 			v.states[r.Key()] = r.RoleState
 			word := r.Shown()

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -48,7 +49,7 @@ func differences(from, to *contract.Plan) []difference {
 	compare(from.Servers, to.Servers, func(s contract.Server) contract.ServerPath { return s.Path },
 		func(kind string, a, b contract.Server) {
 			if kind != "" {
-				note("server "+string(cmpName(a.Path, b.Path)), kind, true)
+				note("server "+string(cmp.Or(a.Path, b.Path)), kind, true)
 				return
 			}
 			all = append(all, serverDifferences(a, b, to.Signal)...)
@@ -60,7 +61,7 @@ func differences(from, to *contract.Plan) []difference {
 		})
 	compare(from.Cells, to.Cells, func(c contract.Cell) contract.CellName { return c.Name },
 		func(kind string, a, b contract.Cell) {
-			what := "cell " + string(cmpName(a.Name, b.Name))
+			what := "cell " + string(cmp.Or(a.Name, b.Name))
 			if kind != "" {
 				all = append(all, difference{what: what, how: kind, inPlace: true})
 				return
@@ -84,7 +85,7 @@ func differences(from, to *contract.Plan) []difference {
 				kind = "changed"
 			}
 			if kind != "" { // nobody but the operator reads it
-				note("output "+cmpName(a.Name, b.Name), kind, true)
+				note("output "+cmp.Or(a.Name, b.Name), kind, true)
 			}
 		})
 	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },
@@ -92,7 +93,7 @@ func differences(from, to *contract.Plan) []difference {
 			if kind == "" && !coordinator.SameValue(a.Declaration, b.Declaration) {
 				kind = "declared otherwise"
 			}
-			what := "secret parameter " + cmpName(a.Name, b.Name)
+			what := "secret parameter " + cmp.Or(a.Name, b.Name)
 			if kind != "" {
 				note(what, kind, true)
 				return
@@ -104,27 +105,22 @@ func differences(from, to *contract.Plan) []difference {
 	return all
 }
 
-// refusals are the differences, as lines, that a live deployment cannot take.
-func refusals(all []difference) []string {
-	var lines []string
+// lines are those of the differences that are meant.
+func lines(all []difference, meant func(difference) bool) []string {
+	lines := []string{}
 	for _, d := range all {
-		if !d.inPlace {
+		if meant(d) {
 			lines = append(lines, d.what+": "+d.how)
 		}
 	}
 	return lines
 }
 
-// shapes are the differences, as lines, in what there is and what reads what.
-func shapes(all []difference) []string {
-	lines := []string{}
-	for _, d := range all {
-		if d.shape {
-			lines = append(lines, d.what+": "+d.how)
-		}
-	}
-	return lines
-}
+// isRefused says that a live deployment cannot take a difference.
+func isRefused(d difference) bool { return !d.inPlace }
+
+// isShape says that it is one in what there is and what reads what.
+func isShape(d difference) bool { return d.shape }
 
 // compare walks two lists: those of from, in order, then those that are new.
 // kind is "removed", "added" or, for what is in both, "".
@@ -150,13 +146,6 @@ func compare[T any, K comparable](from, to []T, key func(T) K, found func(kind s
 	}
 }
 
-func cmpName[T ~string](a, b T) T {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 func serverDifferences(a, b contract.Server, signal contract.Signalling) []difference {
 	var all []difference
 	note := func(changed bool, how string, inPlace bool) {
@@ -180,7 +169,7 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 	note(!slices.Equal(order(a, b), order(b, a)), "order of roles changed", true)
 	compare(a.Roles, b.Roles, func(r contract.Role) string { return r.Name },
 		func(kind string, x, y contract.Role) {
-			what := fmt.Sprintf("role %s.%s", a.Path, cmpName(x.Name, y.Name))
+			what := fmt.Sprintf("role %s.%s", a.Path, cmp.Or(x.Name, y.Name))
 			more := signal == contract.AgentsSignal && signalsMore(x, y)
 			if kind != "" {
 				all = append(all, difference{what: what, how: kind, inPlace: true, untold: more})
@@ -197,7 +186,7 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 }
 
 func sameSlot(a, b *contract.Slot) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 // sameDecisions compares what Heat decides of a server, and what the server's agent
@@ -210,15 +199,7 @@ func sameDecisions(a, b contract.Server) bool {
 		}
 		return all
 	}
-	if !slices.Equal(unplaced(a), unplaced(b)) || !sameKeys(a.Decides, b.Decides) {
-		return false
-	}
-	for key, expr := range a.Decides {
-		if !coordinator.SameValue(expr, b.Decides[key]) {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(unplaced(a), unplaced(b)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
 }
 
 // roleOf is a server's role of a name, or none.
@@ -283,13 +264,13 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 	note(!coordinator.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
 	compare(a.Render, b.Render, func(f contract.RenderedFile) string { return f.Path }, func(kind string, x, y contract.RenderedFile) {
 		x.At, y.At, x.Name, y.Name = "", "", "", ""
-		note(kind != "" || x != y, "file "+cmpName(x.Path, y.Path))
+		note(kind != "" || x != y, "file "+cmp.Or(x.Path, y.Path))
 	})
 	compare(a.Inputs, b.Inputs, func(i contract.Input) string { return i.Name }, func(kind string, x, y contract.Input) {
 		behind := changedParameters(x.Parameters, y.Parameters)
 		x.At, y.At, x.Parameters, y.Parameters = nil, nil, nil, nil
 		if kind != "" || !sameRecord(x, y) {
-			note(true, "input "+cmpName(x.Name, y.Name))
+			note(true, "input "+cmp.Or(x.Name, y.Name))
 			parameters = append(parameters, behind...)
 		}
 	})
@@ -299,7 +280,7 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 	}
 	compare(a.Outputs, b.Outputs, func(o contract.Output) string { return o.Name }, func(kind string, x, y contract.Output) {
 		x.At, y.At = "", ""
-		note(kind != "" || x != y, "output "+cmpName(x.Name, y.Name))
+		note(kind != "" || x != y, "output "+cmp.Or(x.Name, y.Name))
 	})
 	dependsOn := func(r contract.Role) []contract.Dependency {
 		all := slices.Clone(r.DependsOn)
@@ -315,7 +296,7 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 	compareTasks := func(what string, a, b []contract.Task) {
 		compare(a, b, func(t contract.Task) string { return t.Name }, func(kind string, x, y contract.Task) {
 			x.At, y.At = "", ""
-			note(kind != "" || !sameRecord(x, y), what+" "+cmpName(x.Name, y.Name))
+			note(kind != "" || !sameRecord(x, y), what+" "+cmp.Or(x.Name, y.Name))
 		})
 	}
 	compareTasks("action", a.Actions, b.Actions)
@@ -352,15 +333,6 @@ func sameRecord(a, b any) bool {
 	x, errX := coordinator.Encode(a)
 	y, errY := coordinator.Encode(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-func sameKeys[V any](a, b map[string]V) bool {
-	for k := range a {
-		if _, both := b[k]; !both {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // lacksKey says that b has a value more from Heat, which a relay carries or else only the

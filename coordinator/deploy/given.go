@@ -253,34 +253,23 @@ func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
 // than the one that it was sealed for.
 func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string) ([]contract.ServerPath, error) {
 	s, d := r.store, r.keys.deployment
-	found := make([]bool, len(given.Readers))
-	err := coordinator.Each(ctx, len(found), func(ctx context.Context, i int) error {
-		reader := given.Readers[i]
+	return coordinator.Those(ctx, given.Readers, func(ctx context.Context, reader contract.ServerPath) (bool, error) {
 		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(contract.Operator, reader))
 		k := keys[given.Cell]
 		if _, bad := unreadable(err); bad || errors.Is(err, coordinator.ErrNotFound) {
 			err = nil
 		}
-		if found[i] = k.Box != box; err != nil || found[i] || r.keys.record.Enrol != coordinator.EnrolOnce {
-			return err
+		if err != nil || k.Box != box || r.keys.record.Enrol != coordinator.EnrolOnce {
+			return k.Box != box, err
 		}
 		node, err := s.Read(ctx, d.Public(reader))
 		if err != nil {
-			return err
+			return false, err
 		}
 		public, err := r.keys.publicRecord(node.Data, reader)
 		if _, bad := unreadable(err); bad {
-			found[i] = true
-			return nil
+			return true, nil
 		}
-		found[i] = public.Key != "" && k.To != seal.ID(public.Key) // until a machine comes it is sealed for the token
-		return err
+		return public.Key != "" && k.To != seal.ID(public.Key), err // until a machine comes it is sealed for the token
 	})
-	var lack []contract.ServerPath
-	for i, reader := range given.Readers {
-		if found[i] {
-			lack = append(lack, reader)
-		}
-	}
-	return lack, err
 }

@@ -67,26 +67,23 @@ func (u *update) stands(path coordinator.Path) bool {
 // grow makes the nodes that the plan has more, and lets servers do what they may do by it.
 func (u *update) grow(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
-	absent := make([]bool, len(paths))
-	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
-		n := u.nodes[paths[i]]
-		if u.stands(n.Path) {
-			return nil
+	absent, err := coordinator.Those(ctx, paths, func(ctx context.Context, path coordinator.Path) (bool, error) {
+		n := u.nodes[path]
+		if u.stands(path) {
+			return false, nil
 		}
-		_, exists, err := u.store.Stat(ctx, n.Path)
-		if absent[i] = !exists; err != nil || !exists || rules[n.class].later == anythingLater {
-			return err
+		_, exists, err := u.store.Stat(ctx, path)
+		if err != nil || !exists || rules[n.class].later == anythingLater {
+			return !exists, err
 		}
-		return coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
+		return false, coordinator.Allow(ctx, u.store, path, n.Grants...)
 	})
 	if err != nil {
 		return err
 	}
-	var nodes []node
-	for i, path := range paths {
-		if absent[i] {
-			nodes = append(nodes, u.nodes[path])
-		}
+	nodes := make([]node, len(absent))
+	for i, path := range absent {
+		nodes[i] = u.nodes[path]
 	}
 	return u.overtaken(ctx, u.store.Create(ctx, bare(nodes)))
 }
@@ -201,50 +198,40 @@ func (u *update) shrink(ctx context.Context) error {
 // closeFiles takes files from servers that have gone. Those that are still there may be
 // about to read what they used until now.
 func (u *update) closeFiles(ctx context.Context) error {
-	staying := map[contract.ServerPath]bool{}
-	for _, s := range u.to.Servers {
-		staying[s.Path] = true
+	goes := map[contract.ServerPath]bool{}
+	for _, s := range u.live.Servers {
+		goes[s.Path] = true
 	}
-	stays := func(s contract.ServerPath) bool { return staying[s] }
-	if !u.resumed && !slices.ContainsFunc(u.live.Servers, func(s contract.Server) bool { return !stays(s.Path) }) {
+	for _, s := range u.to.Servers {
+		delete(goes, s.Path)
+	}
+	if !u.resumed && len(goes) == 0 {
 		return nil
 	}
-	before := usersOf(u.live)
-	was, err := layFiles(u.liveKeys, u.live, nil)
-	if err != nil {
-		return err
-	}
-	grants := map[coordinator.Path][]coordinator.Grant{} // of the files, without their parts
-	for _, n := range slices.Concat(was, u.laid) {
-		if n.Path.Parent() == u.d.Files() {
-			grants[n.Path] = u.keys.grants(ofFile, "")
-		}
-	}
-	for _, n := range u.laid {
-		if n.Path.Parent() == u.d.Files() {
-			grants[n.Path] = slices.Clone(n.Grants)
-		}
-	}
-	paths := slices.Sorted(maps.Keys(grants))
-	return coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
-		path := paths[i]
-		users := before[strings.TrimPrefix(string(path), string(u.d.Files())+"/")]
-		may := grants[path]
-		if !slices.ContainsFunc(users, func(s contract.ServerPath) bool { return !stays(s) }) || len(users) <= namedReaders { // else they are a set, in which one is that has gone
-			users = slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return !stays(s) })
-			for _, g := range u.liveKeys.grants(ofFile, "", users...) {
-				if !slices.Contains(may, g) {
-					may = append(may, g)
+	before, now := usersOf(u.live), usersOf(u.to)
+	may := map[coordinator.Path][]coordinator.Grant{}
+	for _, f := range slices.Concat(u.live.Files, u.to.Files) {
+		users, grants := before[f.Digest], u.keys.grants(ofFile, "", now[f.Digest]...)
+		staying := slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return goes[s] })
+		if len(staying) == len(users) || len(users) <= namedReaders { // else they are a set, in which one is that has gone
+			for _, g := range u.liveKeys.grants(ofFile, "", staying...) {
+				if !slices.Contains(grants, g) {
+					grants = append(grants, g)
 				}
 			}
 		}
+		may[u.d.File(f.Digest)] = grants
+	}
+	paths := slices.Sorted(maps.Keys(may))
+	return coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+		path := paths[i]
 		parts, err := u.store.Children(ctx, path)
 		if err == nil {
-			err = coordinator.SetRights(ctx, u.store, path, u.guard(), may...)
+			err = coordinator.SetRights(ctx, u.store, path, u.guard(), may[path]...)
 		}
 		for _, part := range parts {
 			if err == nil {
-				err = coordinator.SetRights(ctx, u.store, path.Join(part), u.guard(), may...)
+				err = coordinator.SetRights(ctx, u.store, path.Join(part), u.guard(), may[path]...)
 			}
 		}
 		if errors.Is(err, coordinator.ErrNotFound) {
@@ -276,52 +263,37 @@ func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
 
 // explore adds the nodes that stand below the groups and the servers.
 func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) error {
-	list := func(path coordinator.Path) ([]coordinator.Path, error) {
+	list := func(path coordinator.Path) (paths []coordinator.Path, err error) {
 		names, err := u.store.Children(ctx, path)
 		if errors.Is(err, coordinator.ErrNotFound) {
 			err = nil
 		}
-		paths := make([]coordinator.Path, len(names))
-		for i, name := range names {
-			paths[i] = path.Join(name)
+		for _, name := range names {
+			at := path.Join(name)
+			if paths = append(paths, at); !u.isIdentity(at) {
+				found[at] = node{}
+			}
 		}
 		return paths, err
 	}
-	add := func(paths []coordinator.Path) {
-		for _, path := range paths {
-			if !u.isIdentity(path) {
-				found[path] = node{}
-			}
-		}
-	}
-	groups, err := list(u.d.Groups())
-	if err != nil {
+	if _, exists, err := u.store.Stat(ctx, u.d.Groups()); err != nil {
 		return err
+	} else if exists {
+		found[u.d.Groups()] = node{}
 	}
-	add(groups)
-	if _, exists, err := u.store.Stat(ctx, u.d.Groups()); err != nil || exists {
-		add([]coordinator.Path{u.d.Groups()})
-	}
+	_, errGroups := list(u.d.Groups())
 	servers, err := list(u.d.Servers())
-	if err != nil {
+	if err = errors.Join(errGroups, err); err != nil {
 		return err
 	}
-	add(servers)
 	for _, server := range servers {
 		if s, _ := u.isServer(server); s != contract.Operator && u.nodes[server].Path == "" {
 			continue // all of it goes
 		}
-		nodes, err := list(server)
-		if err != nil {
-			return err
-		}
-		add(nodes)
-		for _, folder := range []coordinator.Path{server.Join("cells"), server.Join("seals")} {
-			below, err := list(folder)
-			if err != nil {
+		for _, folder := range []coordinator.Path{server, server.Join("cells"), server.Join("seals")} {
+			if _, err := list(folder); err != nil {
 				return err
 			}
-			add(below)
 		}
 	}
 	return nil

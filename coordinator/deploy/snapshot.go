@@ -101,20 +101,17 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, err)
 	}
-	if snapshot.Relays, snapshot.Heat, err = r.heat(ctx); err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	snapshot.Relays, snapshot.Heat, err = r.heat(ctx)
+	if err == nil && snapshot.Relays == 0 && p.Signal == contract.RelaySignals {
+		snapshot.Unrelayed, err = r.unrelayed(ctx, snapshot.Servers)
 	}
-	if snapshot.Relays == 0 && p.Signal == contract.RelaySignals {
-		if snapshot.Unrelayed, err = r.unrelayed(ctx, snapshot.Servers); err != nil {
-			return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
-		}
+	if err == nil && p.Signal == contract.AgentsSignal && !r.keys.record.Handles.IsZero() {
+		err = r.withoutHandles(ctx, snapshot.Servers)
 	}
-	if p.Signal == contract.AgentsSignal && !r.keys.record.Handles.IsZero() {
-		if err := r.withoutHandles(ctx, snapshot.Servers); err != nil {
-			return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
-		}
+	if err == nil {
+		snapshot.Members, err = r.members(ctx, p)
 	}
-	if snapshot.Members, err = r.members(ctx, p); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
 	}
 	if snapshot.Given, err = r.given(ctx, p); err != nil {

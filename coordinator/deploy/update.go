@@ -126,7 +126,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if u.live, err = coordinator.ParsePlan(text); err != nil {
 		return nil, err
 	}
-	if lines := refusals(differences(u.live, w.Plan)); len(lines) > 0 {
+	if lines := lines(differences(u.live, w.Plan), isRefused); len(lines) > 0 {
 		return nil, &ChangedPlanError{Differences: lines}
 	}
 	u.resumed = u.found.Updating != ""
@@ -222,16 +222,8 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := u.mark(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.layFiles(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.grow(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.announce(ctx, expected); err != nil {
+	announce := func(ctx context.Context) error { return u.announce(ctx, expected) }
+	if err := coordinator.InTurn(ctx, u.mark, u.layFiles, u.grow, announce); err != nil {
 		return nil, err
 	}
 	changes := make([][]RoleChange, len(u.to.Servers))
@@ -240,16 +232,10 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 		changes[i], keep[i], err = u.server(ctx, &u.to.Servers[i])
 		return err
 	})
+	if err == nil {
+		err = coordinator.InTurn(ctx, u.tellRelays, u.welcome, u.shrink)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := u.tellRelays(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.welcome(ctx); err != nil {
-		return nil, err
-	}
-	if err := u.shrink(ctx); err != nil {
 		return nil, err
 	}
 	old, err := u.unused(ctx, slices.Concat(keep...))
@@ -322,22 +308,19 @@ func (u *update) layFiles(ctx context.Context) error {
 // layAgain makes files that are not there. Some may have gone: the change before may have been about to delete
 // what nobody used any more, as this one began to use it again.
 func (u *update) layAgain(ctx context.Context) error {
-	gone := make([]bool, len(u.laid))
-	err := coordinator.Each(ctx, len(u.laid), func(ctx context.Context, i int) error {
-		_, exists, err := u.store.Stat(ctx, u.laid[i].Path)
-		gone[i] = !exists
-		return err
-	})
+	gone, err := u.absent(ctx, u.laid)
 	if err != nil {
 		return err
 	}
-	var nodes []node
-	for i, n := range u.laid {
-		if gone[i] {
-			nodes = append(nodes, n)
-		}
-	}
-	return u.store.Create(ctx, bare(nodes))
+	return u.store.Create(ctx, bare(gone))
+}
+
+// absent are those of some nodes that are not there.
+func (u *update) absent(ctx context.Context, nodes []node) ([]node, error) {
+	return coordinator.Those(ctx, nodes, func(ctx context.Context, n node) (bool, error) {
+		_, exists, err := u.store.Stat(ctx, n.Path)
+		return !exists, err
+	})
 }
 
 // check says whether the change is still this one's to make.

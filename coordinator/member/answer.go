@@ -82,35 +82,46 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 	if err != nil {
 		return err
 	}
-	err = m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+	err = m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+		back := r.State == coordinator.Failed || values && r.State == coordinator.Valued && r.Incarnation == number
+		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: number, Version: r.Version}, back
+	})
+	if err != nil {
+		return fmt.Errorf("take back what failed of server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+// rewrite writes what change makes of the server's own cells, in the incarnation with a number.
+// Cells that have gone from the plan are left out.
+func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change func(number int, r coordinator.CellRecord) (now coordinator.CellRecord, is bool)) error {
+	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
 		f, err := m.enrolled()
 		if err != nil {
 			return nil, err
 		}
 		var ops []coordinator.Op
 		for _, cell := range cells {
-			ref := contract.CellRef{Cell: cell, Server: m.server}
-			record, version, readErr := m.readCell(ctx, ref)
-			switch {
-			case readErr != nil && m.hasLeft(cell):
+			ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
+			record, version, err := m.readCell(ctx, ref)
+			if err != nil && m.hasLeft(cell) {
 				continue
-			case readErr != nil:
-				return nil, readErr
 			}
-			if record.State == coordinator.Failed || values && record.State == coordinator.Valued && record.Incarnation == f.record.Number {
-				data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: f.record.Number, Version: record.Version})
-				if err != nil {
-					return nil, err
-				}
-				ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+			if err != nil {
+				return nil, err
 			}
+			now, is := change(f.record.Number, record)
+			if !is {
+				continue
+			}
+			data, err := m.signCell(ref, now)
+			if err != nil {
+				return nil, err
+			}
+			ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
 		}
 		return ops, nil
 	})
-	if err != nil {
-		return fmt.Errorf("take back what failed of server %s: %w", m.server, err)
-	}
-	return nil
 }
 
 // commitOwn commits writes of the server's own nodes, with a check of its

@@ -85,29 +85,42 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 			}
 			fresh = again.follow(record, kept[cell], fresh)
 		}
-		filled, key, published, err := m.fillRecord(ctx, ref, fresh)
-		if err != nil {
-			return fmt.Errorf("publish %s: %w", cell, err)
-		}
-		data, err := m.signCell(ref, filled)
-		if err != nil {
-			return fmt.Errorf("publish %s: %w", cell, err)
-		}
-		ops := m.checks(f, append([]coordinator.Op{{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}}, key...)...)
-		err = m.store.Commit(ctx, ops...)
-		m.forget(cell)
-		if err == nil {
-			published()
+		if err = m.writeCell(ctx, f, ref, version, fresh); err == nil {
 			m.keep(cell, fresh)
 			return nil
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
-			return fmt.Errorf("publish %s: %w", cell, m.gone(ctx, err))
+		if errors.Is(err, coordinator.ErrVersion) {
+			err = m.checkFence(ctx)
 		}
-		if err := m.checkFence(ctx); err != nil {
+		if err != nil {
 			return fmt.Errorf("publish %s: %w", cell, err)
 		}
 	}
+}
+
+// writeCell writes a cell of the server's own, sealed if it is a sealed one.
+func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, version coordinator.Version, record coordinator.CellRecord) error {
+	published := func() {}
+	var key []coordinator.Op
+	if record.State == coordinator.Valued {
+		var err error
+		if record, key, published, err = m.fillRecord(ctx, ref, record); err != nil {
+			return err
+		}
+	}
+	data, err := m.signCell(ref, record)
+	if err != nil {
+		return err
+	}
+	write := coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+	err = m.store.Commit(ctx, m.checks(f, append([]coordinator.Op{write}, key...)...)...)
+	m.forget(ref.Cell)
+	if err == nil {
+		published()
+	} else if !errors.Is(err, coordinator.ErrVersion) {
+		err = m.gone(ctx, err)
+	}
+	return err
 }
 
 // ownCell is a cell of the server's own as it was seen or, when in doubt, read.

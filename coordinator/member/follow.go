@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -36,33 +36,11 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 // where it has failed, why. ErrFenced.
 func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
 	m.forget(cells...)
-	err := m.commitOwn(ctx, func() ([]coordinator.Op, error) {
-		f, err := m.enrolled()
-		if err != nil {
-			return nil, err
-		}
-		var ops []coordinator.Op
-		for _, cell := range cells {
-			ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
-			record, version, err := m.readCell(ctx, ref)
-			switch {
-			case err != nil && m.hasLeft(cell):
-				continue
-			case err != nil:
-				return nil, err
-			}
-			now := stamp.Keeping(record.Stamp)
-			if record.State != coordinator.Valued || record.Incarnation != f.record.Number || sameStamp(record, now, cause) {
-				continue
-			}
-			record.Stamp, record.Cause = now, coordinator.Shorten(cause)
-			data, err := m.signCell(ref, record)
-			if err != nil {
-				return nil, err
-			}
-			ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
-		}
-		return ops, nil
+	err := m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+		now := stamp.Keeping(r.Stamp)
+		is := r.State == coordinator.Valued && r.Incarnation == number && !sameStamp(r, now, cause)
+		r.Stamp, r.Cause = now, coordinator.Shorten(cause)
+		return r, is
 	})
 	if err != nil && !errors.Is(err, coordinator.ErrClosed) {
 		err = fmt.Errorf("say how far the values of server %s are: %w", m.server, err)
@@ -86,15 +64,7 @@ func (m *Member) keepStamps(cells []contract.CellName, stamp coordinator.Stamp, 
 }
 
 func sameStamp(r coordinator.CellRecord, stamp coordinator.Stamp, cause *coordinator.Cause) bool {
-	if len(r.Stamp) != len(stamp) || (r.Cause == nil) != (cause == nil) || cause != nil && r.Cause.String() != coordinator.Shorten(cause).String() {
-		return false
-	}
-	for s, c := range stamp {
-		if r.Stamp[s] != c {
-			return false
-		}
-	}
-	return true
+	return maps.Equal(r.Stamp, stamp) && (r.Cause == nil) == (cause == nil) && (cause == nil || r.Cause.String() == coordinator.Shorten(cause).String())
 }
 
 // Follow calls changed whenever a cell may hold something else, until ctx ends.
@@ -116,15 +86,8 @@ func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed fun
 }
 
 func (m *Member) followPath(ctx context.Context, what string, path coordinator.Path, changed func()) error {
-	changes, err := m.store.Watch(ctx, path)
-	if err != nil {
+	if err := coordinator.OnChange(ctx, m.store, path, changed); err != nil {
 		return fmt.Errorf("follow %s: %w", what, err)
 	}
-	go func() {
-		defer mistake.Ends()
-		for range changes {
-			changed()
-		}
-	}()
 	return nil
 }

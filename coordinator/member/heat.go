@@ -40,7 +40,7 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 	return values, nil
 }
 
-// FollowHeat gets a token whenever Heat may say something else, until ctx ends.
-func (m *Member) FollowHeat(ctx context.Context) (<-chan struct{}, error) {
-	return m.store.Watch(ctx, m.deployment.HeatValues(m.server))
+// FollowHeat calls changed whenever Heat may say something else, until ctx ends.
+func (m *Member) FollowHeat(ctx context.Context, changed func()) error {
+	return m.followPath(ctx, "what Heat gives", m.deployment.HeatValues(m.server), changed)
 }

@@ -186,7 +186,11 @@ func (m *Member) signOwn(kind string, record any) ([]byte, error) {
 	return coordinator.Signed(m.known().key, m.deployment.Place(m.known().identity.ID, kind, m.server, ""), 0, record)
 }
 
+// signCell writes a cell's record. That one is empty is not signed.
 func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]byte, error) {
+	if record.State == coordinator.Empty {
+		return coordinator.Encode(record)
+	}
 	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
 }
 

@@ -278,36 +278,13 @@ func (m *Session) Republish(ctx context.Context) error {
 			}
 			version = at
 		}
-		if err := m.putBack(ctx, f, cell, version, record); err != nil {
+		err := m.writeCell(ctx, f, contract.CellRef{Cell: cell, Server: m.server}, version, record)
+		if errors.Is(err, coordinator.ErrVersion) { // somebody writes just now: it has a newer content
+			err = m.checkFence(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("publish %s again: %w", cell, err)
 		}
 	}
 	return nil
-}
-
-// putBack writes into an empty cell what was in it.
-func (m *Member) putBack(ctx context.Context, f fence, cell contract.CellName, version coordinator.Version, record coordinator.CellRecord) error {
-	ref := contract.CellRef{Cell: cell, Server: m.server}
-	published := func() {}
-	var key []coordinator.Op
-	if record.State == coordinator.Valued {
-		var err error
-		if record, key, published, err = m.fillRecord(ctx, ref, record); err != nil {
-			return err
-		}
-	}
-	data, err := m.signCell(ref, record)
-	if err != nil {
-		return err
-	}
-	write := coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
-	err = m.store.Commit(ctx, m.checks(f, append([]coordinator.Op{write}, key...)...)...)
-	m.forget(cell)
-	if errors.Is(err, coordinator.ErrVersion) { // somebody writes just now: it has a newer content
-		return m.checkFence(ctx)
-	}
-	if err == nil {
-		published()
-	}
-	return err
 }

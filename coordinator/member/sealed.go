@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
@@ -290,16 +289,10 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 				continue
 			}
 			watched[reader] = true
-			changes, err := m.store.Watch(ctx, m.deployment.Public(reader))
+			err := coordinator.OnChange(ctx, m.store, m.deployment.Public(reader), func() { m.sealing.mark(reader) })
 			if err != nil {
 				return fmt.Errorf("watch the public key of server %s: %w", reader, err)
 			}
-			go func() {
-				defer mistake.Ends()
-				for range changes {
-					m.sealing.mark(reader)
-				}
-			}()
 		}
 		select {
 		case <-ctx.Done():

@@ -34,8 +34,7 @@ func Deadlocks(v *Status) []Cycle {
 	readers := map[*Role][]*Role{}
 	var order, free []*Role
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			order = append(order, r)
 			steps, stuck := waitsOf(v, r)
 			if !stuck {
@@ -81,8 +80,8 @@ func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 		return nil, false
 	}
 	if r.Status == coordinator.RolePending && !r.IsBlocked() {
-		for i := range r.Index {
-			if earlier := &r.Server.Roles[i]; earlier.Status != coordinator.RoleDone {
+		for _, earlier := range r.Server.Roles[:r.Index] {
+			if earlier.Status != coordinator.RoleDone {
 				return []Step{{Role: r, On: earlier}}, true
 			}
 		}

@@ -189,8 +189,8 @@ func (i *Explanation) describeFailure(f *Finding, r *Role) {
 
 // leadToEarlier follows the first role before r on its server that matches.
 func (i *Explanation) leadToEarlier(f *Finding, r *Role, match func(*Role) bool) {
-	for n := range r.Index {
-		if e := &r.Server.Roles[n]; match(e) {
+	for _, e := range r.Server.Roles[:r.Index] {
+		if match(e) {
 			i.lead(f, Dependence{Subject: string(e.Key())}, r.Server, e)
 			return
 		}

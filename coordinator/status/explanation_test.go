@@ -21,8 +21,8 @@ func TestWhyNamesEveryWait(t *testing.T) {
 		v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = Deadlocks(v) // at rest one look is enough
 		for _, s := range v.Servers {
-			for n := range s.Roles {
-				o.Violations = append(o.Violations, unexplained(v, &s.Roles[n])...)
+			for _, r := range s.Roles {
+				o.Violations = append(o.Violations, unexplained(v, r)...)
 			}
 		}
 		if len(o.Violations) > 0 {

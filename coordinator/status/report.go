@@ -113,8 +113,8 @@ func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Re
 		for _, k := range s.AwaitingApproval {
 			server.Asks = append(server.Asks, AskingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
 		}
-		for i := range s.Roles {
-			server.Roles = append(server.Roles, v.reportRole(&s.Roles[i]))
+		for _, r := range s.Roles {
+			server.Roles = append(server.Roles, v.reportRole(r))
 		}
 		report.Servers = append(report.Servers, server)
 	}

@@ -45,7 +45,7 @@ func (x Secret) GivenTo(reader contract.ServerPath) bool {
 // Server is one server of it.
 type Server struct {
 	deploy.ServerSnapshot
-	Roles []Role // in the order they run
+	Roles []*Role // in the order they run
 	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
 	// can tell; both are empty for one that came, or has to.
 	Missing, Perhaps string
@@ -86,7 +86,7 @@ func (s *Server) Gone() bool {
 // failed says that a role of the server has failed, for itself or because of another, or
 // its last update has.
 func (s *Server) failed() bool {
-	return !s.Left && (s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r Role) bool {
+	return !s.Left && (s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r *Role) bool {
 		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Renewal() == OutOfDate
 	}))
 }
@@ -101,8 +101,8 @@ func (s *Server) finished() bool {
 	if s.Absent() {
 		return true
 	}
-	for i := range s.Roles {
-		if now := s.Roles[i].Renewal(); now == ToUpdate || now == Updating || now == Superseded {
+	for _, r := range s.Roles {
+		if now := r.Renewal(); now == ToUpdate || now == Updating || now == Superseded {
 			return false
 		}
 	}
@@ -174,7 +174,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 			if !known {
 				state = coordinator.RoleState{Name: role.Name, Status: coordinator.RolePending}
 			}
-			s.Roles = append(s.Roles, Role{RoleState: state, Server: s, Index: n, Plan: &server.Roles[n]})
+			s.Roles = append(s.Roles, &Role{RoleState: state, Server: s, Index: n, Plan: &server.Roles[n]})
 		}
 		v.Servers = append(v.Servers, s)
 		v.ByPath[server.Path] = s
@@ -183,8 +183,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		v.Cells[c.Name] = c
 	}
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
 			if r.Status == coordinator.RoleDone {
 				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, now)
@@ -208,9 +207,9 @@ func (v *Status) Role(server contract.ServerPath, name string) *Role {
 	if s == nil {
 		return nil
 	}
-	for i := range s.Roles {
-		if s.Roles[i].Name == name {
-			return &s.Roles[i]
+	for _, r := range s.Roles {
+		if r.Name == name {
+			return r
 		}
 	}
 	return nil
@@ -238,12 +237,7 @@ func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
 
 // Finished says that nothing more will happen.
 func (v *Status) Finished() bool {
-	for _, s := range v.Servers {
-		if !s.finished() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.Servers, func(s *Server) bool { return !s.finished() })
 }
 
 // Open are a server's roles that are not done, or not up to date. A server that nobody has seen
@@ -253,9 +247,9 @@ func (s *Server) Open() []*Role {
 	if s.Absent() {
 		return nil
 	}
-	for i := range s.Roles {
-		if now := s.Roles[i].Renewal(); s.Roles[i].Status != coordinator.RoleDone || now != UpToDate && now != Unreached {
-			open = append(open, &s.Roles[i])
+	for _, r := range s.Roles {
+		if now := r.Renewal(); r.Status != coordinator.RoleDone || now != UpToDate && now != Unreached {
+			open = append(open, r)
 		}
 	}
 	if len(s.Roles) == 0 && (!s.Came() || s.Lost()) || len(open) == 0 && len(s.AwaitingApproval) > 0 && !s.Alive {

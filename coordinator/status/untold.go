@@ -47,29 +47,23 @@ func (v *Status) Untold() []Untold {
 
 // ended says that there is something to tell.
 func (v *Status) ended() bool {
-	for _, s := range v.Servers {
-		if s.Came() && len(s.Roles) > 0 && s.finished() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Servers, (*Server).ended)
 }
+
+// ended says that its roles have ended, or that nothing more is expected of them.
+func (s *Server) ended() bool { return s.Came() && len(s.Roles) > 0 && s.finished() }
 
 // heatKnows says that Heat waited for nothing when a relay asked it last. What is newer only a
 // relay can know.
 func (v *Status) heatKnows() bool {
-	for _, w := range v.Heat.Waits {
-		if w.Status == coordinator.HeatWaits {
-			return false
-		}
-	}
-	return len(v.Heat.Waits) > 0
+	waits := func(w coordinator.HeatWait) bool { return w.Status == coordinator.HeatWaits }
+	return len(v.Heat.Waits) > 0 && !slices.ContainsFunc(v.Heat.Waits, waits)
 }
 
 // withoutHandle is a server with something to tell that cannot tell it; nil if all can.
 func (v *Status) withoutHandle() *Server {
 	for _, s := range v.Servers {
-		if s.Came() && s.State.NoHandle && len(s.Roles) > 0 && s.finished() {
+		if s.State.NoHandle && s.ended() {
 			return s
 		}
 	}

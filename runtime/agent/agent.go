@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -138,7 +137,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
-	a.journal, err = journal.OpenOn(c.Disk, journal.Machine{
+	a.journal, err = journal.Open(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
 	if err != nil {
 		return err
@@ -194,19 +193,7 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	sealing, stopSealing := context.WithCancel(ctx)
 	waitSealing := a.keepSealed(sealing)
 	defer func() { stopSealing(); waitSealing() }()
-	if err := a.watchFence(ctx); err != nil {
-		return false, err
-	}
-	if err := a.watchPlan(ctx); err != nil {
-		return false, err
-	}
-	if err := a.watchHeat(ctx); err != nil {
-		return false, err
-	}
-	if err := a.publishFacts(ctx); err != nil {
-		return false, err
-	}
-	if err := a.listen(ctx); err != nil {
+	if err := coordinator.InTurn(ctx, a.watchFence, a.watchPlan, a.watchHeat, a.publishFacts, a.listen); err != nil {
 		return false, err
 	}
 	for again := true; again && err == nil; {
@@ -430,18 +417,9 @@ func (a *agent) host() *role.Host {
 // watchFence ends the agent as soon as another machine takes over the name, or
 // the deployment goes away, even while nothing is to be written.
 func (a *agent) watchFence(ctx context.Context) error {
-	changes, err := a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).Server(a.Boot.Server))
-	if err != nil {
-		return err
-	}
-	go func() {
-		defer mistake.Ends()
-		for range changes {
-			// Every report checks the incarnation, and the board ends the agent over it.
-			a.board.show(func(*coordinator.ServerState) {})
-		}
-	}()
-	return nil
+	// Every report checks the incarnation, and the board ends the agent over it.
+	show := func() { a.board.show(func(*coordinator.ServerState) {}) }
+	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).Server(a.Boot.Server), show)
 }
 
 func (a *agent) endLeftovers() {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -190,22 +189,14 @@ func (a *agent) watchHeat(ctx context.Context) error {
 	if known {
 		return nil
 	}
-	changes, err := a.member.FollowHeat(ctx)
-	if err != nil {
-		return err
-	}
 	if err := a.readHeat(ctx); err != nil {
 		return err
 	}
-	go func() {
-		defer mistake.Ends()
-		for range changes {
-			if err := a.readHeat(ctx); err != nil && ctx.Err() == nil {
-				a.console.say("%v", err)
-			}
+	return a.member.FollowHeat(ctx, func() {
+		if err := a.readHeat(ctx); err != nil && ctx.Err() == nil {
+			a.console.say("%v", err)
 		}
-	}()
-	return nil
+	})
 }
 
 // readHeat reads what Heat gives. What no relay has written changes nothing.

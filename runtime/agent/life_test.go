@@ -189,7 +189,7 @@ func blindCount(t *testing.T, b *bed) string {
 // published before its role is noted as done, an incarnation before it is noted.
 func (b *bed) replay(history string) {
 	b.t.Helper()
-	j, err := journal.Open(b.config("db").State, journal.Machine{Deployment: string(deployment), Server: "db", Instance: "i-db"}, rand.Reader, time.Now)
+	j, err := journal.Open(journal.Folder(b.config("db").State), journal.Machine{Deployment: string(deployment), Server: "db", Instance: "i-db"}, rand.Reader, time.Now)
 	if err != nil {
 		b.t.Fatal(err)
 	}

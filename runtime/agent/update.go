@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
@@ -19,20 +18,12 @@ import (
 // watchPlan learns, while a role may run, which cells have come and gone by a change of the
 // plan; between roles the agent reads it again.
 func (a *agent) watchPlan(ctx context.Context) error {
-	changes, err := a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server))
-	if err != nil {
-		return err
-	}
-	go func() {
-		defer mistake.Ends()
-		for range changes {
-			if err := a.member.LearnAhead(ctx); err != nil && ctx.Err() == nil {
-				a.console.say("the plan was changed: %v", err)
-			}
-			a.replan()
+	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server), func() {
+		if err := a.member.LearnAhead(ctx); err != nil && ctx.Err() == nil {
+			a.console.say("the plan was changed: %v", err)
 		}
-	}()
-	return nil
+		a.replan()
+	})
 }
 
 // replan notes that the plan may have been changed.

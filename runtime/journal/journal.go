@@ -158,13 +158,8 @@ type line struct {
 	At         time.Time              `json:"at"`
 }
 
-// Open opens the journal in a folder, or begins one, for this machine.
-func Open(folder string, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
-	return OpenOn(Folder(folder), m, random, now)
-}
-
-// OpenOn is Open on any disk.
-func OpenOn(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
+// Open opens the journal on a disk, or begins one, for this machine.
+func Open(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
 	lock, err := disk.Lock()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ var machine = journal.Machine{Deployment: "blog", Server: "db", Instance: "i-1"}
 
 func open(t *testing.T, folder string, m journal.Machine) *journal.Journal {
 	t.Helper()
-	j, err := journal.Open(folder, m, rand.Reader, time.Now)
+	j, err := journal.Open(journal.Folder(folder), m, rand.Reader, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestDamageInTheMiddleIsNotGuessedAround(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = journal.Open(folder, machine, rand.Reader, time.Now)
+	_, err = journal.Open(journal.Folder(folder), machine, rand.Reader, time.Now)
 	if err == nil || !strings.Contains(err.Error(), "line 3 of the journal is damaged") {
 		t.Errorf("got %v", err)
 	}
@@ -149,7 +149,7 @@ func TestAnotherMachineBeginsAnew(t *testing.T) {
 func TestOneAgentAtATime(t *testing.T) {
 	folder := t.TempDir()
 	first := open(t, folder, machine)
-	if _, err := journal.Open(folder, machine, rand.Reader, time.Now); !errors.Is(err, journal.ErrLocked) {
+	if _, err := journal.Open(journal.Folder(folder), machine, rand.Reader, time.Now); !errors.Is(err, journal.ErrLocked) {
 		t.Fatalf("a second agent got %v", err)
 	}
 	first.Close()
@@ -161,7 +161,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "journal"), []byte("{\"journal\":2}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := journal.Open(folder, machine, rand.Reader, time.Now)
+	_, err := journal.Open(journal.Folder(folder), machine, rand.Reader, time.Now)
 	if err == nil || !strings.Contains(err.Error(), "written by a newer agent") {
 		t.Errorf("got %v", err)
 	}

@@ -55,13 +55,7 @@ func (o *Operator) enrolling(ctx context.Context, server contract.ServerPath, do
 	if _, err := FindServer(v, string(server)); err != nil {
 		return err
 	}
-	within, stop := o.Within(ctx)
-	defer stop()
-	reader, err := o.reader(within, v.Plan)
-	if err != nil {
-		return err
-	}
-	err = do(within, reader, v.Plan)
+	err = o.reading(ctx, v.Plan, func(ctx context.Context, r *deploy.Reader) error { return do(ctx, r, v.Plan) })
 	switch {
 	case errors.Is(err, deploy.ErrEnrolsAlways):
 		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",

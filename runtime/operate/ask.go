@@ -28,18 +28,23 @@ func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Reques
 
 // Post puts requests before agents of a deployment with that plan (deploy.Reader.Post).
 func (o *Operator) Post(ctx context.Context, p *contract.Plan, posts []deploy.Posting, takeBack []contract.CellRef) error {
-	within, stop := o.Within(ctx)
-	defer stop()
-	reader, err := o.reader(within, p)
-	if err != nil {
-		return err
-	}
-	return reader.Post(within, posts, takeBack)
+	return o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error { return r.Post(ctx, posts, takeBack) })
 }
 
 // reader reads what the servers of a plan have written.
 func (o *Operator) reader(ctx context.Context, p *contract.Plan) (*deploy.Reader, error) {
 	return deploy.NewReader(ctx, o, o.Deployment, o.Secret, p)
+}
+
+// reading is one exchange with the coordinator about what the servers of a plan have written.
+func (o *Operator) reading(ctx context.Context, p *contract.Plan, do func(context.Context, *deploy.Reader) error) error {
+	within, stop := o.Within(ctx)
+	defer stop()
+	r, err := o.reader(within, p)
+	if err != nil {
+		return err
+	}
+	return do(within, r)
 }
 
 // Ask puts a request before a server's agent.
@@ -55,23 +60,16 @@ func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.Se
 
 // Answer is what a server's agent has answered to a request so far; without a
 // status, nothing.
-func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (coordinator.Answer, error) {
-	within, stop := o.Within(ctx)
-	defer stop()
-	reader, err := o.reader(within, p)
-	if err != nil {
-		return coordinator.Answer{}, err
-	}
-	answers, err := reader.Answers(within, server)
-	if err != nil {
-		return coordinator.Answer{}, err
-	}
-	for _, a := range answers {
-		if a.ID == request {
-			return a, nil
+func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (answer coordinator.Answer, err error) {
+	answer.ID = request
+	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
+		answers, err := r.Answers(ctx, server)
+		if i := slices.IndexFunc(answers, func(a coordinator.Answer) bool { return a.ID == request }); i >= 0 {
+			answer = answers[i]
 		}
-	}
-	return coordinator.Answer{ID: request}, nil
+		return err
+	})
+	return answer, err
 }
 
 // Await waits for the final answer. say is told what it waits for, when that
@@ -128,13 +126,11 @@ func (o *Operator) present(ctx context.Context, server contract.ServerPath) (boo
 }
 
 // Known says whether a request of that id is among those that a server's agent was asked for.
-func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (bool, error) {
-	within, stop := o.Within(ctx)
-	defer stop()
-	reader, err := o.reader(within, p)
-	if err != nil {
-		return false, err
-	}
-	asked, err := reader.Requests(within, server)
-	return slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request }), err
+func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (known bool, err error) {
+	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
+		asked, err := r.Requests(ctx, server)
+		known = slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request })
+		return err
+	})
+	return known, err
 }

@@ -38,8 +38,8 @@ func FindRole(v *status.Status, name string) (*status.Role, error) {
 		return r, nil
 	}
 	var known []string
-	for i := range s.Roles {
-		known = append(known, s.Roles[i].Name)
+	for _, r := range s.Roles {
+		known = append(known, r.Name)
 	}
 	if role == "" {
 		return nil, source.Fail(source.Usage, "which role of the server "+name+"?", "its roles: "+strings.Join(known, ", "))
@@ -57,11 +57,7 @@ func Questioned(v *status.Status, name string) ([]*status.Role, error) {
 		if open := s.Open(); len(open) > 0 {
 			return open, nil
 		}
-		var all []*status.Role
-		for i := range s.Roles {
-			all = append(all, &s.Roles[i])
-		}
-		return all, nil
+		return s.Roles, nil
 	}
 	r, err := FindRole(v, name)
 	if err != nil {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -155,8 +157,7 @@ const betweenLooks = 500 * time.Millisecond
 func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []string, err error) {
 	h.result.Without = []contract.RoleKey{}
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			if contract.FindTask(r.Plan.Hooks, h.hook) == nil || h.only != nil && !h.only[r.Key()] {
 				continue
 			}
@@ -185,27 +186,20 @@ func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
 	first := len(h.result.Roles)
 	h.result.Roles = append(h.result.Roles, make([]HookRan, len(roles))...)
 	failed := make([]error, len(roles))
-	var wait sync.WaitGroup
+	var running sync.WaitGroup
 	for i, r := range roles {
-		wait.Add(1)
-		go func() {
+		running.Go(func() {
 			defer mistake.Ends()
-			defer wait.Done()
 			answer, err := h.runOne(ctx, r)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			failed[i] = err
 			h.result.Roles[first+i] = HookRan{Role: r.Key(), Status: answer.Status, ExitCode: answer.ExitCode, Reason: answer.Reason,
 				Output: answer.Output, Started: answer.Started, Ended: answer.Ended}
-		}()
+		})
 	}
-	wait.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	running.Wait()
+	return cmp.Or(failed...)
 }
 
 func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answer, error) {
@@ -232,17 +226,14 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 // earlier finds an earlier command's request that has not been answered finally,
 // to wait for that one. A delete hook that is done in this incarnation stays done.
 func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
-	within, stop := h.Within(ctx)
-	defer stop()
-	reader, err := h.reader(within, h.plan)
-	if err != nil {
-		return "", final, err
-	}
-	posted, err := reader.Requests(within, r.Server.Path)
-	if err != nil {
-		return "", final, err
-	}
-	answers, err := reader.Answers(within, r.Server.Path)
+	var posted coordinator.RequestsRecord
+	var answers []coordinator.Answer
+	err = h.reading(ctx, h.plan, func(ctx context.Context, reader *deploy.Reader) error {
+		if posted, err = reader.Requests(ctx, r.Server.Path); err == nil {
+			answers, err = reader.Answers(ctx, r.Server.Path)
+		}
+		return err
+	})
 	if err != nil {
 		return "", final, err
 	}

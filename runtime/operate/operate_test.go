@@ -60,8 +60,8 @@ func TestOrderOfHooks(t *testing.T) {
 	v := site(nil, true)
 	var all []*status.Role
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			all = append(all, &s.Roles[i])
+		for _, r := range s.Roles {
+			all = append(all, r)
 		}
 	}
 	if got, want := keys(rounds(v.Plan, all, false)), "[[db.disk proxy.http] [db.mysql] [app.web]]"; got != want {

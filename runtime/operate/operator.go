@@ -72,14 +72,12 @@ func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan c
 }
 
 // Removed are the servers that were taken out of the deployment.
-func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
-	within, stop := o.Within(ctx)
-	defer stop()
-	r, err := deploy.NewReader(within, o, o.Deployment, o.Secret, p)
-	if err != nil {
-		return nil, err
-	}
-	return r.Removed(within, p)
+func (o *Operator) Removed(ctx context.Context, p *contract.Plan) (removed []deploy.Removed, err error) {
+	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
+		removed, err = r.Removed(ctx, p)
+		return err
+	})
+	return removed, err
 }
 
 // Settled is a status with the dependency cycles in it: it looks a second time where the first

@@ -129,14 +129,14 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 // update has.
 func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) {
 	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
-		for i := range s.Roles {
-			if s.Roles[i].Status == coordinator.RoleFailed {
-				return &s.Roles[i], nil
+		for _, r := range s.Roles {
+			if r.Status == coordinator.RoleFailed {
+				return r, nil
 			}
 		}
-		for i := range s.Roles {
-			if s.Roles[i].Renewal() == status.OutOfDate {
-				return &s.Roles[i], nil
+		for _, r := range s.Roles {
+			if r.Renewal() == status.OutOfDate {
+				return r, nil
 			}
 		}
 		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+r.Command("status")+"\" shows how its roles stand")
@@ -145,8 +145,8 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 	if err != nil {
 		var known []string
 		for _, s := range v.Servers {
-			for i := range s.Roles {
-				known = append(known, string(s.Roles[i].Key()))
+			for _, r := range s.Roles {
+				known = append(known, string(r.Key()))
 			}
 		}
 		if d, is := source.AsDiagnostic(err); is {
@@ -240,8 +240,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	var found []*status.Role
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
 				continue
 			}
@@ -289,8 +288,7 @@ func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	var keys []contract.RoleKey
 	for _, s := range v.Servers {
-		for i := range s.Roles {
-			r := &s.Roles[i]
+		for _, r := range s.Roles {
 			reads := slices.ContainsFunc(r.Plan.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, cell) })
 			follows := slices.ContainsFunc(r.Plan.Follows, func(f contract.Follow) bool { return f.Watch && f.Cell == cell })
 			if reads && !follows && (r.Status == coordinator.RoleRunning || r.Status == coordinator.RoleDone) {
@@ -306,8 +304,7 @@ func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 func requests(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
 	for _, a := range again {
 		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
-		for i := range a.Server.Roles[a.Index:] {
-			later := &a.Server.Roles[a.Index+i]
+		for _, later := range a.Server.Roles[a.Index:] {
 			cells = append(cells, contract.CellRef{Cell: later.Key().Completion(), Server: a.Server.Path})
 			for _, o := range later.Plan.Outputs {
 				cells = append(cells, contract.CellRef{Cell: o.Cell, Server: a.Server.Path})

@@ -35,9 +35,9 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	c.Roles = u.changes
 	if u.now != nil {
 		for _, s := range u.now.Servers {
-			for i := range s.Roles {
-				if s.Roles[i].Status == coordinator.RoleFailed {
-					c.Again = append(c.Again, s.Roles[i].Key())
+			for _, r := range s.Roles {
+				if r.Status == coordinator.RoleFailed {
+					c.Again = append(c.Again, r.Key())
 				}
 			}
 		}

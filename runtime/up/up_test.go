@@ -417,7 +417,7 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 // before: roles that have failed may have run again meanwhile.
 func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 	roles := func(how coordinator.RoleStatus) []*status.Server {
-		return []*status.Server{{Roles: []status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
+		return []*status.Server{{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
 	}
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "new", State: "UPDATE_FAILED"}}
 	d := &deployment{there: true, servers: roles(coordinator.RoleDone)}
@@ -435,7 +435,7 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 	server := func(path contract.ServerPath, instance string, answers ...coordinator.Answer) *status.Server {
 		s := &status.Server{}
 		s.Path, s.Incarnation, s.Answers = path, coordinator.IncarnationRecord{Number: 1, Instance: instance}, answers
-		s.Roles = []status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
+		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
 		return s
 	}
 	d := &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{
