@@ -42,6 +42,18 @@ func Those[T any](ctx context.Context, all []T, is func(ctx context.Context, one
 	return those, err
 }
 
+// Beside does something in the background until stop is called, which returns when that has ended.
+func Beside(ctx context.Context, do func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer mistake.Ends()
+		defer close(done)
+		do(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
 // InTurn takes steps, one after the other, and ends with the first error.
 func InTurn(ctx context.Context, steps ...func(ctx context.Context) error) error {
 	for _, step := range steps {

@@ -63,7 +63,5 @@ func tidy(s *coordinator.ServerState, roles int) {
 
 // unreadable says whether an error is about what a server has written, and which.
 func unreadable(err error) (*coordinator.RecordError, bool) {
-	var of *coordinator.RecordError
-	is := errors.As(err, &of)
-	return of, is
+	return errors.AsType[*coordinator.RecordError](err)
 }

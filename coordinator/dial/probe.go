@@ -87,8 +87,7 @@ func explain(p endpoint, err error) string {
 		return fmt.Sprintf("the name %s cannot be looked up (%s); is it right, and does this server's DNS (/etc/resolv.conf) know it? an address needs none",
 			unknown.Name, unknown.Err)
 	case p.network == "unix":
-		var path *os.SyscallError
-		if errors.As(err, &path) {
+		if path, is := errors.AsType[*os.SyscallError](err); is {
 			err = path.Err
 		}
 		return fmt.Sprintf("%v; is the coordinator that serves this socket running?", err)
@@ -104,8 +103,7 @@ func explain(p endpoint, err error) string {
 
 // rootOf leaves out what the message says already.
 func rootOf(err error) error {
-	var call *os.SyscallError
-	if errors.As(err, &call) {
+	if call, is := errors.AsType[*os.SyscallError](err); is {
 		return call.Err
 	}
 	return err

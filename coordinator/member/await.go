@@ -151,9 +151,7 @@ func (m *Member) followProducer(ctx context.Context, server contract.ServerPath,
 	if ifDown < 0 || server == m.server || server == contract.Operator {
 		return nil
 	}
-	if ifDown == 0 {
-		ifDown = contract.DefaultIfDown * time.Second
-	}
+	ifDown = cmp.Or(ifDown, contract.DefaultIfDown*time.Second)
 	lost := make(chan time.Time, 1)
 	go func() {
 		defer mistake.Ends()

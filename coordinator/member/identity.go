@@ -172,7 +172,7 @@ func (m *Member) judge(ctx context.Context, err error) error {
 		return err
 	}
 	now, look := m.newestIdentity(ctx)
-	if removed := (*RemovedError)(nil); errors.As(look, &removed) {
+	if removed, is := errors.AsType[*RemovedError](look); is {
 		return removed
 	}
 	if look == nil && now.ID != m.known().identity.ID || errors.Is(look, ErrNotInPlan) {

@@ -33,7 +33,7 @@ func (e *RemovedError) Is(target error) bool { return target == ErrDestroyed }
 // Removed says, with a *RemovedError, that the server was taken out of the deployment.
 func (m *Member) Removed(ctx context.Context) error {
 	_, _, err := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
-	if removed := (*RemovedError)(nil); errors.As(err, &removed) {
+	if removed, is := errors.AsType[*RemovedError](err); is {
 		return removed
 	}
 	return nil

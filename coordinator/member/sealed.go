@@ -346,8 +346,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 		return nil
 	}
 	public, err := lasts(ctx, m, func() (coordinator.PublicRecord, error) { return m.readPublic(ctx, reader) })
-	var of *coordinator.RecordError
-	if errors.As(err, &of) {
+	if _, is := errors.AsType[*coordinator.RecordError](err); is {
 		say(fmt.Errorf("nothing is sealed for server %s: %w", reader, err))
 		return nil
 	}

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,10 +229,7 @@ const slotLooks = 20
 func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coordinator.SlotsRecord, version coordinator.Version) (number int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	patience := c.IfDown
-	if patience == 0 {
-		patience = contract.DefaultIfDown * time.Second
-	}
+	patience := cmp.Or(c.IfDown, contract.DefaultIfDown*time.Second)
 	if c.Waiting != nil {
 		c.Waiting(fmt.Sprintf("no slot of the group %s is free (it has %d); one that no agent is present in for %v can be taken anew", c.Slot.Group(), len(record.Slots), patience))
 	}

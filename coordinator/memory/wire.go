@@ -95,8 +95,7 @@ func toWire(err error) *wireError {
 		return nil
 	}
 	w := &wireError{}
-	var at *coordinator.PathError
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*coordinator.PathError](err); is {
 		w.Op, w.Path, err = at.Op, at.Path, at.Err
 	}
 	w.Text = err.Error()

@@ -123,8 +123,7 @@ func noSession(s *socket) error {
 
 // dialCause leaves out what the message says already.
 func dialCause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, is := errors.AsType[*net.OpError](err); is {
 		err = op.Err
 	}
 	if cause, ok := strings.CutPrefix(err.Error(), "connect: "); ok {

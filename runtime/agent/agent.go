@@ -13,6 +13,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,12 +124,8 @@ func Run(ctx context.Context, c Config) error {
 	if c.Boot.Format != contract.Format {
 		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, contract.Format)
 	}
-	if c.Parting == 0 {
-		c.Parting = time.Second
-	}
-	if c.Retry == 0 {
-		c.Retry = 30 * time.Second
-	}
+	c.Parting = cmp.Or(c.Parting, time.Second)
+	c.Retry = cmp.Or(c.Retry, 30*time.Second)
 	if c.Heat == nil {
 		c.Heat = signal.NewClient
 	}
@@ -185,14 +182,11 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.enrol(ctx); err != nil {
 		return false, err
 	}
-	stopBoard := a.board.follow(ctx)
-	defer stopBoard()
+	defer a.board.follow(ctx)()
 	if err := a.appear(ctx); err != nil {
 		return false, err
 	}
-	sealing, stopSealing := context.WithCancel(ctx)
-	waitSealing := a.keepSealed(sealing)
-	defer func() { stopSealing(); waitSealing() }()
+	defer a.keepSealed(ctx)()
 	if err := coordinator.InTurn(ctx, a.watchFence, a.watchPlan, a.watchHeat, a.publishFacts, a.listen); err != nil {
 		return false, err
 	}

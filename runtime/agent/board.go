@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
@@ -47,11 +46,7 @@ const settle = 50 * time.Millisecond
 
 // follow reports what is shown, until it is stopped.
 func (b *board) follow(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
-		defer close(done)
+	return coordinator.Beside(ctx, func(ctx context.Context) {
 		for {
 			select {
 			case <-ctx.Done():
@@ -67,8 +62,7 @@ func (b *board) follow(ctx context.Context) (stop func()) {
 				b.console.say("%v", err)
 			}
 		}
-	}()
-	return func() { cancel(); <-done }
+	})
 }
 
 // show changes the state; it is reported soon.

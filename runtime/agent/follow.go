@@ -75,7 +75,7 @@ func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.Ce
 		return nil
 	}
 	err := m.Follow(ctx, cell, func() { f.stale(cell) })
-	if left := (*member.FailedCellError)(nil); errors.As(err, &left) {
+	if _, left := errors.AsType[*member.FailedCellError](err); left {
 		return nil // the plan has it no more
 	}
 	return err

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,11 +93,7 @@ func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contrac
 		if record.State != coordinator.Valued {
 			return nil, fmt.Errorf("the output %s of role %s has no value for the stack", o.Name, r.Name)
 		}
-		name := o.Attribute
-		if name == "" {
-			name = o.Name
-		}
-		values[name] = record.Value
+		values[cmp.Or(o.Attribute, o.Name)] = record.Value
 	}
 	return values, nil
 }

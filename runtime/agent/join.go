@@ -130,8 +130,7 @@ func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 // dial opens the coordinator, as the server and perhaps others.
 func (a *agent) dial(ctx context.Context, own coordinator.Credential, more ...coordinator.Credential) (coordinator.Store, error) {
 	store, err := a.Open(ctx, a.Boot.Coordinator, append([]coordinator.Credential{own}, more...)...)
-	var wrong *coordinator.URLError
-	if errors.As(err, &wrong) {
+	if wrong, is := errors.AsType[*coordinator.URLError](err); is {
 		return nil, fmt.Errorf("the coordinator's URL, %w", wrong)
 	}
 	if err != nil {

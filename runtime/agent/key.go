@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -71,21 +71,17 @@ func writeKey(disk journal.Disk, k keyFile) error {
 }
 
 // keepSealed gives the readers of this server's secrets their keys, beside
-// everything else, until ctx ends. It returns what waits for its end.
-func (a *agent) keepSealed(ctx context.Context) (wait func()) {
+// everything else, until it is stopped.
+func (a *agent) keepSealed(ctx context.Context) (stop func()) {
 	if !a.member.NeedsKey() {
 		return func() {}
 	}
-	done := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
-		defer close(done)
+	return coordinator.Beside(ctx, func(ctx context.Context) {
 		err := a.session.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
 		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 			a.stop(err)
 		} else if ctx.Err() == nil {
 			a.console.say("%v", err)
 		}
-	}()
-	return func() { <-done }
+	})
 }

@@ -4,6 +4,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,10 +45,7 @@ func (d Download) To(ctx context.Context, path string) error {
 		return fmt.Errorf("fetch %s: %w", d.URL, err)
 	}
 	defer client.CloseIdleConnections()
-	pause := d.Pause
-	if pause == 0 {
-		pause = time.Second
-	}
+	pause := cmp.Or(d.Pause, time.Second)
 	for i := 1; ; i++ {
 		again, err := d.once(ctx, client, path)
 		if err == nil {
@@ -90,8 +88,7 @@ func (d Download) once(ctx context.Context, client *http.Client, path string) (a
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) {
+		if failed, is := errors.AsType[*url.Error](err); is {
 			err = failed.Err
 		}
 		return true, err
@@ -118,10 +115,7 @@ func (h *heard) Read(p []byte) (int, error) {
 }
 
 func (d Download) keep(path string, body io.Reader) (again bool, err error) {
-	limit := d.Limit
-	if limit == 0 {
-		limit = DefaultLimit
-	}
+	limit := cmp.Or(d.Limit, DefaultLimit)
 	partial := path + ".partial"
 	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -9,6 +9,7 @@
 package heat
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -94,10 +95,7 @@ func (c *Client) Host() string { return c.name }
 
 // settings are the credentials, the region and TLS of options or the environment.
 func settings(o Options) (who gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
-	cloud := o.Cloud
-	if cloud == "" {
-		cloud = os.Getenv("OS_CLOUD")
-	}
+	cloud := cmp.Or(o.Cloud, os.Getenv("OS_CLOUD"))
 	if cloud != "" {
 		who, where, secure, err = clouds.Parse(clouds.WithCloudName(cloud))
 		if err != nil {

@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -99,10 +100,7 @@ func unexpected(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 var quota = regexp.MustCompile(`(?i)\bquotas?\b|maximum (number of )?stacks`)
 
 func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpectedResponseCode) (*source.Diagnostic, error) {
-	said := e.Said
-	if said == "" {
-		said = fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
-	}
+	said := cmp.Or(e.Said, fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
 	refused := func(hint string) *source.Diagnostic {
 		return source.Fail(source.HeatRefused, "Heat refuses: "+said, hint)
 	}
@@ -148,10 +146,7 @@ func fault(body []byte) (kind, said string) {
 	if json.Unmarshal(body, &f) != nil {
 		return "", short(string(body))
 	}
-	said = f.Error.Message
-	if said == "" {
-		said = f.Explanation
-	}
+	said = cmp.Or(f.Error.Message, f.Explanation)
 	return f.Error.Type, short(said)
 }
 

@@ -9,6 +9,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ type Installer struct {
 // Ensure returns the path of a tool's program of a fit version, which it installs
 // if it must.
 func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want contract.Install) (string, error) {
-	if want.From == "" {
-		want.From = tool.From
-	}
+	want.From = cmp.Or(want.From, tool.From)
 	found := i.find(ctx, tool, want)
 	if found.fit {
 		return found.program, nil
@@ -64,10 +63,7 @@ func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want contract.
 		return "", err
 	}
 	defer end()
-	patience := i.Patience
-	if patience == 0 {
-		patience = Patience
-	}
+	patience := cmp.Or(i.Patience, Patience)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took longer than %v", patience))
 	defer cancel()
 	r := &run{Installer: i, ctx: ctx, tool: tool, want: want}

@@ -27,15 +27,9 @@ const graceToEnd = 20 * time.Second
 // background what another one's role talks to.
 func (r *Run) Roles(ctx context.Context) (*Result, error) {
 	boots := r.setup.Boots
-	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWatching()
 	p := newProgress(r)
-	shown := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
-		defer close(shown)
-		p.follow(watching)
-	}()
+	stopWatching := coordinator.Beside(context.WithoutCancel(ctx), p.follow)
+	defer stopWatching()
 	if r.setup.Printed != nil {
 		defer r.followOutput(p)() // until all agents have ended
 	}
@@ -64,13 +58,11 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 			continue
 		}
 		p.started(b.Server, cmd.Process.Pid)
-		wait.Add(1)
-		go func() {
+		wait.Go(func() {
 			defer mistake.Ends()
-			defer wait.Done()
 			_ = cmd.Wait() // how its roles ended is in the coordinator
 			p.settle(b.Server)
-		}()
+		})
 	}
 	select {
 	case <-p.settled:
@@ -83,7 +75,6 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 		failed = append(failed, err)
 	}
 	stopWatching()
-	<-shown
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -2,12 +2,12 @@ package localrun
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -43,23 +43,19 @@ func (r *Run) followOutput(p *progress) (stop func()) {
 			f.show(r.setup.Printed, last)
 		}
 	}
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer mistake.Ends()
-		defer close(ended)
+	return coordinator.Beside(context.Background(), func(ctx context.Context) {
 		tick := time.NewTicker(lookAtOutput)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
 				show(false)
-			case <-end:
+			case <-ctx.Done():
 				show(true)
 				return
 			}
 		}
-	}()
-	return func() { close(end); <-ended }
+	})
 }
 
 // show tells the lines that have come since the last time. A file that is not there has none.

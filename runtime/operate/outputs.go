@@ -109,8 +109,7 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 // readCell reads a cell; what a server has written that is not a record has failed.
 func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
-	var bad *coordinator.RecordError
-	if errors.As(err, &bad) {
+	if bad, is := errors.AsType[*coordinator.RecordError](err); is {
 		return coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: bad.Error()}}, nil
 	}
 	return record, err

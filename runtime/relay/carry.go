@@ -32,8 +32,7 @@ func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error 
 	for {
 		before := r.carried.Values
 		written, err := s.Say(ctx, before, now)
-		var large *relay.TooLargeError
-		if errors.As(err, &large) {
+		if large, is := errors.AsType[*relay.TooLargeError](err); is {
 			if r.carried.refused == nil {
 				r.carried.refused = map[contract.ServerPath]string{}
 			}

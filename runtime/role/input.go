@@ -144,8 +144,7 @@ func notDelivered(err error) bool {
 // failedRead ends the role.
 func (l *life) failedRead(in *input, r *resolver, err error) error {
 	at := in.At[""]
-	var placed *hot.Error
-	if errors.As(err, &placed) {
+	if placed, is := errors.AsType[*hot.Error](err); is {
 		if placed.At.Known() {
 			at = contract.Position(placed.At.String())
 		}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
@@ -177,11 +176,7 @@ const (
 // followLog sends the tail of what the role prints to the coordinator, at most
 // once a second, and at the end.
 func (l *life) followLog() (stop func()) {
-	ctx, cancel := context.WithCancel(l.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
-		defer close(done)
+	return coordinator.Beside(l.ctx, func(ctx context.Context) {
 		ticker := time.NewTicker(lookEvery)
 		defer ticker.Stop()
 		var sent time.Time
@@ -199,8 +194,7 @@ func (l *life) followLog() (stop func()) {
 				}
 			}
 		}
-	}()
-	return func() { cancel(); <-done }
+	})
 }
 
 // sendLog sends the tail at the end, even of an agent that is to end itself, but

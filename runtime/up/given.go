@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -140,9 +141,7 @@ func differs(kind, before string, value json.RawMessage) bool {
 		y, isY := new(big.Rat).SetString(now)
 		return now != before && !(isX && isY && x.Cmp(y) == 0)
 	case "json":
-		if now == "" {
-			now = "{}"
-		}
+		now = cmp.Or(now, "{}")
 		return !coordinator.SameValue(json.RawMessage(before), json.RawMessage(now))
 	case "commadelimitedlist":
 		return items(value) != before

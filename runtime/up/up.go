@@ -6,11 +6,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -246,18 +244,11 @@ func (u *Up) relay(ctx context.Context) (end func()) {
 	if u.Relay == nil {
 		return func() {}
 	}
-	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer mistake.Ends()
+	return coordinator.Beside(ctx, func(ctx context.Context) {
 		if err := u.Relay(ctx); err != nil && ctx.Err() == nil {
 			u.View.Say("nobody tells Heat how the roles go: " + err.Error())
 		}
 	})
-	return func() {
-		stop()
-		running.Wait()
-	}
 }
 
 // tags are the stack's own and ours.

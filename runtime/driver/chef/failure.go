@@ -1,6 +1,7 @@
 package chef
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -100,10 +101,7 @@ func outermost(line string) string {
 // in the cookbook and, for a command, the last line that it printed as its error.
 func (f failed) line() string {
 	text := anException.ReplaceAllString(f.Message, "had an error: ")
-	first := firstLine(text)
-	if first == "" {
-		first = f.Class
-	}
+	first := cmp.Or(firstLine(text), f.Class)
 	if m := itsErrors.FindStringSubmatch(text); m != nil {
 		if said := lastLine(m[1]); said != "" {
 			first += ": " + said

@@ -1,6 +1,7 @@
 package chef
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,9 +59,7 @@ func makeRepository(ctx context.Context, job *driver.Job, s source, grace time.D
 		if err != nil {
 			return nil, err
 		}
-		if first == "" {
-			first = tree
-		}
+		first = cmp.Or(first, tree)
 		r.Paths[cookbooks] = append(r.Paths[cookbooks], tree)
 	}
 	for _, part := range []struct {
@@ -130,9 +129,7 @@ func (r *repository) prepare(ctx context.Context, command, in string, grace time
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	if in == "" {
-		in = r.job.Work
-	}
+	in = cmp.Or(in, r.job.Work)
 	ctx, cancel := context.WithTimeoutCause(ctx, preparation, fmt.Errorf("prepare: it took longer than %v", preparation))
 	defer cancel()
 	cmd := exec.Command("/bin/sh", "-e", "-c", command)

@@ -1,6 +1,7 @@
 package puppet
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -53,10 +54,7 @@ func (at *layout) manifest() []string {
 		return []string{name}
 	}
 	if at.source.Environment != nil {
-		name := at.environmentSetting("manifest")
-		if name == "" {
-			name = "manifests"
-		}
+		name := cmp.Or(at.environmentSetting("manifest"), "manifests")
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(at.environment(), name)
 		}
