@@ -106,7 +106,7 @@ func (a *agent) preflight(ctx context.Context, roles []contract.Role) error {
 		found = append(found, a.checkRoom(folder))
 	}
 	for i, r := range roles {
-		tool := a.driver(r.Driver)
+		tool := driver.Find(a.Drivers, r.Driver)
 		switch {
 		case tool == nil && i == 0:
 			found = append(found, fmt.Errorf("this agent has no driver %q", r.Driver))
@@ -115,22 +115,11 @@ func (a *agent) preflight(ctx context.Context, roles []contract.Role) error {
 			found = append(found, fmt.Errorf("this agent has no driver %q, which the role %s needs", r.Driver, r.Name))
 			continue
 		}
-		if checker, can := tool.(driver.Checker); can {
-			if err := checker.Check(ctx, r); err != nil {
-				a.warn(fmt.Sprintf("role %s: %v", r.Name, err))
-			}
+		if err := driver.CheckTool(ctx, tool, r); err != nil {
+			a.warn(fmt.Sprintf("role %s: %v", r.Name, err))
 		}
 	}
 	return errors.Join(found...)
-}
-
-func (a *agent) driver(name string) driver.Driver {
-	for _, d := range a.Drivers {
-		if d.Name() == name {
-			return d
-		}
-	}
-	return nil
 }
 
 // checkRoom says that a folder's disk is full.

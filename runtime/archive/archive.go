@@ -318,13 +318,11 @@ func (e *ended) Read(p []byte) (int, error) {
 
 // reason is an error without the path, which its caller says.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	var linkErr *os.LinkError
-	switch {
-	case errors.As(err, &pathErr):
-		return pathErr.Err
-	case errors.As(err, &linkErr):
-		return linkErr.Err
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return at.Err
+	}
+	if at, is := errors.AsType[*os.LinkError](err); is {
+		return at.Err
 	}
 	return err
 }

@@ -39,6 +39,16 @@ type Driver interface {
 	Run(ctx context.Context, job *Job) (Exit, error)
 }
 
+// Find is the driver of a name; nil is none.
+func Find(all []Driver, name string) Driver {
+	for _, d := range all {
+		if d.Name() == name {
+			return d
+		}
+	}
+	return nil
+}
+
 // ErrInputFailed is the cause with which Run's context ends when an input of the role will
 // not come: nothing that the tool still does is wanted then.
 var ErrInputFailed = errors.New("an input of the role has failed")

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,18 @@ func ToolFor(d Driver, r contract.Role) (Tool, bool) {
 		return d.ToolOf(r)
 	}
 	return Tool{}, false
+}
+
+// CheckTool says that a role's tool is not there, where its driver can tell (Checker), or where the
+// tool is not to be installed.
+func CheckTool(ctx context.Context, d Driver, r contract.Role) error {
+	if checker, can := d.(Checker); can {
+		return checker.Check(ctx, r)
+	}
+	if tool, needed := ToolFor(d, r); needed {
+		return tool.CheckThere(r)
+	}
+	return nil
 }
 
 // Tool is a program that the agent finds, or installs (runtime/install).

@@ -91,12 +91,8 @@ func part(folder, within string) (string, error) {
 }
 
 func fromPlan(ctx context.Context, job *driver.Job, o Origin, folder string) error {
-	data, err := job.Files.File(ctx, o.File)
-	if err != nil {
-		return fmt.Errorf("fetch the plan's file: %w", err)
-	}
 	path := folder + ".archive"
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := job.Fetch(ctx, o.File, "plan's file", path, 0o600); err != nil {
 		return err
 	}
 	return unpack(ctx, path, folder)

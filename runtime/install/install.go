@@ -178,15 +178,19 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// places are the folders in which a program may be.
-func (i *Installer) places(tool driver.Tool, want contract.Install) []string {
-	var path []string
+// path are the folders of PATH.
+func (i *Installer) path() (folders []string) {
 	for _, entry := range i.Environment {
 		if list, is := strings.CutPrefix(entry, "PATH="); is {
-			path = filepath.SplitList(list)
+			folders = filepath.SplitList(list)
 		}
 	}
-	path = append(path, tool.Folders...)
+	return folders
+}
+
+// places are the folders in which a program may be.
+func (i *Installer) places(tool driver.Tool, want contract.Install) []string {
+	path := append(i.path(), tool.Folders...)
 	own := []string{filepath.Join(i.Folder, tool.Name, "bin"), filepath.Join(i.Folder, tool.Name)}
 	if tool.Version == nil && want.From == "url" {
 		return append(own, path...) // only that one is meant, and others tell nothing of themselves

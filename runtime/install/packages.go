@@ -53,16 +53,9 @@ func (r *run) manager() (manager, error) {
 }
 
 func (r *run) lookUp(program string) string {
-	for _, entry := range r.Environment {
-		path, is := strings.CutPrefix(entry, "PATH=")
-		if !is {
-			continue
-		}
-		for _, folder := range filepath.SplitList(path) {
-			file := filepath.Join(folder, program)
-			if isProgram(file) {
-				return file
-			}
+	for _, folder := range r.path() {
+		if file := filepath.Join(folder, program); isProgram(file) {
+			return file
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,11 +62,5 @@ func comparePart(a, b string) int {
 	if errA != nil || errB != nil {
 		return strings.Compare(a, b)
 	}
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(x, y)
 }

@@ -33,17 +33,11 @@ func (o *output) isWritten() bool {
 	return o.written || o.last != nil
 }
 
-func (o *output) holds(sum [sha256.Size]byte) bool {
+// holds says that this value was published in this run; written, that any was.
+func (o *output) holds(sum [sha256.Size]byte) (same, written bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.written && o.sum == sum
-}
-
-// isOther says that another value was published in this run.
-func (o *output) isOther(sum [sha256.Size]byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.written && o.sum != sum
+	return o.written && o.sum == sum, o.written
 }
 
 // note keeps the first value that was published.
@@ -100,7 +94,7 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 		return context.Cause(ctx)
 	}
 	sum := sha256.Sum256(value)
-	if o.holds(sum) {
+	if same, _ := o.holds(sum); same {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -139,7 +133,7 @@ func (l *life) publishLast() error {
 // put puts a value into its output's cell.
 func (l *life) put(o *output, value json.RawMessage) error {
 	sum := sha256.Sum256(value)
-	if o.isOther(sum) {
+	if same, written := o.holds(sum); written && !same {
 		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", member.ErrOtherValue))
 	}
 	err := l.host.Cells.Renew(l.ctx, o.Cell, value, l.stamp(), l.host.Now())

@@ -312,12 +312,7 @@ func (l *life) interrupted(status *int) (coordinator.RoleState, error) {
 
 // prepare makes the job and lets the driver make ready what needs no value.
 func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), err error) {
-	for _, d := range l.host.Drivers {
-		if d.Name() == l.role.Driver {
-			tool = d
-		}
-	}
-	if tool == nil {
+	if tool = driver.Find(l.host.Drivers, l.role.Driver); tool == nil {
 		return nil, nil, nil, fmt.Errorf("this agent has no driver %q", l.role.Driver)
 	}
 	if err := l.parseInputs(); err != nil {
@@ -367,14 +362,12 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	if err := os.RemoveAll(folder); err != nil {
 		return nil, nil, fmt.Errorf("clear the role's folder: %w", err)
 	}
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
-	}
 	bin := filepath.Join(folder, "bin")
-	if err := os.MkdirAll(bin, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
+	err := errors.Join(os.MkdirAll(work, 0o755), os.MkdirAll(bin, 0o700))
+	if err == nil {
+		err = os.Symlink(l.host.Agent, filepath.Join(bin, "hotc-agent"))
 	}
-	if err := os.Symlink(l.host.Agent, filepath.Join(bin, "hotc-agent")); err != nil {
+	if err != nil {
 		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
 	}
 	if l.mark == "" {

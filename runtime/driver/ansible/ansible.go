@@ -25,7 +25,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -53,11 +52,6 @@ func (Driver) Tool() driver.Tool {
 }
 
 const program = "ansible-playbook"
-
-// Check implements driver.Checker.
-func (d Driver) Check(_ context.Context, r contract.Role) error {
-	return d.Tool().CheckThere(r)
-}
 
 // source is a role's source.
 type source struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -234,11 +235,20 @@ func (v *values) isWrong(err error) error {
 
 // Write implements driver.Values.
 func (v *values) Write(_ context.Context, name string, value json.RawMessage) error {
+	return v.write(name, func(t contract.Type) (json.RawMessage, error) { return driver.Check(t, value) })
+}
+
+// WriteText implements driver.Values.
+func (v *values) WriteText(_ context.Context, name string, text []byte) error {
+	return v.write(name, func(t contract.Type) (json.RawMessage, error) { return driver.Parse(t, text) })
+}
+
+func (v *values) write(name string, read func(contract.Type) (json.RawMessage, error)) error {
 	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
 	if i < 0 {
 		return v.isWrong(fmt.Errorf("it writes %q, which is not an output", name))
 	}
-	value, err := driver.Check(v.Outputs[i].Type, value)
+	value, err := read(v.Outputs[i].Type)
 	if err != nil {
 		return v.isWrong(fmt.Errorf("output %s: %w", name, err))
 	}
@@ -252,19 +262,6 @@ func (v *values) Write(_ context.Context, name string, value json.RawMessage) er
 		return v.isWrong(fmt.Errorf("output %s was %s already, and is now %s", name, was, value))
 	}
 	return nil
-}
-
-// WriteText implements driver.Values.
-func (v *values) WriteText(ctx context.Context, name string, text []byte) error {
-	i := slices.IndexFunc(v.Outputs, func(o contract.Output) bool { return o.Name == name })
-	if i < 0 {
-		return v.isWrong(fmt.Errorf("it writes %q, which is not an output", name))
-	}
-	value, err := driver.Parse(v.Outputs[i].Type, text)
-	if err != nil {
-		return v.isWrong(fmt.Errorf("output %s: %w", name, err))
-	}
-	return v.Write(ctx, name, value)
 }
 
 // File implements driver.Files: the plug-in.
@@ -366,10 +363,7 @@ func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 	defer cancel(nil)
 	waits := make(chan struct{}, 1)
 	v := &values{read: func(ctx context.Context, _ string) (json.RawMessage, error) {
-		select {
-		case waits <- struct{}{}:
-		default:
-		}
+		coordinator.Wake(waits)
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 )
 
@@ -242,11 +243,11 @@ func TestCheck(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	d := puppet.Driver{}
 	role := contract.Role{Source: json.RawMessage(`{}`)}
-	if err := d.Check(t.Context(), role); err != nil {
+	if err := driver.CheckTool(t.Context(), d, role); err != nil {
 		t.Errorf("the agent would install it: %v", err)
 	}
 	role.Install = &contract.Install{From: "none"}
-	if err := d.Check(t.Context(), role); err == nil || !strings.Contains(err.Error(), "puppet is not on this server") {
+	if err := driver.CheckTool(t.Context(), d, role); err == nil || !strings.Contains(err.Error(), "puppet is not on this server") {
 		t.Error(err)
 	}
 }

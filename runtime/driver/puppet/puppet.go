@@ -10,6 +10,7 @@ package puppet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -70,14 +70,6 @@ func (Driver) Tool() driver.Tool {
 	}
 }
 
-// Check implements driver.Checker: Puppet itself, where it must be there already.
-func (d Driver) Check(_ context.Context, r contract.Role) error {
-	if _, err := parseSource(r.Source); err != nil {
-		return err
-	}
-	return d.Tool().CheckThere(r)
-}
-
 // Prepare fetches what the source names.
 func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	s, err := parseSource(job.Role.Source)
@@ -123,10 +115,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := at.writePlan(); err != nil {
 		return driver.Exit{}, err
 	}
-	program := job.Program
-	if program == "" {
-		program = d.Tool().Program
-	}
+	program := cmp.Or(job.Program, d.Tool().Program)
 	cmd := exec.Command(program, append([]string{"apply", "--confdir", at.configuration(), "--vardir", at.state(), "--detailed-exitcodes", "--color=false"}, at.manifest()...)...)
 	cmd.Env = append(append([]string(nil), job.Environment...), "LC_ALL=C.UTF-8")
 	exit, err := process.RunTool(ctx, job, cmd, d.Grace)

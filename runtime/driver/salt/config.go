@@ -3,6 +3,7 @@ package salt
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -149,8 +150,6 @@ func minion(job *driver.Job, s source, trees layout, interceptor string) map[str
 	if me, err := user.Current(); err == nil {
 		own["user"] = me.Username // Salt refuses another user's run, and takes root for granted
 	}
-	for key, value := range own {
-		all[key] = value
-	}
+	maps.Copy(all, own)
 	return all
 }

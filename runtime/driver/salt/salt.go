@@ -27,7 +27,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -55,11 +54,6 @@ func (Driver) Tool() driver.Tool {
 		Name: "salt", Program: program, Folders: []string{"/opt/saltstack/salt"}, Version: []string{"--version"}, From: "packages",
 		Packages: map[string][]string{"apt": {"salt-common"}, "dnf": {"salt-minion"}, "zypper": {"salt"}},
 	}
-}
-
-// Check implements driver.Checker.
-func (d Driver) Check(_ context.Context, r contract.Role) error {
-	return d.Tool().CheckThere(r)
 }
 
 // source is a role's source.
