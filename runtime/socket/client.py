@@ -1,5 +1,6 @@
 """The agent's side of a role for interceptors in Python, of its own library alone (3.6
 and later): a line of JSON each way over the role's socket."""
+import datetime
 import json
 import socket
 
@@ -53,3 +54,33 @@ class Client:
     def fail(self, message):
         self.refused = self.refused or "hotc: %s" % message
         raise self.failure("hotc: %s" % message)
+
+
+NOTHING = object()
+
+
+def at(value, path):
+    """What lies at a path in a value; NOTHING if nothing does."""
+    for key in path:
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, (list, tuple)) and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return NOTHING
+    return value
+
+
+def plain(value):
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    if value is NOTHING or value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return str(value)

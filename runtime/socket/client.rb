@@ -1,4 +1,5 @@
 require "json"
+require "monitor"
 require "socket"
 
 module Hotc
@@ -47,5 +48,54 @@ module Hotc
     rescue SystemCallError => e
       raise Failure, "hotc: the agent cannot be reached: #{e.message}"
     end
+  end
+
+  # Awaited is a declared input, whose value comes from the agent.
+  class Awaited
+    attr_reader :name
+
+    def initialize(agent, name, optional)
+      @agent, @name, @optional = agent, name, optional
+      @lock = Monitor.new
+      @asked = false
+    end
+
+    # value waits until the value is there. It is asked for once.
+    def value
+      return @value if @asked
+
+      @lock.synchronize do
+        unless @asked
+          @value = ask
+          @asked = true
+        end
+      end
+      @value
+    end
+
+    def optional?
+      @optional
+    end
+
+    # void? says that an optional input did not come: what the tool has without it
+    # stands. It waits.
+    def void?
+      @optional && value.nil?
+    end
+
+    private
+
+    def ask
+      @agent.get(@name)
+    end
+  end
+
+  # utf8 is a text of an output's as JSON has it; encoder names what encodes binary data.
+  def self.utf8(output, value, encoder)
+    value = value.encode(Encoding::UTF_8) unless value.encoding == Encoding::ASCII_8BIT
+    value = value.dup.force_encoding(Encoding::UTF_8)
+    raise Failure, "hotc: output #{output} is not UTF-8; encode binary data, for example with #{encoder}" unless value.valid_encoding?
+
+    value
   end
 end

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// RubyClient is the client for interceptors in Ruby: Hotc::Agent and Hotc::Failure, of
-// Ruby's own library alone (2.6 and later). A driver writes it beside its interceptor.
+// RubyClient is the client for interceptors in Ruby: Hotc::Agent and Hotc::Failure, and what
+// they have in common, of Ruby's own library alone (2.6 and later). A driver writes it beside its
+// interceptor.
 //
 //go:embed client.rb
 var RubyClient []byte

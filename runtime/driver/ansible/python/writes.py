@@ -8,8 +8,6 @@ until those were run, skipped or passed. What only an include brings in is not k
 before. Variables that nothing sets while the playbook runs (of plays, roles' defaults,
 files of groups) are published at its end.
 """
-import datetime
-
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.executor.play_iterator import PlayIterator
@@ -21,8 +19,7 @@ from ansible.vars.manager import VariableManager
 from jinja2.runtime import Undefined
 
 from agent import Failure
-
-NOTHING = object()
+from hotc_client import NOTHING, at, plain
 
 
 class Output:
@@ -42,14 +39,8 @@ class Output:
 
     def part(self, value):
         """The part of a variable's value that is the output; NOTHING if it has none."""
-        for key in self.path[1:]:
-            if isinstance(value, dict) and key in value:
-                value = value[key]
-            elif isinstance(value, (list, tuple)) and key.isdigit() and int(key) < len(value):
-                value = value[int(key)]
-            else:
-                return NOTHING
-        return NOTHING if isinstance(value, Undefined) else plain(value)
+        found = at(value, self.path[1:])
+        return NOTHING if isinstance(found, Undefined) else plain(found)
 
 
 def names_of(task):
@@ -263,18 +254,3 @@ class Outputs:
                 o.value = value
                 self.publish(o)
                 return
-
-
-def plain(value):
-    """A value as JSON has it."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v) for v in value]
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return str(value)

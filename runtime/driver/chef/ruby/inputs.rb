@@ -1,32 +1,12 @@
 module Hotc
   # Input is a declared input: a leaf of the node's attributes whose value comes from
   # the agent.
-  class Input
-    attr_reader :name, :path
+  class Input < Awaited
+    attr_reader :path
 
     def initialize(agent, name, path, optional)
-      @agent, @name, @path, @optional = agent, name, path, optional
-      @lock = Monitor.new
-      @asked = false
-    end
-
-    # value waits until the value is there. It is asked for once.
-    def value
-      return @value if @asked
-
-      @lock.synchronize do
-        unless @asked
-          @value = ask
-          @asked = true
-        end
-      end
-      @value
-    end
-
-    # void? says that an optional input did not come: the cookbook's own attribute
-    # stands. It waits.
-    def void?
-      @optional && value.nil?
+      super(agent, name, optional)
+      @path = path
     end
 
     # merged is the value as the merged view holds it: immutable. It waits.
@@ -45,7 +25,7 @@ module Hotc
     # ask ends the run if the value does not come: a recipe that rescues would go on
     # without it, and Chef itself still runs delayed notifications.
     def ask
-      @agent.get(@name)
+      super
     rescue Failure => e
       Hotc.run.report.write(e)
       [$stdout, $stderr].each(&:flush)

@@ -148,16 +148,8 @@ module Hotc
       when nil, true, false, Integer, Float
         value
       else
-        text(output, value.to_s)
+        Hotc.utf8(output.name, value.to_s, "base64")
       end
-    end
-
-    def text(output, value)
-      value = value.encode(Encoding::UTF_8) unless value.encoding == Encoding::ASCII_8BIT
-      value = value.dup.force_encoding(Encoding::UTF_8)
-      raise Failure, "hotc: output #{output.name} is not UTF-8; encode binary data, for example with base64" unless value.valid_encoding?
-
-      value
     end
   end
 end

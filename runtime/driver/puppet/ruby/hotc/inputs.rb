@@ -1,40 +1,11 @@
-require "monitor"
-
 module Hotc
-  # Input is a declared input.
-  class Input
-    attr_reader :name
-
-    def initialize(agent, name, optional)
-      @agent, @name, @optional = agent, name, optional
-      @lock = Monitor.new
-      @asked = false
-    end
-
-    # value waits until the value is there. It is asked for once.
-    def value
-      return @value if @asked
-
-      @lock.synchronize do
-        unless @asked
-          @value = frozen(@agent.get(@name))
-          @asked = true
-        end
-      end
-      @value
-    end
-
-    def optional?
-      @optional
-    end
-
-    # void? says that an optional input did not come: what the manifest has without it
-    # stands. It waits.
-    def void?
-      @optional && value.nil?
-    end
-
+  # Input is a declared input, whose value nobody changes.
+  class Input < Awaited
     private
+
+    def ask
+      frozen(super)
+    end
 
     def frozen(value)
       case value

@@ -92,11 +92,7 @@ module Hotc
     end
 
     def text(name, value)
-      value = value.encode(Encoding::UTF_8) unless value.encoding == Encoding::ASCII_8BIT
-      value = value.dup.force_encoding(Encoding::UTF_8)
-      raise Failure, "hotc: output #{name} is not UTF-8; encode binary data, for example with base64encode" unless value.valid_encoding?
-
-      value
+      Hotc.utf8(name, value, "base64encode")
     end
   end
 end

@@ -7,10 +7,9 @@ grains' for that key. Grains are read from the file where Salt's own functions p
 when a state has ended and before the first one begins: what SLS files set while they are
 rendered is there, too.
 """
-import datetime
 import os
 
-NOTHING = object()
+from hotc_client import NOTHING, at, plain
 
 
 class Output:
@@ -34,14 +33,7 @@ class Output:
 
     def part(self, value):
         """The part of a value that is the output; NOTHING if it has none."""
-        for key in self.path:
-            if isinstance(value, dict) and key in value:
-                value = value[key]
-            elif isinstance(value, (list, tuple)) and key.isdigit() and int(key) < len(value):
-                value = value[int(key)]
-            else:
-                return NOTHING
-        return plain(value)
+        return plain(at(value, self.path))
 
 
 class Outputs:
@@ -138,18 +130,3 @@ class Outputs:
 
 def tag_of(low):
     return "{0[state]}_|-{0[__id__]}_|-{0[name]}_|-{0[fun]}".format(low)
-
-
-def plain(value):
-    """A value as JSON has it."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v) for v in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return str(value)
