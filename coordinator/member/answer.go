@@ -133,7 +133,7 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 		if err != nil {
 			return err
 		}
-		learnt := m.learntPlan()
+		learnt := m.knownPlans().learnt
 		rest, err := writes()
 		for err == nil && len(rest) > 0 {
 			var ops []coordinator.Op

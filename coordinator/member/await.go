@@ -49,7 +49,7 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 // AwaitRecord is Await, and gives the version with the value. It gives that of a failure, too.
 func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (coordinator.CellRecord, error) {
 	var none coordinator.CellRecord
-	news := m.untilNews()
+	news := m.knownPlans().news
 	ref, err := m.place(cell)
 	if err != nil {
 		return none, err
@@ -83,7 +83,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 		open, since := true, time.Time{}
 		select {
 		case <-news:
-			news = m.untilNews()
+			news = m.knownPlans().news
 			if _, err := m.place(cell); err != nil {
 				return none, err
 			}

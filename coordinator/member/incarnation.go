@@ -176,7 +176,7 @@ func (m *Member) catchUp(ctx context.Context, node coordinator.Node, by int) err
 // one commit.
 func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next coordinator.IncarnationRecord, checks []coordinator.Op) (left bool, err error) {
 	var old, untouched []coordinator.Op
-	learnt := m.learntPlan()
+	learnt := m.knownPlans().learnt
 	if next.Number > 1 {
 		if old, untouched, err = m.leftovers(ctx, next.Number, true); err != nil {
 			return false, err
@@ -210,7 +210,7 @@ func (m *Member) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		learnt := m.learntPlan()
+		learnt := m.knownPlans().learnt
 		old, _, err := m.leftovers(ctx, f.record.Number, false)
 		if err != nil {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))

@@ -47,10 +47,8 @@ type Member struct {
 	empty  map[contract.CellName]coordinator.Version // those of them that are believed to be empty
 	fence  *fence
 	state  *coordinator.Version       // of the state's node, where it is known
-	plan   coordinator.Version        // of the plan's node, as it was read
-	learnt coordinator.Version        // and as its cells are known
 	left   map[contract.CellName]bool // cells that it had before
-	news   chan struct{}              // closed when other cells are known
+	plans  plans
 
 	planning chan struct{} // full while the plan is read
 	learning sync.Mutex
@@ -95,7 +93,7 @@ func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerP
 		empty:    map[contract.CellName]coordinator.Version{},
 		versions: map[contract.CellName]cellVersion{},
 		left:     map[contract.CellName]bool{},
-		news:     make(chan struct{}),
+		plans:    plans{news: make(chan struct{})},
 
 		planning:  make(chan struct{}, 1),
 		reporting: make(chan struct{}, 1),
@@ -225,7 +223,7 @@ func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.plan = version
+	m.plans.read = version
 	return s, nil
 }
 
@@ -269,19 +267,13 @@ func (m *Member) CheckPlan(ctx context.Context) error {
 	switch {
 	case err == nil && !exists:
 		err = cmp.Or(m.stands(ctx), error(coordinator.ErrNotFound))
-	case err == nil && version != m.planVersion():
+	case err == nil && version != m.knownPlans().read:
 		err = ErrPlanChanged
 	}
 	if err != nil {
 		return fmt.Errorf("look at the plan of server %s: %w", m.server, err)
 	}
 	return nil
-}
-
-func (m *Member) planVersion() coordinator.Version {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.plan
 }
 
 func (m *Member) joinSets(ctx context.Context) error {

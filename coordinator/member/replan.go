@@ -50,7 +50,7 @@ func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 		return nil, m.gone(ctx, err)
 	}
 	m.mu.Lock()
-	m.plan = version
+	m.plans.read = version
 	m.mu.Unlock()
 	return s, m.showNewKey(ctx)
 }
@@ -59,7 +59,7 @@ func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 // goes on for the role stays as it was read: ReportStart still says ErrPlanChanged.
 func (m *Member) LearnAhead(ctx context.Context) error {
 	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
-	if err != nil || !exists || !m.isNews(version) {
+	if err != nil || !exists || version == m.knownPlans().learnt {
 		return err
 	}
 	if _, _, err = m.readPlan(ctx); err == nil {
@@ -68,10 +68,17 @@ func (m *Member) LearnAhead(ctx context.Context) error {
 	return err
 }
 
-func (m *Member) isNews(version coordinator.Version) bool {
+// plans are what is known of the server's part of the plan.
+type plans struct {
+	read   coordinator.Version // of its node, as it was read
+	learnt coordinator.Version // and as its cells are known
+	news   chan struct{}       // closed when other cells are known
+}
+
+func (m *Member) knownPlans() plans {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return version != m.learnt
+	return m.plans
 }
 
 // take learns the cells of a part of the plan.
@@ -107,17 +114,10 @@ func (m *Member) take(s *contract.Server, version coordinator.Version) error {
 		delete(m.left, cell)
 	}
 	m.sealing.learn(s)
-	m.learnt = version
-	close(m.news)
-	m.news = make(chan struct{})
+	m.plans.learnt = version
+	close(m.plans.news)
+	m.plans.news = make(chan struct{})
 	return nil
-}
-
-// untilNews is closed when another plan has been learnt.
-func (m *Member) untilNews() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.news
 }
 
 // showNewKey shows the server's public key, where the plan has not asked for one before.
@@ -145,18 +145,11 @@ func (m *Member) hasLeft(cell contract.CellName) bool {
 	return m.left[cell]
 }
 
-// learntPlan is the version of the plan whose cells the member knows.
-func (m *Member) learntPlan() coordinator.Version {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.learnt
-}
-
 // commit commits writes that were worked out under a version of the plan. Where a node is
 // missing since that was changed it says ErrVersion: they are to be worked out again.
 func (m *Member) commit(ctx context.Context, learnt coordinator.Version, ops ...coordinator.Op) error {
 	err := m.store.Commit(ctx, ops...)
-	if errors.Is(err, coordinator.ErrNotFound) && m.LearnAhead(ctx) == nil && m.isNews(learnt) {
+	if errors.Is(err, coordinator.ErrNotFound) && m.LearnAhead(ctx) == nil && m.knownPlans().learnt != learnt {
 		return fmt.Errorf("the plan was changed: %w", coordinator.ErrVersion)
 	}
 	return err

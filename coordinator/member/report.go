@@ -78,7 +78,7 @@ func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, fa
 		}
 		checks := m.checks(f)
 		if current {
-			checks = append(checks, coordinator.Op{Path: m.deployment.ServerPlan(m.server), Version: m.planVersion()})
+			checks = append(checks, coordinator.Op{Path: m.deployment.ServerPlan(m.server), Version: m.knownPlans().read})
 		}
 		err = m.report(ctx, f, checks, state, failed)
 		if err == nil {
@@ -221,9 +221,7 @@ func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
 // the place of what is there, whatever its version is: the check of the incarnation in
 // the same commit leaves one writer, whose every text is the whole tail.
 func (m *Session) WriteLog(ctx context.Context, role string, tail []byte) error {
-	if over := len(tail) - coordinator.LogSize; over > 0 {
-		tail = tail[over:]
-	}
+	tail = tail[max(0, len(tail)-coordinator.LogSize):]
 	if err := m.overwrite(ctx, m.deployment.Log(m.server, role), tail); err != nil {
 		return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
 	}

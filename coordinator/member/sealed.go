@@ -283,7 +283,7 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 	defer stop()
 	watched := map[contract.ServerPath]bool{}
 	for {
-		news := m.untilNews()
+		news := m.knownPlans().news
 		for _, reader := range m.sealedReaders() {
 			if watched[reader] {
 				continue

@@ -214,11 +214,7 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 	if !is || c.Asked && a.plan.Change < c.Number || a.follows.stamped[r.Name] == text {
 		return nil
 	}
-	var cells []contract.CellName
-	for _, o := range r.Outputs {
-		cells = append(cells, o.Cell)
-	}
-	if err := a.session.Stamp(ctx, cells, coordinator.PlanStamp(c.Number), nil); err != nil {
+	if err := a.session.Stamp(ctx, cellsOf(r), coordinator.PlanStamp(c.Number), nil); err != nil {
 		return err
 	}
 	a.follows.stamped[r.Name] = text

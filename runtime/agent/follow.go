@@ -414,11 +414,7 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	if err != nil || a.follows.stamped[r.Name] == string(text) {
 		return err
 	}
-	var cells []contract.CellName
-	for _, o := range r.Outputs {
-		cells = append(cells, o.Cell)
-	}
-	if err := a.session.Stamp(ctx, cells, stamp, cause); err != nil {
+	if err := a.session.Stamp(ctx, cellsOf(r), stamp, cause); err != nil {
 		return err
 	}
 	a.follows.stamped[r.Name] = string(text)

@@ -227,12 +227,17 @@ func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 		if found = found || r.Name == from; !found || r.Name != from && a.journal.Role(r.Name).Status == coordinator.RoleDone {
 			continue
 		}
-		cells = append(cells, a.key(r.Name).Completion())
-		for _, o := range r.Outputs {
-			cells = append(cells, o.Cell)
-		}
+		cells = append(append(cells, a.key(r.Name).Completion()), cellsOf(&r)...)
 	}
 	return a.session.TakeBack(ctx, cells, values)
+}
+
+// cellsOf are those of a role's outputs.
+func cellsOf(r *contract.Role) (cells []contract.CellName) {
+	for _, o := range r.Outputs {
+		cells = append(cells, o.Cell)
+	}
+	return cells
 }
 
 // markAgain marks again what was taken back for nothing.

@@ -223,9 +223,7 @@ func (u *unpacking) file(name string, in io.Reader, executable bool) error {
 		return fmt.Errorf("%q: %w", name, reason(err))
 	}
 	n, err := io.Copy(out, io.LimitReader(in, u.left+1))
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
-	}
+	err = errors.Join(err, out.Close())
 	if u.left -= n; u.left < 0 {
 		return fmt.Errorf("it is larger than %d MB when unpacked", u.limits.Bytes>>20)
 	}

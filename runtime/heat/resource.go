@@ -3,6 +3,7 @@ package heat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,16 +59,17 @@ func stackOf(links []link, relation string) (name, id string) {
 // UnmarshalJSON reads the links, too.
 func (r *Resource) UnmarshalJSON(text []byte) error {
 	type plain Resource
-	var links struct{ Links []link }
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &links); err != nil {
-		return err
-	}
-	r.StackName, r.StackID = stackOf(links.Links, "stack")
-	r.NestedName, r.NestedID = stackOf(links.Links, "nested")
-	return nil
+	links, err := readLinked(text, (*plain)(r))
+	r.StackName, r.StackID = stackOf(links, "stack")
+	r.NestedName, r.NestedID = stackOf(links, "nested")
+	return err
+}
+
+// readLinked reads what has links, and these.
+func readLinked(text []byte, into any) ([]link, error) {
+	var linked struct{ Links []link }
+	err := errors.Join(json.Unmarshal(text, into), json.Unmarshal(text, &linked))
+	return linked.Links, err
 }
 
 // Resources are the resources of a stack, and of those nested in it to a depth, in one
@@ -167,15 +169,9 @@ type Event struct {
 // UnmarshalJSON reads the links, too.
 func (e *Event) UnmarshalJSON(text []byte) error {
 	type plain Event
-	var links struct{ Links []link }
-	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, &links); err != nil {
-		return err
-	}
-	e.StackName, e.StackID = stackOf(links.Links, "stack")
-	return nil
+	links, err := readLinked(text, (*plain)(e))
+	e.StackName, e.StackID = stackOf(links, "stack")
+	return err
 }
 
 // OfStack says that an event is the stack's own and no resource's.

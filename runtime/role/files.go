@@ -172,10 +172,7 @@ func (f *renderedFile) write() error {
 	if err == nil {
 		err = temporary.Sync()
 	}
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = errors.Join(err, temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), f.path)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,7 +120,7 @@ func (p *prints) tailNow() []byte {
 // lastLine is the end of what the run printed, best of all to its standard error.
 func (p *prints) lastLine() string {
 	for _, i := range []int{1, 0} {
-		for _, line := range reversed(p.mask.hide(p.end(i, 4<<10))) {
+		for _, line := range slices.Backward(bytes.Split(p.mask.hide(p.end(i, 4<<10)), []byte{'\n'})) {
 			if text := process.OneLine(line, 200); text != "" {
 				return text
 			}
@@ -132,14 +133,8 @@ func (p *prints) lastLine() string {
 func (p *prints) lastLines() string {
 	p.look()
 	text := bytes.TrimRight(p.tailNow(), "\n")
-	if len(text) > 4<<10 {
-		text = text[len(text)-4<<10:]
-	}
-	lines := bytes.Split(text, []byte{'\n'})
-	if len(lines) > 20 {
-		lines = lines[len(lines)-20:]
-	}
-	return readable(bytes.Join(lines, []byte{'\n'}))
+	lines := bytes.Split(text[max(0, len(text)-4<<10):], []byte{'\n'})
+	return readable(bytes.Join(lines[max(0, len(lines)-20):], []byte{'\n'}))
 }
 
 // readable is what was printed as a text for JSON.
@@ -155,14 +150,6 @@ func (p *prints) end(which int, size int64) []byte {
 	from := max(p.from[which], info.Size()-size)
 	text, _ := io.ReadAll(io.NewSectionReader(file, from, max(0, info.Size()-from)))
 	return text
-}
-
-func reversed(text []byte) [][]byte {
-	lines := bytes.Split(text, []byte{'\n'})
-	for i, j := 0, len(lines)-1; i < j; i, j = i+1, j-1 {
-		lines[i], lines[j] = lines[j], lines[i]
-	}
-	return lines
 }
 
 // The tail is looked at often, so that the two files keep their order, and sent

@@ -28,7 +28,7 @@ func (u *Up) heard(ctx context.Context) error {
 	}
 	done := map[string]bool{} // by the ids under which servers signal
 	for _, s := range v.Servers {
-		well := !slices.ContainsFunc(s.Roles, func(r status.Role) bool { return r.Status != coordinator.RoleDone })
+		well := !slices.ContainsFunc(s.Roles, func(r *status.Role) bool { return r.Status != coordinator.RoleDone })
 		done[string(s.Path)] = s.Came() && well
 		for _, r := range s.Roles {
 			for _, x := range r.Plan.Signals {

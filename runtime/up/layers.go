@@ -131,11 +131,7 @@ func (u *Up) rootLayer(ctx context.Context) (*layer, error) {
 		l.changed[name] = !reflect.DeepEqual(p, was.Parameters[name])
 	}
 	for name, value := range u.Options.Given {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		l.changed[name] = l.changed[name] || u.stack.Parameters[name] != text
+		l.changed[name] = l.changed[name] || u.stack.Parameters[name] != plain(value)
 	}
 	return l, nil
 }
