@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -52,6 +53,16 @@ func Beside(ctx context.Context, do func(ctx context.Context)) (stop func()) {
 		do(ctx)
 	}()
 	return func() { cancel(); <-done }
+}
+
+// Pause waits for some time, unless the context ends: the error is why.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // InTurn takes steps, one after the other, and ends with the first error.

@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"os"
 	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // Download is one file to be fetched.
@@ -57,11 +59,8 @@ func (d Download) To(ctx context.Context, path string) error {
 		if !again || i == attempts {
 			return fmt.Errorf("fetch %s: %w", d.URL, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-			pause *= 2
-		}
+		_ = coordinator.Pause(ctx, pause) // the next attempt finds that ctx has ended
+		pause *= 2
 	}
 }
 

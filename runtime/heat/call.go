@@ -58,10 +58,7 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 		if err == nil || n == attempts || ctx.Err() != nil || !repeatable(err, r.again) {
 			return c.explain(ctx, r, err)
 		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait/2+1)):
-		case <-ctx.Done():
-		}
+		_ = coordinator.Pause(ctx, wait/2+rand.N(wait/2+1)) // the next attempt finds that ctx has ended
 	}
 }
 

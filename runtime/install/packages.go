@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -116,10 +117,7 @@ func (r *run) manage(m manager, args []string) error {
 				fmt.Fprintln(r.Log, "hotc-agent: waiting for another package manager to end")
 			}
 			said = true
-			select {
-			case <-r.ctx.Done():
-			case <-time.After(between):
-			}
+			_ = coordinator.Pause(r.ctx, between) // the next run finds that ctx has ended
 		case interrupted.Match(printed) && !repaired:
 			repaired = true
 			if _, err := r.run(m.environment, "dpkg", "--configure", "-a"); err != nil {

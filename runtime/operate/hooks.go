@@ -138,9 +138,7 @@ func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role
 			said = names
 			h.say(fmt.Sprintf("waiting up to %v for agents that are not there: %s", h.Away, names))
 		}
-		select {
-		case <-time.After(betweenLooks):
-		case <-ctx.Done():
+		if coordinator.Pause(ctx, betweenLooks) != nil {
 			return nil, ErrInterrupted
 		}
 		if v, err = h.StatusOf(ctx, v.Plan); err != nil {

@@ -87,9 +87,7 @@ func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Statu
 	if !seen.See(v, time.Now()) {
 		return v, nil
 	}
-	select {
-	case <-time.After(status.BetweenLooks):
-	case <-ctx.Done():
+	if coordinator.Pause(ctx, status.BetweenLooks) != nil {
 		return nil, ErrInterrupted
 	}
 	now, err := o.StatusOf(ctx, v.Plan)

@@ -108,7 +108,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		default:
 			return err
 		}
-		if err := pause(ctx, 2*r.Every); err != nil {
+		if err := coordinator.Pause(ctx, 2*r.Every); err != nil {
 			return err
 		}
 	}
@@ -445,13 +445,4 @@ func (r *Relay) outcome() error {
 		return fmt.Errorf("%w: %s: %s", ErrFailed, r.stack.State, r.stack.Reason)
 	}
 	return errSettled
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -67,10 +67,8 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 			return fmt.Errorf("signal Heat: %w: %w", err, ErrTooLarge)
 		}
 		c.Say(fmt.Errorf("signal Heat: %w", err))
-		select {
-		case <-time.After(wait/2 + c.Spread(wait/2+1)):
-		case <-ctx.Done():
-			return fmt.Errorf("signal Heat: %w", context.Cause(ctx))
+		if err := coordinator.Pause(ctx, wait/2+c.Spread(wait/2+1)); err != nil {
+			return fmt.Errorf("signal Heat: %w", err)
 		}
 	}
 }

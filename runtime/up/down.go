@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -141,7 +142,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 				return d.stuck(ctx, now)
 			}
 		}
-		if err := pause(ctx, d.Look); err != nil {
+		if err := coordinator.Pause(ctx, d.Look); err != nil {
 			return err
 		}
 	}

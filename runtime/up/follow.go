@@ -218,7 +218,7 @@ func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, err
 				}
 			}
 		}
-		if err := pause(ctx, f.look/rolesLooks); err != nil {
+		if err := coordinator.Pause(ctx, f.look/rolesLooks); err != nil {
 			return err
 		}
 	}
@@ -281,7 +281,7 @@ func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) erro
 		if f.now != nil && !slices.ContainsFunc(roles, func(key contract.RoleKey) bool { return open(f.now, key) }) {
 			return nil
 		}
-		if err := pause(ctx, f.look); err != nil {
+		if err := coordinator.Pause(ctx, f.look); err != nil {
 			return err
 		}
 	}

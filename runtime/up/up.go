@@ -334,17 +334,8 @@ func (u *Up) awaitEnd(ctx context.Context) error {
 		case err == nil && !s.State.InProgress():
 			return nil
 		}
-		if err := pause(ctx, u.Look); err != nil {
+		if err := coordinator.Pause(ctx, u.Look); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -81,11 +83,7 @@ func makeRepository(ctx context.Context, job *driver.Job, s source, grace time.D
 	if err := r.arrange(); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(r.Paths)
-	if err == nil {
-		err = os.WriteFile(r.notes(), text, 0o600)
-	}
-	return r, err
+	return r, driver.WriteConfig(r.notes(), r.Paths)
 }
 
 // openRepository finds what makeRepository made.
@@ -167,10 +165,7 @@ func (r *repository) arrange() error {
 				return err
 			}
 			around := filepath.Join(r.job.Folder, fmt.Sprintf("cookbook-%d", i+1))
-			if err := os.RemoveAll(around); err != nil {
-				return err
-			}
-			if err := os.Mkdir(around, 0o700); err != nil {
+			if err := errors.Join(os.RemoveAll(around), os.Mkdir(around, 0o700)); err != nil {
 				return err
 			}
 			if err := os.Rename(tree, filepath.Join(around, name)); err != nil {
@@ -251,11 +246,7 @@ func (r *repository) configure(s source) ([]string, error) {
 		}
 	}
 	attributes["run_list"] = s.RunList
-	encoded, err := json.Marshal(attributes)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(node, encoded, 0o600); err != nil {
+	if err := driver.WriteConfig(node, attributes); err != nil {
 		return nil, err
 	}
 	arguments := []string{"-c", config, "-j", node, "--no-color"}
@@ -274,11 +265,7 @@ func (r *repository) intercept(s source) (string, error) {
 	}
 	plan := s.interception(r.job.Role)
 	plan.Socket, plan.Failure = socket.PathIn(r.job.Environment), r.failureFile()
-	text, err := json.Marshal(plan)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "plan.json"), text, 0o600)
-	}
-	return filepath.Join(folder, "hotc.rb"), err
+	return filepath.Join(folder, "hotc.rb"), driver.WriteConfig(filepath.Join(folder, "plan.json"), plan)
 }
 
 // WriteInterceptor writes the Ruby that a run of Chef requires, FOLDER/hotc.rb. It finds
@@ -322,12 +309,8 @@ func (r *repository) config(s source, hook string) (string, error) {
 	if s.Environment != "" {
 		set("environment", quoted(s.Environment))
 	}
-	for _, in := range r.job.Role.Inputs {
-		if in.Secret {
-			// Chef prints the lines of a file that it changes.
-			set("diff_disabled", "true")
-			break
-		}
+	if slices.ContainsFunc(r.job.Role.Inputs, func(in contract.Input) bool { return in.Secret }) {
+		set("diff_disabled", "true") // Chef prints the lines of a file that it changes
 	}
 	set("require", quoted(hook))
 	return b.String(), nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -292,9 +291,5 @@ func (at *layout) writePlan() error {
 			p.Outputs = append(p.Outputs, runOutput{o.Name, of})
 		}
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(at.in("library", "hotc", "plan.json"), text, 0o600)
+	return driver.WriteConfig(at.in("library", "hotc", "plan.json"), p)
 }

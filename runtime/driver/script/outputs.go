@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -110,7 +109,6 @@ func (o *outputs) sweep(ctx context.Context) {
 		o.say("the outputs cannot be read: %v", err)
 		return
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	for _, entry := range entries {
 		o.publish(ctx, entry.Name())
 	}
