@@ -49,7 +49,7 @@ func (u *Up) heard(ctx context.Context) error {
 		case !said:
 			u.View.Say("Heat is being told that all is done on " + strings.Join(late, ", "))
 		}
-		if err := pause(ctx, u.Look); err != nil {
+		if err := coordinator.Pause(ctx, u.Look); err != nil {
 			return err
 		}
 	}

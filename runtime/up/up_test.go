@@ -270,7 +270,7 @@ func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 	server := func(path contract.ServerPath, is coordinator.RoleStatus) *status.Server {
 		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Incarnation: coordinator.IncarnationRecord{Number: 1}}}
-		s.Roles = []status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: is}, Server: s,
+		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: is}, Server: s,
 			Plan: &contract.Role{Name: "r", Signals: []contract.Signal{{Handle: "hotc_handle_x", ID: "id of " + string(path)}}}}}
 		return s
 	}
