@@ -97,18 +97,18 @@ func (r *reacher) parameter(parameter *hot.Parameter) Change {
 // fromOutside says whom other values reach that Heat gives, an operator, or the compiler, and
 // that of cells.
 func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {
-	c := Change{What: what}
+	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}}
 	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Cells: cells}
 	var changed []*program.Role
 	for _, x := range reads {
 		how, why := reachOf(x, r.heat)
 		role := x.input.Role
-		i := slices.IndexFunc(c.Reaches, func(y Reached) bool { return y.Role == role })
+		i := slices.IndexFunc(c.Reaches, func(y Reached) bool { return y.Role == role.Key() })
 		switch {
 		case how == "":
-			c.Keeps = append(c.Keeps, Kept{x.input, x.at, why})
+			c.Keeps = append(c.Keeps, keeps(x.input, x.at, why))
 		case i < 0:
-			c.Reaches = append(c.Reaches, Reached{Role: role, How: how, After: r.readFrom(role, changed)})
+			c.Reaches = append(c.Reaches, Reached{role.Key(), how, r.readFrom(role, changed)})
 			changed = append(changed, role)
 			begin.Roles[contract.RoleKey(role.Key())] = brings(role)
 		case how != Apply:

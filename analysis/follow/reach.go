@@ -15,23 +15,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Change is something that can change in a deployment, and whom that reaches.
+// Change is something that can change in a deployment, and whom that reaches (docs/json.md).
 type Change struct {
-	What string // "role db.mysql", "server db", "parameter level"
+	What string `json:"change"` // "role db.mysql", "server db", "parameter level"
 	// Reaches are the roles that are brought up to date, each after those before it that it
 	// follows; Keeps those that read something of it and stay as they are.
-	Reaches []Reached
-	Keeps   []Kept
+	Reaches []Reached `json:"reaches"`
+	Keeps   []Kept    `json:"keeps"`
 	// Preview is what runs, those that it begins with included.
-	Preview *preview.Preview
+	Preview *preview.Preview `json:"preview"`
 }
 
 // Reached is a role that a change reaches.
 type Reached struct {
-	Role *program.Role
-	How  How
-	// After are the roles that it follows, of those that the change reaches or begins with.
-	After []*program.Role
+	Role contract.RoleKey `json:"role"`
+	How  How              `json:"how"`
+	// After are the roles that it follows, of those that the change reaches; that it comes after
+	// the one that changes goes without saying.
+	After []contract.RoleKey `json:"after,omitempty"`
 }
 
 // How is what brings a role up to date.
@@ -46,10 +47,14 @@ const (
 
 // Kept is a read that goes on with the value before.
 type Kept struct {
-	Input *program.Input
-	At    source.Place
-	// Why is why nothing brings its role up to date.
-	Why string
+	Role  contract.RoleKey `json:"role"`
+	Input string           `json:"input"`
+	At    string           `json:"at"`
+	Why   string           `json:"why"` // nothing brings its role up to date
+}
+
+func keeps(in *program.Input, at source.Place, why string) Kept {
+	return Kept{in.Role.Key(), in.Name, at.String(), why}
 }
 
 // reacher works out what changes reach.
@@ -168,7 +173,7 @@ func (r *reacher) reach(what string, begin ...*program.Role) Change {
 
 // from follows a change from where it begins.
 func (r *reacher) from(what string, b preview.Begin) Change {
-	c := Change{What: what, Preview: r.graph.Of(b, r.durations)}
+	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}, Preview: r.graph.Of(b, r.durations)}
 	runs := map[*program.Role]bool{}
 	cells := slices.Clone(b.Cells)
 	for _, s := range c.Preview.Runs {
@@ -178,18 +183,15 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, contract.ServerPath(role.Server.Path)) {
 			continue
 		}
-		reached := Reached{Role: role, How: s.How}
-		for _, after := range s.After {
-			reached.After = append(reached.After, r.byKey[after])
-		}
-		c.Reaches = append(c.Reaches, reached)
+		after := slices.DeleteFunc(slices.Clone(s.After), func(key contract.RoleKey) bool { return "role "+string(key) == what })
+		c.Reaches = append(c.Reaches, Reached{s.Role, s.How, after})
 	}
 	kept := map[*program.Input]bool{}
 	for _, cell := range cells {
 		for _, in := range r.readers[cell] {
 			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, Kept{Input: in, At: in.At, Why: "it does not watch" + r.anew(cell)})
+				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not watch"+r.anew(cell)))
 			}
 		}
 	}
@@ -263,15 +265,16 @@ func (r *reacher) resources() []string {
 }
 
 // readFrom are those of some roles from which one reads: it waits for what they make of the change.
-func (r *reacher) readFrom(role *program.Role, among []*program.Role) []*program.Role {
-	var from []*program.Role
+func (r *reacher) readFrom(role *program.Role, among []*program.Role) []contract.RoleKey {
+	var from []contract.RoleKey
 	for _, in := range role.Inputs {
 		cells := r.cells(in)
 		for _, w := range among {
-			if !slices.Contains(from, w) && slices.ContainsFunc(outputs(w), func(cell contract.CellName) bool { return slices.Contains(cells, cell) }) {
-				from = append(from, w)
+			if !slices.Contains(from, w.Key()) && slices.ContainsFunc(outputs(w), func(cell contract.CellName) bool { return slices.Contains(cells, cell) }) {
+				from = append(from, w.Key())
 			}
 		}
 	}
+	slices.Sort(from)
 	return from
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/follow"
-	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/analysis/timeline"
 
 	"github.com/spf13/cobra"
@@ -127,28 +125,6 @@ func shortened(residual string) string {
 	return residual
 }
 
-// change is something that can change, as `hotc explain --changes` tells it (docs/json.md).
-type change struct {
-	Change  string    `json:"change"` // "role db.mysql", "server db", "parameter level"
-	Reaches []reached `json:"reaches"`
-	Keeps   []keeps   `json:"keeps"`
-	// Preview is all that runs, with what the change itself concerns.
-	Preview *preview.Preview `json:"preview"`
-}
-
-type reached struct {
-	Role  string     `json:"role"`
-	How   follow.How `json:"how"`
-	After []string   `json:"after,omitempty"`
-}
-
-type keeps struct {
-	Role  string `json:"role"`
-	Input string `json:"input"`
-	At    string `json:"at"`
-	Why   string `json:"why"`
-}
-
 func explainChanges(s streams, r *emit.Result, chosen, template, durations string, asJSON bool) error {
 	if r.Findings.Cyclic {
 		return errReported // the cycle is said
@@ -160,10 +136,10 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 			return err
 		}
 	}
-	list := []change{}
+	list := []follow.Change{}
 	for _, c := range follow.Changes(r.Program, r.Analysis, r.Findings.Heat, d) {
 		if chosen == "" || c.What == chosen || strings.HasSuffix(c.What, " "+chosen) {
-			list = append(list, changeOf(c))
+			list = append(list, c)
 		}
 	}
 	if len(list) == 0 && chosen != "" {
@@ -176,33 +152,15 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 	return nil
 }
 
-func changeOf(c follow.Change) change {
-	out := change{Change: c.What, Reaches: []reached{}, Keeps: []keeps{}, Preview: c.Preview}
-	for _, x := range c.Reaches {
-		to := reached{Role: string(x.Role.Key()), How: x.How}
-		for _, after := range x.After {
-			if key := string(after.Key()); "role "+key != c.What { // that it comes after what changes goes without saying
-				to.After = append(to.After, key)
-			}
-		}
-		slices.Sort(to.After)
-		out.Reaches = append(out.Reaches, to)
-	}
-	for _, k := range c.Keeps {
-		out.Keeps = append(out.Keeps, keeps{Role: string(k.Input.Role.Key()), Input: k.Input.Name, At: k.At.String(), Why: k.Why})
-	}
-	return out
-}
-
 // printChangesReach prints a table with a row for each role that a change reaches, or not.
-func printChangesReach(s streams, list []change) {
+func printChangesReach(s streams, list []follow.Change) {
 	if len(list) == 0 {
 		fmt.Fprintln(s.out, "no role reads anything that can change")
 		return
 	}
 	t := &table{width: s.width(), columns: []column{{"CHANGE", 12}, {"ROLE", 12}, {"WHAT THEN", 24}}}
 	for _, c := range list {
-		what := c.Change
+		what := c.What
 		row := func(role, then string) {
 			t.add(what, role, then)
 			what = ""
@@ -211,12 +169,12 @@ func printChangesReach(s streams, list []change) {
 			then := map[follow.How]string{follow.Hook: "its hook update runs", follow.Again: "it runs again",
 				follow.Apply: "as soon as it is compiled with the other value and applied: it is brought up to date"}[x.How]
 			if len(x.After) > 0 {
-				then += ", once, after " + strings.Join(x.After, ", ")
+				then += ", once, after " + joined(x.After)
 			}
-			row(x.Role, then)
+			row(string(x.Role), then)
 		}
 		for _, k := range c.Keeps {
-			row(k.Role, fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why))
+			row(string(k.Role), fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why))
 		}
 		if len(c.Preview.Runs) > 1 {
 			row("", headline(c.Preview))

@@ -82,12 +82,12 @@ func heldUp(k status.Kind, n int) string {
 }
 
 // few names the first of many.
-func few(names []string) string {
+func few[T ~string](names []T) string {
 	const most = 6
 	if over := len(names) - most; over > 0 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", over)
+		return joined(names[:most]) + fmt.Sprintf(" and %d more", over)
 	}
-	return strings.Join(names, ", ")
+	return joined(names)
 }
 
 // short is what holds of a root, in two or three words.

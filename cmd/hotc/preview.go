@@ -57,11 +57,7 @@ const mostLinks = 12
 func runs(how preview.How, after []contract.RoleKey) string {
 	text := map[preview.How]string{preview.Hook: "its hook update runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
 	if len(after) > 0 {
-		var names []string
-		for _, key := range after {
-			names = append(names, string(key))
-		}
-		text += ", once, after " + few(names)
+		text += ", once, after " + few(after)
 	}
 	return text
 }

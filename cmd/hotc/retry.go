@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -138,11 +137,11 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 // listed are the first of some roles.
 func listed(roles []contract.RoleKey) string {
 	const most = 3
-	names := lists.Map(roles[:min(len(roles), most)], func(r contract.RoleKey) string { return string(r) })
+	text := joined(roles[:min(len(roles), most)])
 	if more := len(roles) - most; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+		text += fmt.Sprintf(", %d more", more)
 	}
-	return strings.Join(names, ", ")
+	return text
 }
 
 // settling has the operator decide about what is in doubt, unless yes is said; once, also where

@@ -117,10 +117,7 @@ func (t *target) addRootKeyFlag(cmd *cobra.Command) {
 }
 
 func (t *target) rootKeyPath() string {
-	if t.rootKeyFile != "" {
-		return t.rootKeyFile
-	}
-	return os.Getenv(rootKeyVariable)
+	return cmp.Or(t.rootKeyFile, os.Getenv(rootKeyVariable))
 }
 
 // rootKey reads the key; nil is none. With make a file that is not there is made.
@@ -324,18 +321,11 @@ func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *depl
 
 // rootCommand is one of `hotc root`, about the same ROOT.
 func (t *target) rootCommand(word string) string {
-	text := "hotc root " + word
-	if t.url != "" {
-		text += " --coordinator " + shellQuote(t.url)
-	}
 	key := t.rootKeyFile
-	if key == "" && t.rootKeyPath() == "" {
+	if t.rootKeyPath() == "" {
 		key = "FILE"
 	}
-	if key != "" {
-		text += " --root-key-file " + shellQuote(key)
-	}
-	return text
+	return "hotc root " + word + given("--coordinator", t.url, "--root-key-file", key)
 }
 
 // openToAll says that everybody may create nodes in the ROOT, or that nobody has made it: who

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -112,10 +113,7 @@ func whichCoordinator() error {
 }
 
 func (t *target) coordinatorURL() string {
-	if t.url != "" {
-		return t.url
-	}
-	return os.Getenv(coordinatorVariable)
+	return cmp.Or(t.url, os.Getenv(coordinatorVariable))
 }
 
 // coordinatorName is the coordinator's URL for messages.
@@ -123,18 +121,14 @@ func (t *target) coordinatorName() string { return coordinator.ShownURL(t.coordi
 
 // secretPath is the file that is named, or else the one that `hotc up` keeps for the stack.
 func (t *target) secretPath() string {
-	if t.secretFile != "" {
-		return t.secretFile
-	}
-	if named := os.Getenv(secretFileVariable); named != "" {
+	if named := cmp.Or(t.secretFile, os.Getenv(secretFileVariable)); named != "" {
 		return named
 	}
-	if kept := t.keptSecret(); kept != "" {
-		if _, err := os.Lstat(kept); err == nil {
-			return kept
-		}
+	kept := t.keptSecret()
+	if _, err := os.Lstat(kept); err != nil {
+		return ""
 	}
-	return ""
+	return kept
 }
 
 func (t *target) secret() (coordinator.Secret, error) {
@@ -169,12 +163,15 @@ func readSecretFile(path, make string) (coordinator.Secret, error) {
 // flags are those that lead another command to the same deployment, as the user
 // gave them.
 func (t *target) flags() string {
-	text := "--stack " + shellQuote(t.stack)
-	if t.url != "" {
-		text += " --coordinator " + shellQuote(t.url)
-	}
-	if t.secretFile != "" {
-		text += " --secret-file " + shellQuote(t.secretFile)
+	return "--stack " + shellQuote(t.stack) + given("--coordinator", t.url, "--secret-file", t.secretFile)
+}
+
+// given are the flags of some names and values, those that have a value.
+func given(pairs ...string) (text string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			text += " " + pairs[i] + " " + shellQuote(pairs[i+1])
+		}
 	}
 	return text
 }
@@ -186,8 +183,8 @@ func (t *target) command(words ...string) string {
 		text += " " + shellQuote(word)
 	}
 	text += " " + t.flags()
-	if t.rootKeyFile != "" && (words[0] == "apply" || words[0] == "destroy") {
-		text += " --root-key-file " + shellQuote(t.rootKeyFile)
+	if words[0] == "apply" || words[0] == "destroy" {
+		text += given("--root-key-file", t.rootKeyFile)
 	}
 	return text
 }

@@ -154,11 +154,7 @@ func (a *ascent) printWell(x *upReport, took time.Duration) {
 }
 
 func (a *ascent) relayCommand() string {
-	text := a.target.command("relay")
-	if a.conduct.cloud != "" {
-		text += " --cloud " + shellQuote(a.conduct.cloud)
-	}
-	return text
+	return a.target.command("relay") + given("--cloud", a.conduct.cloud)
 }
 
 // printFailed says what has failed, and what to do.
@@ -182,18 +178,5 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 }
 
 func (a *ascent) downCommand() string {
-	text := "hotc down " + shellQuote(a.stack)
-	if a.url != "" {
-		text += " --coordinator " + shellQuote(a.url)
-	}
-	if a.secretFile != "" {
-		text += " --secret-file " + shellQuote(a.secretFile)
-	}
-	if a.rootKeyFile != "" {
-		text += " --root-key-file " + shellQuote(a.rootKeyFile)
-	}
-	if a.conduct.cloud != "" {
-		text += " --cloud " + shellQuote(a.conduct.cloud)
-	}
-	return text
+	return "hotc down " + shellQuote(a.stack) + given("--coordinator", a.url, "--secret-file", a.secretFile, "--root-key-file", a.rootKeyFile, "--cloud", a.conduct.cloud)
 }
