@@ -29,7 +29,6 @@ const MaxFile = 64 << 20
 // Machine gives every file that the user may read.
 type Machine struct{}
 
-// Read implements Access.
 func (Machine) Read(path string) ([]byte, error) {
 	file, size, err := openRegular(func() (fs.FileInfo, error) { return os.Stat(path) },
 		func() (*os.File, error) { return os.OpenFile(path, openFlags, 0) })
@@ -39,7 +38,6 @@ func (Machine) Read(path string) ([]byte, error) {
 	return readAll(file, size)
 }
 
-// Open implements Access.
 func (Machine) Open(path string) (fs.FS, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -112,7 +110,6 @@ func folderWithin(dir string) (tree, error) {
 	return tree{root}, err
 }
 
-// Read implements Access.
 func (c *Confined) Read(path string) ([]byte, error) {
 	name, err := c.local(path)
 	files := c.files
@@ -128,7 +125,6 @@ func (c *Confined) Read(path string) ([]byte, error) {
 	return counted{files, c.left}.ReadFile(filepath.ToSlash(name))
 }
 
-// Open implements Access.
 func (c *Confined) Open(path string) (fs.FS, error) {
 	name, err := c.local(path)
 	if err != nil {
@@ -153,8 +149,7 @@ func (c *Confined) local(path string) (string, error) {
 	return "", fmt.Errorf("it lies outside of %s, and of a stranger's template nothing else is read (--untrusted)", c.whose)
 }
 
-// tree is a folder, out of which no link leads, and in which only regular files are
-// opened.
+// tree is a folder, out of which no link leads, and in which only regular files are opened.
 type tree struct{ root *os.Root }
 
 // counted is a tree of which only so much is read.

@@ -94,8 +94,7 @@ const AgentsFile = "hotc/agents.json"
 // the order in which they are given to Heat.
 const EnvironmentsFile = "hotc/environments"
 
-// Compile makes the output folder, in memory. It returns nil if an error was
-// found.
+// Compile makes the output folder, in memory. It returns nil if an error was found.
 func Compile(o Options, diags *source.Diagnostics) *Result {
 	files := o.files(diags)
 	r := analyse(o, files, diags)
@@ -161,7 +160,6 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	return r
 }
 
-// stopped says whether an error ends the work.
 func (o Options) stopped(diags *source.Diagnostics) bool { return !o.Lint && diags.Failed() }
 
 // read reads the template's text; nil if that cannot be done.
@@ -181,7 +179,6 @@ func (o Options) read(files *files, diags *source.Diagnostics) *source.File {
 	return file
 }
 
-// emit makes the files of the output folder.
 func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	files.templates = r.Templates
 	templates := files.collect(r.Program, r.Folder)
@@ -294,7 +291,6 @@ func membersWait(r *Result, signal contract.Signalling) map[*hot.Resource]bool {
 	return order.MembersThatWait(r.Program, r.Analysis)
 }
 
-// Limits are those of a Heat installation.
 type Limits struct {
 	Template  int // bytes of each file
 	Resources int // in the whole tree of stacks

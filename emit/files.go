@@ -73,7 +73,6 @@ func (f *files) openFolder(path string) (fs.FS, error) {
 	return folder, nil
 }
 
-// readTemplate reads a nested template.
 func (f *files) readTemplate(path string) ([]byte, error) {
 	text, err := f.access.Read(path)
 	if err != nil {
@@ -161,8 +160,7 @@ type naming struct {
 	moved  map[*yaml.Node]string
 	// bare are resources behind which no stack is, blocks what roles say.
 	bare, blocks map[*yaml.Node]bool
-	// roles says that a template which no stack was found for may have roles: it is
-	// not used.
+	// roles says that a template which no stack was found for may have roles: it is not used.
 	roles bool
 }
 
@@ -260,8 +258,7 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 	return inner.renamed(root, text, nil)
 }
 
-// renamed is the text with the names that fit the output folder, without some
-// entries.
+// renamed is the text with the names that fit the output folder, without some entries.
 func (n *naming) renamed(root *yaml.Node, text []byte, without map[*yaml.Node][]string) []byte {
 	if len(n.moved) == 0 && len(without) == 0 {
 		return text

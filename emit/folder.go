@@ -70,8 +70,7 @@ func writeFile(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// swap puts fresh where dir is, by two renames; if the second one fails the first
-// is taken back.
+// swap puts fresh where dir is, by two renames; if the second one fails the first is taken back.
 func swap(fresh, dir string) error {
 	old := fresh + ".old"
 	err := os.Rename(dir, old)

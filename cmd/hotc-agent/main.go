@@ -29,8 +29,7 @@ import (
 // version is set when a release is linked.
 var version = "0.1.0-dev"
 
-// drivers are the agent's halves of the drivers. Adding one is a line here and
-// one in cmd/hotc.
+// drivers are the agent's halves of the drivers. Adding one is a line here and one in cmd/hotc.
 func drivers() []driver.Driver {
 	return []driver.Driver{
 		script.Driver{Grace: process.Grace},
@@ -61,7 +60,6 @@ const (
 	exitStay  = 78
 )
 
-// streams are where a command reads and prints.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -78,10 +76,8 @@ const usage = `usage: hotc-agent COMMAND
 "hotc-agent COMMAND --help" says more.
 `
 
-// usageError is a wrong call of the program.
 type usageError struct{ error }
 
-// commands are the program's commands, by name.
 func commands() map[string]func(context.Context, []string, streams) error {
 	return map[string]func(context.Context, []string, streams) error{
 		"run": runAgent, "get": get, "await": await, "put": put, "guard": guard, "check-driver": checkDriver, "version": printVersion,

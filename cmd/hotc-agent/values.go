@@ -93,9 +93,8 @@ func put(ctx context.Context, args []string, s streams) error {
 	return socket.PutText(ctx, path, flags.Arg(0), text)
 }
 
-// withoutLineEnd takes the line end off a text of one line: what programs print has one, and
-// an address with it is none. A text of several lines is a file, whose last line end belongs
-// to it.
+// withoutLineEnd takes the line end off a text of one line: what programs print has one, and an
+// address with it is none. A text of several lines is a file, whose last line end belongs to it.
 func withoutLineEnd(text []byte) []byte {
 	if bytes.IndexByte(text, '\n') == len(text)-1 {
 		return bytes.TrimSuffix(text, []byte{'\n'})

@@ -312,7 +312,6 @@ func size(bytes int) string {
 	}
 }
 
-// readPlanFile reads and checks a plan.
 func readPlanFile(path string) ([]byte, *contract.Plan, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -192,7 +192,6 @@ func assignment(flag, text string) (name, value string, err error) {
 	return name, value, nil
 }
 
-// run compiles and prints what was found.
 func (c *compilation) run(template string, s streams) (*emit.Result, error) {
 	o, err := c.options(template)
 	if err != nil {
@@ -211,7 +210,6 @@ func compileWith(o emit.Options, s streams) (*emit.Result, error) {
 	return r, nil
 }
 
-// printCompiled says what was made and what to do with it.
 func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	if coordinator == "" {
 		coordinator = "zk://HOST:2181/hotc"

@@ -135,8 +135,7 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	return result.Hooks.Failure()
 }
 
-// leaveHeat lets Heat go on with a deletion that waits for the hooks, which are
-// done.
+// leaveHeat lets Heat go on with a deletion that waits for the hooks, which are done.
 func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 	cloud, err := heat.Connect(ctx, heat.Options{})
 	if err == nil {

@@ -48,7 +48,6 @@ type descent struct {
 	skipHooks bool
 }
 
-// downReport is what `hotc down` has deleted.
 type downReport struct {
 	Format     int    `json:"format"`
 	Stack      string `json:"stack"`
@@ -56,7 +55,6 @@ type downReport struct {
 	Deployment bool   `json:"had_deployment"`
 }
 
-// report says what is gone.
 func (d *descent) report(gone up.Gone, what string) error {
 	fmt.Fprintln(d.io.out, what)
 	if d.json == nil {

@@ -124,7 +124,6 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 	return err
 }
 
-// answerOf is the answer as JSON.
 func answerOf(bound *binding.Bound) evaluated {
 	a := evaluated{Binding: bound.Time.String()}
 	v := bound.Expr.Value
@@ -191,7 +190,6 @@ func (v *evaluator) batch(in *compilation, path string, s streams) error {
 	return out.Flush()
 }
 
-// answer evaluates one expression of a batch.
 func answer(scope *emit.Scope, file *source.File, n *yaml.Node) evaluated {
 	bound, err := scope.Evaluator.Evaluate(hot.NewExpr(file, n, scope.Template.Functions))
 	if d, ok := source.AsDiagnostic(err); ok {

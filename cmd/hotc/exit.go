@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// The exit statuses.
 const (
 	exitOK     = 0
 	exitError  = 1

@@ -65,9 +65,8 @@ nothing.`,
 	return cmd
 }
 
-// look analyses a template for a command that shows what was found. Errors of the
-// analysis are printed and do not stop it: they are what one wants to look at. sound says
-// that there were none.
+// look analyses a template for a command that shows what was found. Errors of the analysis are
+// printed and do not stop it: they are what one wants to look at. sound says that there were none.
 func (c *compilation) look(template string, s streams) (r *emit.Result, sound bool, err error) {
 	o, err := c.options(template)
 	if err != nil {

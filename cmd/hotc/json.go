@@ -13,8 +13,7 @@ func printJSON(w io.Writer, result any) error {
 	return e.Encode(result)
 }
 
-// printResult writes a command's result for programs, if it was called with --json, or for
-// people.
+// printResult writes a command's result for programs, if it was called with --json, or for people.
 func printResult(w io.Writer, asJSON bool, result any, text func()) error {
 	if asJSON {
 		return printJSON(w, result)

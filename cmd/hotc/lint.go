@@ -201,7 +201,6 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 	return want, nil
 }
 
-// keep writes the baseline.
 func (l *linting) keep(found *lint.Report, s streams) error {
 	if err := found.WriteKnown(l.baseline); err != nil {
 		return err
@@ -255,7 +254,6 @@ func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s st
 	return []lint.Target{{Path: filepath.Clean(l.stdinName), Text: append([]byte{}, text...)}}, nil
 }
 
-// formatHelp tells of the formats.
 func formatHelp() string {
 	return strings.Join(lists.Map(format.All, func(f format.Format) string { return fmt.Sprintf("  --format %-10s %s", f.Name, f.For) }), "\n")
 }

@@ -247,7 +247,6 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 	return failed
 }
 
-// leftOver chooses what is to be removed.
 func leftOver(all []listedDeployment, names []string, now time.Time) ([]listedDeployment, error) {
 	var chosen []listedDeployment
 	for _, name := range names {

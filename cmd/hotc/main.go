@@ -162,14 +162,12 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return source.Fail(source.Usage, fmt.Sprintf("unknown command %q for %q", name, c.CommandPath()), hint)
 }
 
-// print prints what was found.
 func (s streams) print(found ...*source.Diagnostic) {
 	for _, d := range found {
 		source.Print(s.err, d, s.errStyle())
 	}
 }
 
-// errStyle is how diagnostics look.
 func (s streams) errStyle() source.Style {
 	return source.Style{Ink: streams{out: s.err, ink: s.ink}.outInk()}
 }

@@ -20,7 +20,6 @@ type pluginMachine struct{}
 // largestPlugin is how many bytes of a plug-in are read: more do not travel.
 const largestPlugin = 16<<20 + 1
 
-// Executable implements plugin.Machine.
 func (pluginMachine) Executable(program string) ([]byte, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -37,7 +36,6 @@ func (pluginMachine) Executable(program string) ([]byte, error) {
 // pluginThinks is how long a plug-in may think about a source.
 const pluginThinks = time.Minute
 
-// Ask implements plugin.Machine.
 func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pluginThinks)
 	defer cancel()

@@ -89,7 +89,6 @@ func printRetried(io streams, r *operate.Retried, skip bool) {
 	}
 }
 
-// namedTexts reads the flags --output.
 func namedTexts(given []string) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, text := range given {
@@ -134,7 +133,6 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 	return d
 }
 
-// listed are the first of some roles.
 func listed(roles []contract.RoleKey) string {
 	const most = 3
 	text := joined(roles[:min(len(roles), most)])

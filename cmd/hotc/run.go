@@ -165,7 +165,6 @@ func makeWorkdir(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// findAgent looks for the agent's binary.
 func findAgent(given string) (string, error) {
 	if given == "" {
 		if self, err := os.Executable(); err == nil {
@@ -256,7 +255,6 @@ func (r *localRun) beside(role contract.RoleKey, c status.Cycle) {
 	r.say(role, "goes on beside its read, in a dependency cycle that only it can end: "+c.String())
 }
 
-// changed prints what is new about a role.
 func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState) {
 	for _, what := range progress(old, now, true) {
 		r.say(role, what)

@@ -54,7 +54,6 @@ type runFailedRole struct {
 	Cause *coordinator.Cause `json:"cause"`
 }
 
-// report prints outputs, or why there are none.
 func (r *localRun) report(result *localrun.Result, kept bool) error {
 	report := runReport{Servers: []runServer{}, Outputs: map[string]any{}, Done: true}
 	if kept {
@@ -90,7 +89,6 @@ func (r *localRun) report(result *localrun.Result, kept bool) error {
 	return errFailed
 }
 
-// outputs evaluates the stack's outputs.
 func (r *localRun) outputs() ([]operate.Output, error) {
 	ctx, stop := r.session.Within(context.Background())
 	defer stop()

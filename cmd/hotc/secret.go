@@ -14,8 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// environmentSuffix names the environment for the openstack client that lies
-// beside a secret.
+// environmentSuffix names the environment for the openstack client that lies beside a secret.
 const environmentSuffix = ".env.yaml"
 
 func newSecretCommand(io streams) *cobra.Command {

@@ -119,7 +119,6 @@ func readDurations(path string, r *emit.Result, boot float64, s streams) (map[st
 	return of, err
 }
 
-// readInput reads a file, or standard input.
 func readInput(path string, in io.Reader) ([]byte, error) {
 	if path != "-" {
 		return os.ReadFile(path)

@@ -13,7 +13,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// statusText is the status for people.
 func statusText(io streams, v *status.Status, of []*status.Server, removed []deploy.Removed, to *target, now time.Time) string {
 	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {

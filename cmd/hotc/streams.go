@@ -48,8 +48,7 @@ func (s streams) interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width is how many characters a line of the output may have; 0 when it is not a
-// terminal.
+// width is how many characters a line of the output may have; 0 when it is not a terminal.
 func (s streams) width() int {
 	f, ok := s.out.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -82,9 +81,8 @@ func (s streams) outInk() terminal.Ink {
 	return s.ink
 }
 
-// stream is standard output or error of the process. A write that fails ends what the
-// program does, in order: roles that `hotc run` has started do not outlive it, and its
-// folders go.
+// stream is standard output or error of the process. A write that fails ends what the program does,
+// in order: roles that `hotc run` has started do not outlive it, and its folders go.
 type stream struct {
 	*os.File
 	to   io.Writer // writes to the file

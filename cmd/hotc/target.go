@@ -24,8 +24,7 @@ const (
 	secretFileVariable  = "HOTC_SECRET_FILE"
 )
 
-// target is the deployment that an operator's command is about, as the flags
-// name it.
+// target is the deployment that an operator's command is about, as the flags name it.
 type target struct {
 	stack      string
 	url        string
@@ -54,8 +53,7 @@ func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
 	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
 }
 
-// open connects as the deployment's operator, and makes sure that somebody
-// answers.
+// open connects as the deployment's operator, and makes sure that somebody answers.
 func (t *target) open(ctx context.Context) (*session, error) {
 	if t.stack == "" {
 		return nil, source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
@@ -160,8 +158,7 @@ func readSecretFile(path, make string) (coordinator.Secret, error) {
 	return secret, nil
 }
 
-// flags are those that lead another command to the same deployment, as the user
-// gave them.
+// flags are those that lead another command to the same deployment, as the user gave them.
 func (t *target) flags() string {
 	return "--stack " + shellQuote(t.stack) + given("--coordinator", t.url, "--secret-file", t.secretFile)
 }

@@ -366,7 +366,6 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// report says how it ended.
 func (a *ascent) report(ctx context.Context, cloud *heat.Client, took time.Duration, r *up.Result) error {
 	x := a.reportOf(r, took)
 	if x.OK {

@@ -157,7 +157,6 @@ func firstFailure(v *status.Status, r *status.Role) bool {
 	return first == nil || first.Status != coordinator.RoleFailed
 }
 
-// Hooks runs the delete hooks.
 func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	s, err := d.open(ctx)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// upFormat is the version of what `hotc up`, `down` and `list` print with --json
-// (docs/json.md).
+// upFormat is the version of what `hotc up`, `down` and `list` print with --json (docs/json.md).
 const upFormat = 1
 
 // upReport is how `hotc up` has ended.

@@ -219,14 +219,12 @@ func (v *upView) wipe() {
 	v.drawn = ""
 }
 
-// clear ends the view.
 func (v *upView) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wipe()
 }
 
-// preview is what the changes set going.
 func (v *upView) preview(c up.Changes) *preview.Preview {
 	if v.plan == nil || v.now == nil {
 		return nil
@@ -256,7 +254,6 @@ func within(s contract.ServerPath, resources []string) bool {
 	})
 }
 
-// Confirm shows what changes, and asks.
 func (v *upView) Confirm(c up.Changes) error {
 	v.clear()
 	out := v.io.err

@@ -1,7 +1,6 @@
-// Package edit changes the text of a template: byte ranges are inserted, replaced or removed,
-// all else stays as the user wrote it. The edited text is parsed again and compared with the
-// tree that was meant. Uses of aliases and merge keys that an edit would touch are written out
-// first.
+// Package edit changes the text of a template: byte ranges are inserted, replaced or removed, all
+// else stays as the user wrote it. The edited text is parsed again and compared with the tree that
+// was meant. Uses of aliases and merge keys that an edit would touch are written out first.
 package edit
 
 import (
@@ -407,8 +406,7 @@ func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
 	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: first, End: first}, New: text})
 }
 
-// AddTo adds entries to a section of the template, making it if it is missing, before
-// another one.
+// AddTo adds entries to a section of the template, making it if it is missing, before another one.
 func (e *Editor) AddTo(name, before string, added *value.Dict) {
 	root := e.root
 	entry := root.Entry(name)

@@ -11,14 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// An alias or a merge key is one text with several uses. An edit that holds for
-// one of them only needs that use written out; and where the edited text is the
-// anchored one itself, or is removed with the anchor in it, the first of the other
-// uses becomes the anchor. What comes of that says the same as before, for which
-// it is compared with the user's; the edits are then made in it.
+// An alias or a merge key is one text with several uses. An edit that holds for one of them only
+// needs that use written out; and where the edited text is the anchored one itself, or is removed
+// with the anchor in it, the first of the other uses becomes the anchor. What comes of that says
+// the same as before, for which it is compared with the user's; the edits are then made in it.
 
-// Sharing finds the uses of a template's anchors, and which of them an edit
-// touches.
+// Sharing finds the uses of a template's anchors, and which of them an edit touches.
 type Sharing struct {
 	writer
 	uses    []*use        // in the order of the text
@@ -58,8 +56,7 @@ func (u *use) span() source.Span {
 	return u.alias.Span
 }
 
-// collect walks what stands in the text: neither into aliases nor into what is
-// merged.
+// collect walks what stands in the text: neither into aliases nor into what is merged.
 func (s *Sharing) collect(n *yaml.Node) {
 	for _, x := range n.Items {
 		s.value(x, nil, n)

@@ -10,9 +10,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A Tree is content to be written: a hot.Value in which a verbatim stands for a
-// piece of the user's own text, and a section for a map that is worth a line for
-// each key.
+// A Tree is content to be written: a hot.Value in which a verbatim stands for a piece of the user's
+// own text, and a section for a map that is worth a line for each key.
 type Tree = value.Value
 
 // verbatim is a node of the user's that moves to another place as it is.

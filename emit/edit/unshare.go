@@ -70,9 +70,8 @@ func (e *Editable) pair(old, now *yaml.Node) {
 	}
 }
 
-// Nodes are those that stand for a node of the user's template, in the order of
-// the text. An alias is where its anchor is: what is edited there holds for every
-// use.
+// Nodes are those that stand for a node of the user's template, in the order of the text. An alias
+// is where its anchor is: what is edited there holds for every use.
 func (e *Editable) Nodes(n *yaml.Node) []*yaml.Node {
 	if e.now == nil {
 		return []*yaml.Node{anchoredNode(n)}

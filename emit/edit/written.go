@@ -34,8 +34,7 @@ func (s *Sharing) writeValue(u *use, alias *yaml.Node, anchor string) {
 	s.edit(span, text)
 }
 
-// writeMerged puts the entries that a map has from merge keys in the place of the
-// first of these.
+// writeMerged puts the entries that a map has from merge keys in the place of the first of these.
 func (s *Sharing) writeMerged(in *yaml.Node) {
 	merges := s.byMap[in]
 	column := columnOf(s.file, merges[0].entry.Key)

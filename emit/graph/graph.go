@@ -25,8 +25,7 @@ type Graph struct {
 // Server is a box that holds its roles in their order.
 type Server struct {
 	Name string
-	// Count is how many servers the box stands for: members of a group that run the same
-	// roles.
+	// Count is how many servers the box stands for: members of a group that run the same roles.
 	Count int
 	// Perhaps says that Heat decides whether the server is there, or how many of them are:
 	// Count is the most.

@@ -21,8 +21,7 @@ const (
 	boxMax     = 260
 )
 
-// box is a server with its place, or without a server a gap through which arrows pass
-// a column.
+// box is a server with its place, or without a server a gap through which arrows pass a column.
 type box struct {
 	server *Server
 	column int
@@ -141,8 +140,7 @@ const mostGaps = 300
 // gapHeight is the room that arrows get to pass a column.
 const gapHeight = 26
 
-// leaveGaps makes room for arrows that pass columns, in both directions, so that they
-// cross no box.
+// leaveGaps makes room for arrows that pass columns, in both directions, so that they cross no box.
 func (l *layout) leaveGaps(g *Graph) {
 	count := 0
 	for _, e := range g.Edges {
@@ -184,8 +182,7 @@ func (l *layout) ends(e *Edge) (left, right *box) {
 	return left, right
 }
 
-// orderRows goes back and forth over the columns and sorts each by the mean row
-// of its neighbours.
+// orderRows goes back and forth over the columns and sorts each by the mean row of its neighbours.
 func (l *layout) orderRows() {
 	for _, column := range l.columns {
 		number(column)
@@ -262,10 +259,8 @@ func (b *box) port(p Port) float64 {
 
 func textWidth(text string) float64 { return float64(len([]rune(text))) * 7.2 }
 
-// point is a place in a picture.
 type point struct{ x, y float64 }
 
-// curve is a cubic Bézier curve.
 type curve struct{ a, b, c, d point }
 
 func (c curve) at(t float64) point {

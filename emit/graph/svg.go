@@ -54,7 +54,6 @@ type picture struct {
 	labels map[[2]int]bool
 }
 
-// canvas is the text of a picture.
 type canvas struct{ strings.Builder }
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }

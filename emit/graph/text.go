@@ -44,7 +44,6 @@ func (e *Edge) label(mark string) string {
 // marked is the label where no sign of a secret can be drawn.
 func (e *Edge) marked() string { return e.label(" (secret)") }
 
-// DOT writes the graph for Graphviz.
 func (g *Graph) DOT() []byte {
 	var b strings.Builder
 	b.WriteString("digraph hotc {\n  rankdir=LR; compound=true; node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
@@ -93,13 +92,11 @@ func (g *Graph) end(p Port) Port {
 	return p
 }
 
-// whole is the number of a server with roles that an arrow means as a whole; -1 if it
-// means a role.
+// whole is the number of a server with roles that an arrow means as a whole; -1 if it means a role.
 func (g *Graph) whole(p Port) int {
 	return slices.IndexFunc(g.Servers, func(s *Server) bool { return p.Role == "" && s.Name == p.Server && len(s.Roles) > 0 })
 }
 
-// Mermaid writes the graph as a Mermaid flow chart.
 func (g *Graph) Mermaid() []byte {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

@@ -26,8 +26,7 @@ import (
 const (
 	// outputServers begins the names of those outputs.
 	outputServers = "hotc_servers"
-	// resourceCount begins the name of the stack that computes a sum for a version that
-	// cannot.
+	// resourceCount begins the name of the stack that computes a sum for a version that cannot.
 	resourceCount = "hotc_count"
 	// SumFile is that stack's template.
 	SumFile = "hotc/sum.yaml"

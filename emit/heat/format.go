@@ -13,12 +13,11 @@ import (
 // userDataFormat says what Heat makes of user_data before Nova gets it
 // (heat/engine/clients/os/nova.py, build_userdata).
 //
-// RAW is passed on. SOFTWARE_CONFIG puts the user's text, or each part of his
-// archive, beside the server's metadata for os-collect-config: hotc's archive is
-// taken apart in the same way, so the format stays. HEAT_CFNTOOLS writes the text
-// to a file on the server and runs that: hotc's is then a script that does the
-// same with the user's. The default is HEAT_CFNTOOLS; where nobody uses cfntools
-// hotc says RAW instead, which needs none of their files in the image.
+// RAW is passed on. SOFTWARE_CONFIG puts the user's text, or each part of his archive, beside the
+// server's metadata for os-collect-config: hotc's archive is taken apart in the same way, so the
+// format stays. HEAT_CFNTOOLS writes the text to a file on the server and runs that: hotc's is then
+// a script that does the same with the user's. The default is HEAT_CFNTOOLS; where nobody uses
+// cfntools hotc says RAW instead, which needs none of their files in the image.
 type userDataFormat uint8
 
 const (

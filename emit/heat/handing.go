@@ -72,10 +72,9 @@ func namedValues(exprs map[string]*hot.Expr) *value.Dict {
 	return values
 }
 
-// handedParameters declares what a nested template with agents gets. They have
-// defaults: a type that the template stands for may be a real one, which has no such
-// properties (heat/engine/resources/template_resource.py,
-// _validate_against_facade).
+// handedParameters declares what a nested template with agents gets. They have defaults: a type
+// that the template stands for may be a real one, which has no such properties
+// (heat/engine/resources/template_resource.py, _validate_against_facade).
 func (s *stack) handedParameters() *value.Dict {
 	text := func(description string) tree {
 		return dict("type", "string", "default", "", "description", description)

@@ -1,8 +1,7 @@
-// Package heat turns a template into the one that Heat gets: the user's own text
-// with edits. Byte ranges are inserted, replaced or removed; all else stays as
-// the user wrote it, so that a diff of the two files shows exactly what the
-// compiler did. Every edited text is parsed again and compared with the tree that
-// was meant.
+// Package heat turns a template into the one that Heat gets: the user's own text with edits. Byte
+// ranges are inserted, replaced or removed; all else stays as the user wrote it, so that a diff of
+// the two files shows exactly what the compiler did. Every edited text is parsed again and compared
+// with the tree that was meant.
 package heat
 
 import (
@@ -21,8 +20,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// What hotc adds to a template. The names are fixed: scripts and people rely on
-// them.
+// What hotc adds to a template. The names are fixed: scripts and people rely on them.
 const (
 	ParameterCoordinator = "hotc_coordinator"
 	ParameterAgentURL    = "hotc_agent_url"

@@ -7,7 +7,6 @@ import (
 
 // What hotc adds, in HOT: CloudFormation templates have no roles.
 
-// parameter is a parameter's value.
 func parameter(name string) tree { return dict("get_param", name) }
 
 // id is a resource's reference id.
@@ -27,7 +26,6 @@ func filled(template tree, params *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", template, "params", section{Dict: params})})}
 }
 
-// resource is a resource of hotc's own.
 func resource(typeName string, properties tree, dependsOn ...value.Value) section {
 	d := dict("type", typeName)
 	if len(dependsOn) > 0 {

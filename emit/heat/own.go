@@ -17,8 +17,7 @@ type own struct {
 	kind     userdata.Own
 	static   string // what is known of it
 	inserted tree   // for userdata.UserKey; nil if there is no such key
-	// parts of a generated OS::Heat::MultipartMime, where a text of Heat's cannot
-	// hold both.
+	// parts of a generated OS::Heat::MultipartMime, where a text of Heat's cannot hold both.
 	parts []value.Value
 }
 
@@ -84,9 +83,8 @@ func (s *stack) textData(r *hot.Resource, n *yaml.Node, static string, val tree,
 }
 
 // plainHeader is what OS::Heat::MultipartMime writes before a text in ASCII
-// (heat/engine/resources/openstack/heat/multi_part.py, by Python's email package).
-// Without it the text is a part whose own beginning says what it is, be it a script,
-// a cloud-config or an archive.
+// (heat/engine/resources/openstack/heat/multi_part.py, by Python's email package). Without it the
+// text is a part whose own beginning says what it is, be it a script, a cloud-config or an archive.
 const plainHeader = "Content-Type: text/plain; charset=\"us-ascii\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\n\n"
 
 // unknownData is user_data of which the compiler knows nothing: Heat packs it, in

@@ -10,8 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// pins makes Heat refuse a stack with another value of a parameter that was
-// folded into the plan.
+// pins makes Heat refuse a stack with another value of a parameter that was folded into the plan.
 func (s *stack) pins() {
 	for _, p := range s.template.Parameters {
 		values := s.pinned(p)

@@ -54,13 +54,11 @@ func (s *stack) archive(p site, r *hot.Resource, o own) tree {
 	return filled(dict("get_file", s.beside(UserDataFile(o.kind))), params)
 }
 
-// mime generates the resource that makes an archive of parts.
 func (s *stack) mime(r *hot.Resource, parts []value.Value) string {
 	return s.generate("hotc_user_data_"+r.Name, resource(mimeType, dict("parts", parts)))
 }
 
-// checkSize refuses user-data that is too large for Nova however short its
-// deploy-time values are.
+// checkSize refuses user-data that is too large for Nova however short its deploy-time values are.
 func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat) {
 	shared, known := s.sizes[o.kind]
 	if !known {

@@ -21,15 +21,13 @@ import (
 // text reads it. Its agent gets the handle's credentials by user-data: from beside
 // the server, or handed down through the stacks between.
 
-// ParameterSignals is the parameter of nested templates with the handles of the
-// stacks around.
+// ParameterSignals is the parameter of nested templates with the handles of the stacks around.
 const ParameterSignals = "hotc_signals"
 
 // handlesAbove is the key of those in a map of handles (contract.Handles).
 const handlesAbove = "above"
 
-// ownSignals are the template's own wait conditions, those of all its uses, by
-// name.
+// ownSignals are the template's own wait conditions, those of all its uses, by name.
 func (s *stack) ownSignals() []*binding.Signal {
 	byName := map[string]*binding.Signal{}
 	for _, x := range s.analysis.Signals {

@@ -111,8 +111,7 @@ func (s *stack) nestsDeeper(levels int) {
 // beside is the path of a file of the output folder from the template's own.
 func (s *stack) beside(target string) string { return Beside(s.files.Target, target) }
 
-// Beside is the path of a file of the output folder, as one that lies at from names
-// it.
+// Beside is the path of a file of the output folder, as one that lies at from names it.
 func Beside(from, target string) string {
 	dir := path.Dir(from)
 	if dir == "." {

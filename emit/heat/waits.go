@@ -56,7 +56,6 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 	added.Set(name, resource(waitType, properties))
 }
 
-// roleOf is the role of a signal.
 func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
 
 // servers are those of the template with roles, and what nested ones say of theirs; below
@@ -115,8 +114,7 @@ func (s *stack) ownServers() []value.Value {
 	return s.servers(nil)
 }
 
-// waitOutput adds the output by which a nested template says which servers with roles are
-// in it.
+// waitOutput adds the output by which a nested template says which servers with roles are in it.
 func (s *stack) waitOutput(outputs *value.Dict) {
 	if s.options.Signal != contract.RelaySignals || s.inRoot() {
 		return

@@ -20,14 +20,12 @@ type Known struct {
 	count map[known]int
 }
 
-// known is a finding as a baseline names it.
 type known struct {
 	File    string `json:"file"` // from the baseline's folder, with slashes
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// baseline is the file.
 type baseline struct {
 	Version  int             `json:"version"`
 	Findings []baselineEntry `json:"findings"`
@@ -41,7 +39,6 @@ type baselineEntry struct {
 
 const baselineVersion = 1
 
-// ReadKnown reads a baseline.
 func ReadKnown(path string) (*Known, error) {
 	text, err := emit.Machine{}.Read(path)
 	if err != nil {

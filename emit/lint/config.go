@@ -25,7 +25,6 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// ConfigName is the name of a configuration.
 const ConfigName = ".hotc.yaml"
 
 // ConfigSchema is the JSON Schema of a configuration, as it is published.
@@ -147,8 +146,7 @@ func (c *Config) Cloud(flags emit.Cloud) emit.Cloud {
 	return out
 }
 
-// path is a path in the configuration, as one from the working directory where that is
-// possible.
+// path is a path in the configuration, as one from the working directory where that is possible.
 func (c *Config) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -332,9 +330,8 @@ func (c *Config) Excludes(path string) bool {
 	return below && matches(c.exclude, local)
 }
 
-// Judge says what severity a finding has in a file; false if it is not looked for there. A
-// code wins over its category, that over all; and of two parts of the configuration the
-// later.
+// Judge says what severity a finding has in a file; false if it is not looked for there. A code
+// wins over its category, that over all; and of two parts of the configuration the later.
 func (c *Config) Judge(path string, d *source.Diagnostic) (source.Severity, bool) {
 	severity, looked := d.Severity, true
 	names := []string{everything, "", string(d.Code)}

@@ -135,8 +135,7 @@ func head(folder fs.FS, path string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// What a template or an environment says at the beginning of a line, or in the braces of
-// JSON.
+// What a template or an environment says at the beginning of a line, or in the braces of JSON.
 var (
 	versionKey = regexp.MustCompile(`(?m)(^|[{,]\s*)["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:`)
 	sectionKey = regexp.MustCompile(`(?m)^["']?(resource_registry|parameter_defaults|parameter_merge_strategies)["']?\s*:`)

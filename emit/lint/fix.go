@@ -179,7 +179,6 @@ type mended struct {
 	texts map[string][]byte
 }
 
-// Read implements emit.Access.
 func (m mended) Read(path string) ([]byte, error) {
 	if text, is := m.texts[absolute(path)]; is {
 		return text, nil

@@ -23,7 +23,6 @@ import (
 // Behind something it holds for its line; on a line of its own for the key or item below,
 // with all that is in it; above everything for the whole file.
 
-// ignore is one such comment.
 type ignore struct {
 	at          source.Place
 	codes       []source.Code
@@ -42,7 +41,6 @@ var ignoreMark = []byte("hotc:ignore")
 // ignoreComment finds a comment in a line.
 var ignoreComment = regexp.MustCompile(`(?:^|\s)(#\s*hotc:ignore\b(.*))$`)
 
-// ignores are the comments of a text.
 func ignores(file *source.File) []*ignore {
 	if !bytes.Contains(file.Text, ignoreMark) {
 		return nil
@@ -181,8 +179,7 @@ func (x *ignore) suppresses(d *source.Diagnostic, at source.Place) bool {
 	return x.wrong == "" && x.first <= line && line <= x.last && slices.Contains(x.codes, d.Code)
 }
 
-// useless is what is said of a comment that suppresses nothing; nil if there is nothing to
-// say.
+// useless is what is said of a comment that suppresses nothing; nil if there is nothing to say.
 func (x *ignore) useless(failed bool) *source.Diagnostic {
 	d := &source.Diagnostic{Code: source.UselessIgnore, Severity: source.Warning, At: x.at}
 	message, hint := "this comment suppresses nothing: "+x.wrong, x.hint
@@ -205,8 +202,7 @@ func (x *ignore) useless(failed bool) *source.Diagnostic {
 	return d
 }
 
-// whole is the comment with the spaces before it, or with its line where that has nothing
-// else.
+// whole is the comment with the spaces before it, or with its line where that has nothing else.
 func (x *ignore) whole() source.Span {
 	text, span := x.at.File.Text, x.at.Span
 	for span.Start > 0 && (text[span.Start-1] == ' ' || text[span.Start-1] == '\t') {

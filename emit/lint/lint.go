@@ -1,5 +1,4 @@
-// Package lint is `hotc lint`: it looks at many templates at once and says what is wrong
-// with them.
+// Package lint is `hotc lint`: it looks at many templates at once and says what is wrong with them.
 //
 //	arguments → Find → Run (every root beside the others) → filter → format
 //
@@ -114,8 +113,7 @@ func (r *run) nested() map[string]bool {
 	return out
 }
 
-// report is what all have found. What is found again by way of another template is kept
-// once.
+// report is what all have found. What is found again by way of another template is kept once.
 func (r *run) report() *Report {
 	out := &Report{Version: r.Compile.Version, FailOn: r.FailOn}
 	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}, packs: r.Compile.Packs}

@@ -8,7 +8,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Report is what was found.
 type Report struct {
 	// Version is that of hotc.
 	Version string
@@ -55,7 +54,6 @@ func (r *Report) Active() iter.Seq[Finding] {
 	}
 }
 
-// Count says how many errors and warnings there are.
 func (r *Report) Count() (errors, warnings int) {
 	for d := range r.Active() {
 		switch d.Severity {
@@ -114,7 +112,6 @@ func (r *Report) before(x Finding) int {
 	return place
 }
 
-// Failed says whether there is a finding that fails.
 func (r *Report) Failed() bool {
 	for f := range r.Active() {
 		if r.FailOn.Fails(f.Severity) {
@@ -138,7 +135,6 @@ const (
 // Levels are their names, by the level, from Never on.
 var Levels = []string{"never", "error", "warning", "info"}
 
-// ParseLevel reads one.
 func ParseLevel(name string) (Level, error) {
 	i := slices.Index(Levels, name)
 	if i < 0 {
@@ -150,7 +146,6 @@ func ParseLevel(name string) (Level, error) {
 // Fails says whether a severity fails.
 func (l Level) Fails(s source.Severity) bool { return int(s) <= int(l) }
 
-// fileOf is the file of a finding.
 func fileOf(d *source.Diagnostic, looked Target) string {
 	if at := d.At.InFile(); at.Known() {
 		return at.File.Name

@@ -204,7 +204,6 @@ type identity struct {
 	id   string
 }
 
-// newIdentity is a stack's of that name.
 func newIdentity(name string) identity { return identity{name, uuid.NewString()} }
 
 // inside is a stack that a resource of this one stands for, named as Heat names it

@@ -42,7 +42,6 @@ type Built struct {
 	OutputDeploy map[string]*hot.Expr
 }
 
-// Build builds the plan.
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
@@ -422,8 +421,7 @@ func HOT(e *hot.Expr) value.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) contract.Position { return contract.Position(text) }
 
-// Encode writes a plan as plan.json: indented, so that two plans can be compared
-// line by line.
+// Encode writes a plan as plan.json: indented, so that two plans can be compared line by line.
 func Encode(p *contract.Plan) ([]byte, error) {
 	whole := *p
 	if whole.Servers == nil {

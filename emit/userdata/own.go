@@ -47,10 +47,9 @@ func (o Own) header() (header string, ok bool) {
 	return "", false
 }
 
-// OwnOf is the kind of a user's own user-data, from what the compiler knows of the
-// text: its static pieces in their order, the first one being its beginning. A
-// text of which nothing is known counts as Text. The error says why a text cannot
-// lie in an archive.
+// OwnOf is the kind of a user's own user-data, from what the compiler knows of the text: its static
+// pieces in their order, the first one being its beginning. A text of which nothing is known counts
+// as Text. The error says why a text cannot lie in an archive.
 func OwnOf(static string) (Own, error) {
 	if strings.Contains(static, "--"+Boundary) {
 		return NoOwn, fmt.Errorf("holds %q, which separates the parts of hotc's own user-data", "--"+Boundary)
@@ -66,14 +65,12 @@ func OwnOf(static string) (Own, error) {
 	return Text, nil
 }
 
-// Quote is one entry of str_replace's params: a character and its form in
-// quoted-printable.
+// Quote is one entry of str_replace's params: a character and its form in quoted-printable.
 type Quote struct{ Char, Form string }
 
-// Quotes are what Heat has to replace in a text with these static pieces so that
-// it can lie in a quoted-printable part: "=" and each character beyond ASCII,
-// sorted. Characters beyond ASCII in what Heat fills in at deploy time are not
-// known, and cloud-init spoils them.
+// Quotes are what Heat has to replace in a text with these static pieces so that it can lie in a
+// quoted-printable part: "=" and each character beyond ASCII, sorted. Characters beyond ASCII in
+// what Heat fills in at deploy time are not known, and cloud-init spoils them.
 func Quotes(static string) []Quote {
 	quotes := []Quote{{Char: "=", Form: "=3D"}}
 	for _, r := range static {

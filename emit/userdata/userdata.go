@@ -1,27 +1,25 @@
 // Package userdata renders the user-data of hotc's servers.
 //
-// All servers of a deployment share one file, which the emitted template reads
-// with get_file and completes with str_replace: a MIME archive whose last part is
-// a shell script that starts the server's agent, and whose first part, where the
-// user has one, is his own user-data. What differs between servers is in two
-// placeholders, the boot file's JSON and the agent's URL. Heat splits only the
-// file's text at the placeholders and joins it with the values
-// (heat.engine.hot.functions.Replace), so nothing in a value is taken for a
-// placeholder, and a map is inserted as JSON of one line in ASCII (ReplaceJson),
-// which no quoted here-document and no MIME boundary can mistake.
+// All servers of a deployment share one file, which the emitted template reads with get_file and
+// completes with str_replace: a MIME archive whose last part is a shell script that starts the
+// server's agent, and whose first part, where the user has one, is his own user-data. What differs
+// between servers is in two placeholders, the boot file's JSON and the agent's URL. Heat splits
+// only the file's text at the placeholders and joins it with the values
+// (heat.engine.hot.functions.Replace), so nothing in a value is taken for a placeholder, and a map
+// is inserted as JSON of one line in ASCII (ReplaceJson), which no quoted here-document and no MIME
+// boundary can mistake.
 //
 // # The user's own part
 //
-// cloud-init finds out what a text is by its first line, and does so for a part of
-// type text/plain too (cloudinit.user_data.UserDataProcessor._process_msg). But it
-// reads an archive as text and then decodes a part's payload as if that were
-// ASCII (email.message.Message.get_payload): "é" becomes a byte that is not UTF-8,
-// "€" becomes the six characters \u20ac, and a cloud-config with an accent in a
-// comment is ignored as a whole. So a text with such characters is inserted as
-// quoted-printable, and Heat does the quoting: str_replace again, from each
-// character in question to its quoted form (see Quotes), which works for any
-// expression. An archive of the user's (OS::Heat::MultipartMime makes one) is no
-// part of type text/plain: its own header becomes the header of the part.
+// cloud-init finds out what a text is by its first line, and does so for a part of type text/plain
+// too (cloudinit.user_data.UserDataProcessor._process_msg). But it reads an archive as text and
+// then decodes a part's payload as if that were ASCII (email.message.Message.get_payload): "é"
+// becomes a byte that is not UTF-8, "€" becomes the six characters \u20ac, and a cloud-config with
+// an accent in a comment is ignored as a whole. So a text with such characters is inserted as
+// quoted-printable, and Heat does the quoting: str_replace again, from each character in question
+// to its quoted form (see Quotes), which works for any expression. An archive of the user's
+// (OS::Heat::MultipartMime makes one) is no part of type text/plain: its own header becomes the
+// header of the part.
 package userdata
 
 import (
@@ -37,8 +35,7 @@ import (
 	"strings"
 )
 
-// The keys of str_replace's params in the emitted template. Each stands once in
-// the file.
+// The keys of str_replace's params in the emitted template. Each stands once in the file.
 const (
 	BootKey     = "$hotc_boot$"      // a map: Heat inserts it as JSON
 	AgentURLKey = "$hotc_agent_url$" // a text; {arch} in it stands for amd64, arm64, …

@@ -35,12 +35,10 @@ var All = []Format{
 	{"checkstyle", "Checkstyle's XML, which many tools read", checkstyle},
 }
 
-// Names are the names of the formats.
 func Names() []string {
 	return lists.Map(All, func(f Format) string { return f.Name })
 }
 
-// Known says whether there is a format of a name.
 func Known(name string) bool { return slices.Contains(Names(), name) }
 
 // Write writes a report in a format that is known; ink colours what is for people.

@@ -23,7 +23,6 @@ type JSON struct {
 // jsonVersion is that of the format. Keys are only added to it.
 const jsonVersion = 1
 
-// Finding is one of them.
 type Finding struct {
 	Region
 	Severity string `json:"severity"`
@@ -37,7 +36,6 @@ type Finding struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// Note is a further place.
 type Note struct {
 	Region
 	Message string `json:"message"`
@@ -50,7 +48,6 @@ type Fix struct {
 	Edits  []Edit `json:"edits"`
 }
 
-// Edit replaces a text.
 type Edit struct {
 	Region
 	Text string `json:"text"`

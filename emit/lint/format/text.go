@@ -9,7 +9,6 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// text is for people.
 func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	suppressed := len(r.Findings)
 	for f := range r.Active() {

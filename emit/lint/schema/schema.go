@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// Schema is one of them.
 type Schema struct {
 	Name string
 	// Of says what fits it.
@@ -23,7 +22,6 @@ type Schema struct {
 //go:embed report.json
 var report []byte
 
-// All are the schemas.
 var All = []Schema{
 	{"template", "a HOT template, with the properties of stock Heat's resource types, or your cloud's", template},
 	{"metadata", "the hotc block in a server's metadata", fixed(roles.Schema)},
