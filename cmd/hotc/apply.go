@@ -67,7 +67,7 @@ roles that have run with the one before up to date, as another plan does.`,
 	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
 	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&a.restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
-	cmd.Flags().BoolVar(&a.withoutHooks, "without-hooks", false, "take roles and servers out without running their delete hooks")
+	cmd.Flags().BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
 	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
 	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
 	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be made, and make nothing")
@@ -86,8 +86,8 @@ type application struct {
 	restore bool
 	// warned says that an open ROOT was spoken of already.
 	warned bool
-	// withoutHooks takes roles out without their delete hooks.
-	withoutHooks bool
+	// skipHooks takes roles out without their delete hooks.
+	skipHooks bool
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -161,7 +161,7 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 			return nil, err
 		}
 	}
-	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, WithoutHooks: a.withoutHooks, Say: func(text string) { fmt.Fprintln(io.err, text) },
+	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, SkipHooks: a.skipHooks, Say: func(text string) { fmt.Fprintln(io.err, text) },
 		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}})
 	if err != nil && ctx.Err() != nil {

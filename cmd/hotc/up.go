@@ -54,6 +54,7 @@ clouds.yaml's, else the OS_* variables are taken.`,
 	f := cmd.Flags()
 	f.StringVar(&a.signal, "signal", "auto", "who tells Heat how roles end: relay (this command while it runs, and \"hotc relay\"), heat (servers do), none, auto (relay)")
 	f.StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter for roles alone, which Heat does not get; - is standard input (several times)")
+	f.BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
 	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always")
 	a.addConductFlags(f, "do not ask before a stack that is there is changed")
 	return cmd
@@ -87,8 +88,9 @@ type ascent struct {
 	target
 	compilation
 	conduct
-	secrets []string
-	enrol   string
+	secrets   []string
+	enrol     string
+	skipHooks bool
 
 	relays   int // that are there when this one has ended
 	compiled *emit.Result
@@ -318,7 +320,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		return nil, nil, err
 	}
 	d := &cloudDeployment{target: &a.target, io: a.io, yes: a.yes,
-		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol}}
+		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol, skipHooks: a.skipHooks}}
 	defer d.close()
 	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
 	view.compiled, a.view = a.compiled, view

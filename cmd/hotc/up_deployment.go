@@ -169,7 +169,7 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	for _, r := range h.Roles {
 		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
 	}
-	return source.WithHint(h.Failure(), "mend it, and give the same command again; --skip-hooks goes on without the delete hooks")
+	return source.WithHint(h.Failure(), "the hook that runs is the one which the role's server has: mend it, bring that to the server with \"hotc up\" or \"hotc apply\", and give the same command again; --skip-hooks goes on without the delete hooks")
 }
 
 // Destroy is `hotc destroy`.

@@ -19,9 +19,9 @@ type Application struct {
 	deploy.Publication
 	Secrets []SecretValue
 	DryRun  bool
-	// WithoutHooks takes roles out without their delete hooks.
-	WithoutHooks bool
-	Say          func(string)
+	// SkipHooks takes roles out without their delete hooks.
+	SkipHooks bool
+	Say       func(string)
 }
 
 // Applied is what an application has done, or would do.
@@ -40,7 +40,7 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 	if done.Published, err = deploy.Rehearse(within, o.Store, a.Publication); err != nil {
 		return done, err
 	}
-	if !a.DryRun && !a.WithoutHooks {
+	if !a.DryRun && !a.SkipHooks {
 		if err := o.deleteHooks(ctx, done.Changes, a.Say); err != nil {
 			return done, err
 		}
@@ -121,5 +121,5 @@ func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange,
 	for _, key := range ran.Without {
 		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
 	}
-	return source.WithHint(ran.Failure(), "nothing was changed: mend it, and apply again; or --without-hooks takes the role out as it is")
+	return source.WithHint(ran.Failure(), "nothing was changed. The hook that runs is the one which the role's server has: mend it and apply that, with the role still in the template, and take the role out after that; or --skip-hooks takes it out as it is")
 }
