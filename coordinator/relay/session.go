@@ -288,15 +288,17 @@ func (s *Session) Alone(ctx context.Context) (bool, error) {
 	return len(there) == 1, err
 }
 
-// Tell writes down what Heat has said, if that is news. Another relay's news are as good.
-func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord) error {
+// Tell writes down what Heat has said, if that is news. Another relay's news are as good. anew is
+// that Heat was told of machines which may have come since: how old the record is tells whom a
+// relay has seen.
+func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool) error {
 	d := s.key.Deployment
 	at := d.Place(s.record.ID, coordinator.KindHeat, "", "")
 	there, version, _, err := coordinator.ReadSigned[coordinator.HeatRecord](ctx, s.store, d.Heat(), s.signer.Public(), at)
 	if err != nil && !errors.Is(err, coordinator.ErrForged) {
 		return s.explain(err)
 	}
-	if err == nil && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
+	if err == nil && !anew && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
 		return nil
 	}
 	text, err := coordinator.Signed(s.signer, at, r.Since.UnixMilli(), r)

@@ -64,6 +64,7 @@ type Relay struct {
 	record  coordinator.HeatRecord
 	told    coordinator.HeatRecord // what was written down last
 	toldAt  time.Time
+	anew    bool              // Heat was told of something since
 	said    map[string]string // why something is not done, by what it is
 	carried carried           // to the servers
 	waiting map[string]bool   // the waits of which it was said that Heat waits
@@ -296,6 +297,7 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 			continue
 		}
 		w.Status, w.Reason = end.Status, end.Reason
+		r.anew = true
 		r.Say(fmt.Sprintf("Heat was told of %s: %s: %s", w.place(), end.Status, end.Reason))
 	}
 	return nil
@@ -357,12 +359,12 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	if r.Told != nil {
 		r.Told(record)
 	}
-	if same(record, r.told) && time.Since(r.toldAt) < tellAgain {
+	if !r.anew && same(record, r.told) && time.Since(r.toldAt) < tellAgain {
 		return
 	}
-	switch err := s.Tell(ctx, record); {
+	switch err := s.Tell(ctx, record, r.anew); {
 	case err == nil:
-		r.told, r.toldAt = record, time.Now()
+		r.told, r.toldAt, r.anew = record, time.Now(), false
 	case ctx.Err() == nil:
 		r.why("coordinator", err.Error())
 	}

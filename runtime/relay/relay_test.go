@@ -466,6 +466,34 @@ func TestHeatRefuses(t *testing.T) {
 	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
 }
 
+// A wait that is ended at the first look at it is written down, though nothing else has become of
+// it than what was written before: who reads the record tells by its age whom a relay has seen.
+func TestAWaitEndedAtOnceIsWrittenDown(t *testing.T) {
+	w := newWorld(t)
+	m := w.machine("id-1")
+	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own"} {
+		if err := m.Put(t.Context(), name, json.RawMessage(`1`), noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.report(m, "mysql=done backup=done")
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.relay(t.Context(), "relay", func(r *Relay) { r.Every = 5 * time.Millisecond })
+	written := func() coordinator.Version {
+		version, _, err := w.tree.Open(w.secret.Operator(blog)).Stat(t.Context(), blog.Heat())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
+	before := coordinator.Version(0)
+	w.until("that is written down", func() bool { was := before; before = written(); return was > 0 && was == before })
+	w.wait("w1", "c2", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.until("Heat was told again", func() bool { return len(w.said()) == 2 })
+	w.until("that is written down", func() bool { return written() > before })
+}
+
 // A group has a wait for each of its members: written down are those that tell something.
 func TestManyWaitsAreWrittenDown(t *testing.T) {
 	var all []wait
