@@ -49,10 +49,11 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &Up{Cloud: &cloud{definition: before}, Template: template, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
+	unhealthy := []heat.Resource{{Name: "refers", StackID: "id", State: "CHECK_FAILED"}, {Name: "same", StackID: "id", State: "UPDATE_COMPLETE"}}
+	u := &Up{Cloud: &cloud{definition: before, has: unhealthy}, Template: template, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
 	for given, want := range map[string]Changes{
-		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned"}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned"}},
-		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned"}, Given: []string{"image"}, Derived: []string{"pinned"}},
+		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "refers"}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned"}},
+		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned", "refers"}, Given: []string{"image"}, Derived: []string{"pinned"}},
 	} {
 		var c Changes
 		u.Options.Given = map[string]json.RawMessage{"n": []byte(given)}

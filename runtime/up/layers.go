@@ -56,7 +56,9 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 		return err
 	}
 	ls := &layers{up: u, nested: map[string]heat.Resource{}, known: map[string]*layer{"": root}}
+	failed := map[[2]string]bool{} // by stack and name: these Heat replaces whatever the template says
 	for _, r := range all {
+		failed[[2]string{r.StackID, r.Name}] = r.State.Failed()
 		if r.NestedID != "" {
 			ls.nested[r.NestedID] = r
 		}
@@ -66,7 +68,7 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	for id, path := range at {
 		ids[u.stack.Name+"-"+strings.Join(path, "-")] = id
 	}
-	list := func(from []heat.Change, keep func(l *layer, name string) bool) (names []string, err error) {
+	list := func(from []heat.Change, keep func(l *layer, stack, name string) bool) (names []string, err error) {
 		for _, x := range from {
 			id := cmp.Or(ids[x.Stack.Name], x.Stack.ID)
 			path, known := at[id]
@@ -77,21 +79,23 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 			if err != nil {
 				return nil, err
 			}
-			if l != nil && keep(l, x.Name) {
+			if l != nil && keep(l, cmp.Or(id, u.stack.ID), x.Name) {
 				names = append(names, l.name(path, x.Name))
 			}
 		}
 		slices.Sort(names)
 		return outermost(slices.Compact(names)), nil
 	}
-	any := func(*layer, string) bool { return true }
+	any := func(*layer, string, string) bool { return true }
 	if c.Added, err = list(seen.Added, any); err != nil {
 		return err
 	}
 	if c.Deleted, err = list(seen.Deleted, any); err != nil {
 		return err
 	}
-	c.Replaced, err = list(seen.Replaced, (*layer).replaced)
+	c.Replaced, err = list(seen.Replaced, func(l *layer, stack, name string) bool {
+		return failed[[2]string{stack, name}] || l.replaced(name)
+	})
 	return err
 }
 

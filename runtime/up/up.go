@@ -81,11 +81,12 @@ type Up struct {
 	// Look is the time between two looks at Heat.
 	Look time.Duration
 
-	tag     string
-	outcome deploy.Outcome
-	changes []deploy.RoleChange
-	stack   *heat.Stack // nil if there is none
-	now     *status.Status
+	tag       string
+	outcome   deploy.Outcome
+	unhealthy bool // some resource is
+	changes   []deploy.RoleChange
+	stack     *heat.Stack // nil if there is none
+	now       *status.Status
 }
 
 // Result is how it stands when nothing more happens.
@@ -163,6 +164,9 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 	}
 	f := Facts{Publish: u.outcome}
 	if u.stack != nil {
+		if u.unhealthy, err = u.hasUnhealthy(ctx); err != nil {
+			return Facts{}, err
+		}
 		f.Stack, f.Asked = u.stack.State, u.asked()
 	}
 	if u.now != nil {
@@ -172,10 +176,21 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 	return f, nil
 }
 
-// asked says that Heat was last asked for this very template with these parameters. The tag
-// outlives a plain update of some parameters.
+// hasUnhealthy says that a resource of a stack that is complete was found, or marked, unhealthy:
+// the same template, given again, lets Heat replace it
+// (heat/engine/resource.py, Resource._needs_update).
+func (u *Up) hasUnhealthy(ctx context.Context) (bool, error) {
+	if !u.stack.State.Complete() {
+		return false, nil
+	}
+	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)
+	return slices.ContainsFunc(all, func(r heat.Resource) bool { return r.State == "CHECK_FAILED" }), err
+}
+
+// asked says that Heat was last asked for this very template with these parameters, and has
+// nothing to mend. The tag outlives a plain update of some parameters.
 func (u *Up) asked() bool {
-	if !slices.Contains(u.stack.Tags, u.tag) {
+	if u.unhealthy || !slices.Contains(u.stack.Tags, u.tag) {
 		return false
 	}
 	others, _, _, err := u.given()

@@ -34,6 +34,7 @@ type cloud struct {
 	looked     func()
 	// told are the signals that a handle holds, at one look after the other.
 	told []map[string]string
+	has  []heat.Resource
 }
 
 var _ Cloud = &heat.Client{}
@@ -91,6 +92,9 @@ func (c *cloud) Delete(context.Context, *heat.Stack) error {
 }
 
 func (c *cloud) Resources(context.Context, string, string, int) ([]heat.Resource, error) {
+	if c.has != nil {
+		return c.has, nil
+	}
 	return []heat.Resource{
 		{Name: contract.DoneHandle, ID: "h", Type: heat.HandleType, StackID: "new"},
 		{Name: "group", State: "CREATE_FAILED", StackID: "new", NestedID: "g"},
@@ -386,7 +390,7 @@ func TestAnotherPlanTakesOver(t *testing.T) {
 }
 
 // A plain update of some parameters leaves the stack's tag: the same command is not what Heat was
-// last asked for.
+// last asked for. Nor is it where a resource was marked unhealthy, which another update replaces.
 func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.yaml")
 	if err := os.WriteFile(path, []byte("heat_template_version: 2018-08-31\nparameters: {size: {type: number, default: 2}, list: {type: comma_delimited_list, default: 'a, b'}}\n"), 0o600); err != nil {
@@ -396,8 +400,13 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[string]Step{"2": Follow, "3": Update} {
-		c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": size, "list": "a,b", "OS::stack_id": "id"}}, states: []heat.State{"UPDATE_COMPLETE"}}
+	for _, x := range []struct {
+		size string
+		db   heat.State
+		want Step
+	}{{"2", "CREATE_COMPLETE", Follow}, {"3", "CREATE_COMPLETE", Update}, {"2", "CHECK_FAILED", Update}} {
+		size, want := x.size, x.want
+		c := &cloud{has: []heat.Resource{{Name: "db", State: x.db}}, stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": size, "list": "a,b", "OS::stack_id": "id"}}, states: []heat.State{"UPDATE_COMPLETE"}}
 		u, _ := begin(t, c, &deployment{outcome: deploy.Unchanged, there: true})
 		u.Template = template
 		digest, err := template.Digest(u.Key, u.Options)
@@ -408,7 +417,7 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 		c.stack.Tags = []string{u.tag}
 		f, err := u.look(t.Context())
 		if got := Next(f); err != nil || got != want {
-			t.Errorf("where somebody has given size %s: %s (%v), want %s", size, got, err, want)
+			t.Errorf("where somebody has given size %s, and db is %s: %s (%v), want %s", size, x.db, got, err, want)
 		}
 	}
 }
