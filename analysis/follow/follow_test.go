@@ -188,21 +188,75 @@ resources:
 	}
 }
 
+// What a parameter decides of who is there: servers by conditions, members by counts.
+func TestDecidedBy(t *testing.T) {
+	p, a, diags := analysed(t, `heat_template_version: 2018-08-31
+parameters: {k: {type: string}, size: {type: number, constraints: [range: {max: 2}]}, other: {type: string}}
+conditions: {c: {equals: [{get_param: k}, x]}}
+resources:
+  db:
+    type: OS::Nova::Server
+    condition: c
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: x, outputs: {x: {}}}]}}
+  web:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {get_param: size}
+      resource_def:
+        type: OS::Nova::Server
+        properties: {image: i, flavor: f}
+        metadata: {hotc: {roles: [{name: r, driver: script, source: x, outputs: {url: {}}}]}}
+  lb:
+    type: OS::Nova::Server
+    properties: {image: i, flavor: f}
+    metadata: {hotc: {roles: [{name: r, driver: script, source: x, idempotent: true, inputs: {all: {value: {get_attr: [web, url]}, watch: true}, o: {get_param: other}}}]}}
+`)
+	if diags.Failed() {
+		t.Fatal(diags.All()[0].Message)
+	}
+	conditions := map[string]string{}
+	for _, s := range p.Servers {
+		for _, x := range a.Presences[s.Path] {
+			conditions[s.Path] = x.Decision.Key
+		}
+	}
+	for parameter, want := range map[string]string{"k": "a condition", "size": "members", "other": "", "unknown": ""} {
+		var got []string
+		for _, d := range a.Decisions {
+			if slices.Contains(follow.DecidedBy(p, a, []string{parameter}), d.Key) {
+				got = append(got, map[bool]string{true: "a condition", false: "members"}[d.Key == conditions["db"]])
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s decides %q, want %q", parameter, text, want)
+		}
+	}
+	if all := follow.DecidedBy(p, a, []string{"k", "size"}); len(all) != 2 || all[0] == all[1] {
+		t.Errorf("both decide %q", all)
+	}
+}
+
 // followed is what the roles of a template follow, by their keys.
 func followed(t *testing.T, text string) (map[string]*follow.Role, *source.Diagnostics) {
+	t.Helper()
+	p, a, diags := analysed(t, text)
+	found, _ := follow.Find(p, a, follow.OfHeat(p, a), diags)
+	all := map[string]*follow.Role{}
+	for r, x := range found {
+		all[string(r.Key())] = x
+	}
+	return all, diags
+}
+
+func analysed(t *testing.T, text string) (*program.Program, *binding.Analysis, *source.Diagnostics) {
 	t.Helper()
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
 	p := program.New(template, &program.Supplied{})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
 	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
-	a := binding.Analyse(p, binding.Options{}, &diags)
-	found, _ := follow.Find(p, a, follow.OfHeat(p, a), &diags)
-	all := map[string]*follow.Role{}
-	for r, x := range found {
-		all[string(r.Key())] = x
-	}
-	return all, &diags
+	return p, binding.Analyse(p, binding.Options{}, &diags), &diags
 }
 
 // What a role reads of a server that Heat decides about is followed together with the decision,

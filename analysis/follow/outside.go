@@ -94,6 +94,24 @@ func (r *reacher) parameter(parameter *hot.Parameter) Change {
 	return r.fromOutside("parameter "+parameter.Name, readsOfParameter(r.roles, r.program, r.analysis, parameter, ways), cells)
 }
 
+// DecidedBy are Heat's decisions of who is there, by their keys in the plan, that parameters may
+// change.
+func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (keys []string) {
+	for _, name := range parameters {
+		parameter := p.Template.Parameter(name)
+		if parameter == nil {
+			continue
+		}
+		ways := parameterFinder(p, parameter)
+		for _, d := range a.Decisions {
+			if ways.Find(d.In, d.Expr) != nil {
+				keys = append(keys, d.Key)
+			}
+		}
+	}
+	return keys
+}
+
 // fromOutside says whom other values reach that Heat gives, an operator, or the compiler, and
 // that of cells.
 func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -65,7 +66,7 @@ func Lasting(seconds float64) string {
 		return "for ever"
 	}
 	if seconds < 60 {
-		return fmt.Sprintf("%.3gs", seconds)
+		return fmt.Sprintf("%.3gs", math.Round(seconds*10)/10)
 	}
 	return fmt.Sprintf("%dm%02ds", int(seconds+0.5)/60, int(seconds+0.5)%60)
 }

@@ -62,10 +62,26 @@ func runs(how preview.How, after []contract.RoleKey) string {
 	return text
 }
 
-// previewOf is what another plan sets going on a live deployment, where Heat replaces servers
-// (which may be none), and roles are retried.
-func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, replaced func(contract.ServerPath) bool) *preview.Preview {
+// previewOf is what another plan sets going on a live deployment, where Heat builds servers (which
+// may be none) and may make others that it decides about anew, and roles are retried.
+func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, built func(contract.ServerPath) bool, decided []string) *preview.Preview {
+	there := *to
+	there.Servers = nil
 	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}}
+	for _, s := range to.Servers {
+		was := now.ByPath[s.Path]
+		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Presence) bool { return slices.Contains(decided, p.Decision) }) {
+			continue // Heat does not make it now either
+		}
+		there.Servers = append(there.Servers, s)
+		if was != nil && !was.Absent() && !built(s.Path) {
+			continue
+		}
+		b.Anew = append(b.Anew, s.Path)
+		for _, fact := range s.Facts {
+			b.Cells = append(b.Cells, s.Path.Fact(fact))
+		}
+	}
 	for _, key := range retried {
 		b.Roles[key] = preview.Run
 	}
@@ -80,21 +96,14 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 		case deploy.EffectRetry, deploy.EffectNone, deploy.EffectNoValue, deploy.EffectRemoved, deploy.EffectUnreached, deploy.EffectKept:
 		}
 	}
-	for _, s := range to.Servers {
-		if was := now.ByPath[s.Path]; was != nil && !replaced(s.Path) {
-			continue
-		}
-		b.Anew = append(b.Anew, s.Path)
-		for _, fact := range s.Facts {
-			b.Cells = append(b.Cells, s.Path.Fact(fact))
-		}
-	}
-	return preview.OfPlan(to).Of(b, durationsOf(now))
+	return preview.OfPlan(&there).Of(b, durationsOf(to, now))
 }
 
 // durationsOf is how long roles took last: their hook update or, before it ever ran, themselves.
-func durationsOf(now *status.Status) timeline.Durations {
+// A role that has not run takes as long as the longest of those from the same place of the template.
+func durationsOf(to *contract.Plan, now *status.Status) timeline.Durations {
 	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Of: map[string]timeline.Duration{}}
+	alike := map[contract.Position]float64{}
 	for _, s := range now.Servers {
 		for _, r := range s.Roles {
 			took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
@@ -103,6 +112,18 @@ func durationsOf(now *status.Status) timeline.Durations {
 			}
 			if r.Status == coordinator.RoleDone && !r.Started.IsZero() && !r.ByHand {
 				d.Of[string(r.Key())] = timeline.Duration{Seconds: max(0, took)}
+				alike[r.Plan.At] = max(alike[r.Plan.At], took)
+			}
+		}
+	}
+	for _, s := range to.Servers {
+		for _, r := range s.Roles {
+			key := string(s.Path.Role(r.Name))
+			if _, known := d.Of[key]; known {
+				continue
+			}
+			if took, is := alike[r.At]; is {
+				d.Of[key] = timeline.Duration{Seconds: took}
 			}
 		}
 	}
@@ -115,5 +136,5 @@ func (s *session) preview(ctx context.Context, to *contract.Plan, changes []depl
 	if err != nil {
 		return nil, err
 	}
-	return previewOf(to, now, changes, nil, func(contract.ServerPath) bool { return false }), nil
+	return previewOf(to, now, changes, nil, func(contract.ServerPath) bool { return false }, nil), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -53,5 +54,39 @@ func TestUpShowsWhatAChangeSetsGoing(t *testing.T) {
 		if err := v.Confirm(c); err != nil || !strings.Contains(words(out.String()), words(want)) {
 			t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 		}
+	}
+}
+
+// Servers that Heat has not made, and does not make by this change, run nothing; those that it
+// makes boot first, and take as long as others from the same place of the template.
+func TestPreviewOfServersThatAreNotMade(t *testing.T) {
+	role := func(at contract.Position) []contract.Role {
+		return []contract.Role{{Name: "r", At: at, Idempotent: true, Follows: []contract.Follow{{Cell: "db.r:x", Watch: true}}}}
+	}
+	p := &contract.Plan{Format: contract.Format, Servers: []contract.Server{
+		{Path: "db", Roles: []contract.Role{{Name: "r", Outputs: []contract.Output{{Name: "x", Cell: "db.r:x"}}}}},
+		{Path: "web/0", Roles: role("site.yaml:5:1")},
+		{Path: "web/1", If: []contract.Presence{{Decision: "n", Least: 2, Why: "fewer than 2"}}, Roles: role("site.yaml:5:1")}}}
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	state := coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second)}}}
+	state.Decided = map[string]json.RawMessage{"n": json.RawMessage("1")}
+	var snapshot deploy.Snapshot
+	for _, s := range p.Servers[:2] {
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: coordinator.IncarnationRecord{Number: 1}, State: state})
+	}
+	snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: "web/1"})
+	now := status.New(p, &snapshot, func(v json.RawMessage) int { return int(v[0] - '0') })
+	runs := func(decided ...string) (all []string) {
+		r := previewOf(p, now, []deploy.RoleChange{{Server: "db", Role: "r", Effect: deploy.EffectHook}}, nil, func(contract.ServerPath) bool { return false }, decided)
+		for _, x := range r.Runs {
+			all = append(all, fmt.Sprintf("%s %s %g-%g", x.Role, x.How, x.Start, x.End))
+		}
+		return all
+	}
+	if got, want := runs(), []string{"db.r hook 0-10", "web/0.r again 10-20"}; !slices.Equal(got, want) {
+		t.Errorf("without web/1: %q, want %q", got, want)
+	}
+	if got, want := runs("n"), []string{"db.r hook 0-10", "web/0.r again 10-20", "web/1.r run 45-55"}; !slices.Equal(got, want) {
+		t.Errorf("with it: %q, want %q", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/terminal"
@@ -229,7 +230,12 @@ func (v *upView) preview(c up.Changes) *preview.Preview {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	return previewOf(v.plan, v.now, v.roles(c), c.Again, func(s contract.ServerPath) bool { return within(s, slices.Concat(c.Replaced, c.Added)) })
+	built := func(s contract.ServerPath) bool { return within(s, slices.Concat(c.Replaced, c.Added)) }
+	var decided []string
+	if r := v.compiled; r != nil && c.Within { // Heat does not say which members it makes
+		decided = follow.DecidedBy(r.Program, r.Analysis, c.Given)
+	}
+	return previewOf(v.plan, v.now, v.roles(c), c.Again, built, decided)
 }
 
 // whyReplaced says of a resource that Heat replaces that this is because roles come to servers
