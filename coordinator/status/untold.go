@@ -26,8 +26,12 @@ func (v *Status) Untold() []Untold {
 				out = append(out, Untold{s.Path, s.State.Untold})
 			}
 		}
-		if s := v.withoutHandle(); s != nil && v.Relays == 0 && !v.handleDone() {
-			out = append(out, Untold{Reason: "server " + string(s.Path) + " was made without credentials for that, and no relay is running that tells it instead"})
+		if s := v.withoutHandle(); s != nil && !v.handleDone() && (v.Relays == 0 || v.Heat.Trouble != "") {
+			instead := "no relay is running that tells it instead"
+			if v.Relays > 0 {
+				instead = "the relay cannot tell it instead: " + v.Heat.Trouble
+			}
+			out = append(out, Untold{Reason: "server " + string(s.Path) + " was made without credentials for that, and " + instead})
 		}
 	case contract.RelaySignals:
 		switch {

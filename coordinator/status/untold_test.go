@@ -37,6 +37,7 @@ func TestUntoldByAServerWithoutHandle(t *testing.T) {
 	}{
 		"none is running":          {true, coordinator.PhaseDone, 0, coordinator.HeatRecord{Waits: told.Waits[:1]}, want},
 		"one is running":           {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{}, "[]"},
+		"one may not":              {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{Trouble: "Heat refuses: no role"}, "[Heat does not know yet: server db was made without credentials for that, and the relay cannot tell it instead: Heat refuses: no role]"},
 		"one was, and has told it": {true, coordinator.PhaseDone, 0, told, "[]"},
 		"it has nothing to tell":   {true, coordinator.PhaseRunning, 0, coordinator.HeatRecord{}, "[]"},
 		"it tells Heat itself":     {false, coordinator.PhaseDone, 0, coordinator.HeatRecord{}, "[]"},

@@ -115,6 +115,8 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 		return source.Fail(source.NoHeat, "Heat does not accept the credentials: "+said, "a token may have expired, or the credentials been withdrawn: log in again ($OS_CLOUD, or the OS_* variables)"), ErrForbidden
 	case e.Status < 500 && quota.MatchString(said):
 		return refused("delete what is no longer needed (hotc list), or ask for a larger quota"), nil
+	case strings.HasSuffix(e.Kind, "LimitExceeded"): // of a template's size, and of a stack's resources (which is 403)
+		return refused("--limit tells hotc the cloud's limits, so that it says where the template goes over them"), nil
 	case e.Status == http.StatusForbidden:
 		return refused("these credentials may not do that (" + r.method + " " + strings.Join(r.path, "/") + "): the project's administrator can say what they may; an application credential may be restricted"), ErrForbidden
 	case e.Status == http.StatusRequestEntityTooLarge:
@@ -128,8 +130,6 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 			hint += ", request " + id
 		}
 		return source.Fail(source.NoHeat, fmt.Sprintf("Heat at %s failed: %s", name, said), hint), ErrUnreachable
-	case e.Kind == "RequestLimitExceeded":
-		return refused("--limit tells hotc the cloud's limits, so that it says where the template goes over them"), nil
 	}
 	return refused(""), nil
 }

@@ -203,8 +203,16 @@ func TestUpTellsOfAFailureAndMendsIt(t *testing.T) {
 	o := newOperator(t)
 	o.removed("upmends")
 	path := filepath.Join(t.TempDir(), "site.yaml")
-	write := func(command string) {
-		do(t, os.WriteFile(path, []byte(`heat_template_version: 2018-08-31
+	writeDisk(t, path, "echo the disk is on fire >&2; exit 3")
+	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire", "exit status 3", "site.yaml:9:19", "CREATE_FAILED", "hotc up "+path, "hotc down upmends")
+	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire")
+	writeDisk(t, path, "true")
+	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
+}
+
+// writeDisk writes a template with a role that does something, and then publishes how that is.
+func writeDisk(t *testing.T, path, command string) {
+	do(t, os.WriteFile(path, []byte(`heat_template_version: 2018-08-31
 resources:
   db:
     type: OS::Nova::Server
@@ -214,6 +222,7 @@ resources:
         roles:
           - name: disk
             driver: script
+            idempotent: true
             source: |
               #!/bin/sh
               `+command+`
@@ -222,12 +231,30 @@ resources:
 outputs:
   state: {value: {get_attr: [db, state]}}
 `), 0o600))
+}
+
+// A failure stays in the handle by which Heat waits until somebody has told it otherwise: the agent
+// or, for a server that was made while a relay told Heat, this command's relay. The update that
+// mends it comes after that, and does not fail with it.
+func TestUpMendsAFailureThatAHandleHolds(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"heat", "relay"} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t)
+			stack := "upholds" + first
+			o.removed(stack)
+			path := filepath.Join(t.TempDir(), "site.yaml")
+			if first == "relay" {
+				writeDisk(t, path, "true")
+				o.expect(0, up(path, stack, "--signal="+first), "CREATE_COMPLETE")
+			}
+			writeDisk(t, path, "exit 3")
+			o.expect(3, up(path, stack, "--signal=heat", "--yes"), "db.disk", "exit status 3")
+			writeDisk(t, path, "true #")
+			o.expect(0, up(path, stack, "--signal=heat", "--yes"), "UPDATE_COMPLETE", "state = fine")
+		})
 	}
-	write("echo the disk is on fire >&2; exit 3")
-	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire", "exit status 3", "site.yaml:9:19", "CREATE_FAILED", "hotc up "+path, "hotc down upmends")
-	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire")
-	write("true")
-	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
 }
 
 // The delete hooks run before Heat deletes anything, and Heat, which waits for them, goes on.

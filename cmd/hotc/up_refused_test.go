@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// refusingHeat plays Keystone, and a Heat without stacks that refuses one.
+func refusingHeat(t *testing.T, status int, body string) {
+	t.Helper()
+	var s *httptest.Server
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/auth/tokens"):
+			w.Header().Set("X-Subject-Token", "token")
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
+				"type": "orchestration", "name": "heat", "endpoints": []any{map[string]any{"id": "1", "interface": "public", "region": "R", "region_id": "R", "url": s.URL + "/v1/p"}}}}}})
+		case r.Method == http.MethodPost:
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"code":404,"error":{"type":"EntityNotFound","message":"The Stack (site) could not be found."}}`))
+		}
+	}))
+	t.Cleanup(s.Close)
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OS_") || strings.HasPrefix(name, "HOTC_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("OS_AUTH_URL", s.URL+"/v3")
+	t.Setenv("OS_APPLICATION_CREDENTIAL_ID", "id")
+	t.Setenv("OS_APPLICATION_CREDENTIAL_SECRET", "s")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+}
+
+// What Heat refuses is said in its own words, with what to do next and, where it names a
+// resource, with its place in the template; a quota that a server has met has one, too.
+func TestUpSaysWhatHeatRefuses(t *testing.T) {
+	fault := func(kind, message string) string {
+		text, _ := json.Marshal(map[string]any{"error": map[string]any{"type": kind, "message": message}, "explanation": "There was a problem."})
+		return string(text)
+	}
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		wants  []string
+	}{
+		"a quota of stacks": {403, fault("Forbidden", "You have reached the maximum stacks per tenant, 100. Please delete some stacks."),
+			[]string{"error[H711]", "Heat refuses: You have reached the maximum stacks per tenant, 100.", "hint: delete what is no longer needed"}},
+		"a quota of servers": {400, fault("StackValidationFailed", "Property error: resources.db.properties.value: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"),
+			[]string{"site.yaml:3:3: error[H711]", "Quota exceeded for instances", "  db:", "hint: delete what is no longer needed"}},
+		"a name that is taken": {409, fault("StackExists", "The Stack (site) already exists."),
+			[]string{"error[H711]", "The Stack (site) already exists.", "hint: take another name"}},
+		"a template over the limits": {400, fault("RequestLimitExceeded", "Request limit exceeded: Template size (600000 bytes) exceeds maximum allowed size (524288 bytes)."),
+			[]string{"error[H711]", "exceeds maximum allowed size (524288 bytes)", "hint: --limit tells hotc the cloud's limits"}},
+		"more resources than the limit": {403, fault("StackResourceLimitExceeded", "Maximum resources per stack exceeded."),
+			[]string{"error[H711]", "Maximum resources per stack exceeded", "hint: --limit tells hotc the cloud's limits"}},
+		"the policy": {403, `{"explanation":"You are not authorized to use the service."}`,
+			[]string{"error[H711]", "You are not authorized to use the service.", "these credentials may not do that (POST stacks)"}},
+		"a type that the policy keeps": {403, fault("Forbidden", "You are not authorized to use OS::Nova::Flavor."),
+			[]string{"error[H711]", "not authorized to use OS::Nova::Flavor"}},
+		"a property": {400, fault("StackValidationFailed", "Property error: resources.db.properties.value: Value must be a string"),
+			[]string{"site.yaml:3:3: error[H711]", "Value must be a string", "  db:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refusingHeat(t, c.status, c.body)
+			template := filepath.Join(t.TempDir(), "site.yaml")
+			if err := os.WriteFile(template, []byte("heat_template_version: 2018-08-31\nresources:\n  db:\n    type: OS::Heat::Value\n    properties: {value: 1}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errs strings.Builder
+			status := run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+			for _, want := range c.wants {
+				if !strings.Contains(errs.String(), want) {
+					t.Errorf("it lacks %q:\n%s", want, errs.String())
+				}
+			}
+			if status != exitError {
+				t.Errorf("it ends with %d", status)
+			}
+		})
+	}
+}
