@@ -29,7 +29,7 @@ var exitStatuses = []struct {
 	{exitOK, "fine: what was asked for is done. Of `status` and `why`: nothing has failed so far"},
 	{exitError, "hotc could not do it, or found errors (`lint --strict`: or warnings); standard error says why"},
 	{exitUsage, "wrong usage: a command, flag or argument; nothing was done"},
-	{exitFailed, "hotc did its work, and the deployment has failed: a role, its hook or its action, or its stack. So end `up`, `down`, `run`, `status`, `status --watch`, `why`, `outputs NAME`, `suspend`, `resume`, `destroy` and `action --wait`"},
+	{exitFailed, "hotc did its work, and the deployment has failed: a role, its hook or its action, or its stack. So end `up`, `down`, `relay --once`, `apply --wait`, `run`, `status`, `status --watch`, `why`, `outputs NAME`, `suspend`, `resume`, `destroy` and `action --wait`"},
 	{exitPipe, "whoever read the output has gone, as `head -1` does"},
 }
 

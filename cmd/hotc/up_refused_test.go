@@ -10,25 +10,20 @@ import (
 	"testing"
 )
 
-// refusingHeat plays Keystone, and a Heat without stacks that refuses one.
-func refusingHeat(t *testing.T, status int, body string) {
+// playHeat plays Keystone, and a Heat for which the environment's credentials are good.
+func playHeat(t *testing.T, heat http.HandlerFunc) {
 	t.Helper()
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/auth/tokens"):
-			w.Header().Set("X-Subject-Token", "token")
-			w.WriteHeader(http.StatusCreated)
-			_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
-				"type": "orchestration", "name": "heat", "endpoints": []any{map[string]any{"id": "1", "interface": "public", "region": "R", "region_id": "R", "url": s.URL + "/v1/p"}}}}}})
-		case r.Method == http.MethodPost:
-			w.WriteHeader(status)
-			_, _ = w.Write([]byte(body))
-		default:
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"code":404,"error":{"type":"EntityNotFound","message":"The Stack (site) could not be found."}}`))
+		if !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			heat(w, r)
+			return
 		}
+		w.Header().Set("X-Subject-Token", "token")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": []any{map[string]any{
+			"type": "orchestration", "name": "heat", "endpoints": []any{map[string]any{"id": "1", "interface": "public", "region": "R", "region_id": "R", "url": s.URL + "/v1/p"}}}}}})
 	}))
 	t.Cleanup(s.Close)
 	for _, v := range os.Environ() {
@@ -41,6 +36,20 @@ func refusingHeat(t *testing.T, status int, body string) {
 	t.Setenv("OS_APPLICATION_CREDENTIAL_SECRET", "s")
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
+}
+
+// refusingHeat plays a Heat without stacks that refuses one.
+func refusingHeat(t *testing.T, status int, body string) {
+	t.Helper()
+	playHeat(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"code":404,"error":{"type":"EntityNotFound","message":"The Stack (site) could not be found."}}`))
+	})
 }
 
 // What Heat refuses is said in its own words, with what to do next and, where it names a

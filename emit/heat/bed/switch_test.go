@@ -92,6 +92,34 @@ func TestSwitchWhileARoleIsWaitedFor(t *testing.T) {
 	}
 }
 
+// The role fails that Heat waits for, after an update to agents has come over the relay's wait: the
+// stack does not hang, and is mended by the next update.
+func TestSwitchWhileARoleThatFailsIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	d := worldOn(t, place.zk.URL("hotc"), "testdata/copied.yaml", "--signal=relay").owned("midway-fails")
+	d.relay()
+	db := d.machine("db", nil)
+	d.await("db", "gate", "running")
+	next := d.compile("testdata/copied.yaml", "--signal=heat")
+	d.on("apply", next)
+	d.stack.Update(t, d.input(next))
+	open(t, db, "fail")
+	d.ends("UPDATE_FAILED", "db.gate: exit status 3")
+	open(t, db, "value")
+	d.on("retry", "db.gate", "--yes")
+	d.await("db", "after", "done")
+	until(t, "Heat to have heard of it", func() bool {
+		text := d.on("status", "--json")
+		return strings.Contains(text, `"hotc_done_handle",`) && !strings.Contains(text, `"status": "FAILED"`)
+	})
+	d.stack.Update(t, d.input(next))
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["copied"].Value); got != `"value"` {
+		t.Errorf("the output is %s", got)
+	}
+}
+
 // withoutOutputs is a template less its stack's outputs, which need somebody who tells Heat.
 func withoutOutputs(t *testing.T, template string) string {
 	text, err := os.ReadFile(template)
