@@ -42,19 +42,24 @@ func (r *Role) Definition() string {
 }
 
 // Move is a value that Heat gives in one of two definitions of a role, and that stands in the
-// other: a parameter that is given with -P, or no longer.
+// other, or an operator gives: a parameter that is given with -P or --secret-param, or no longer.
 type Move struct {
 	Key   string // of Server.Deploy
 	Value json.RawMessage
+	Cell  CellName // that an operator gives; "" is none
 }
 
-// Moves are the values of a role that Heat gave and that stand in the plan now, and those that it
+// Moves are the values of a role that Heat gave and that come from elsewhere now, and those that it
 // gives now; not ok where anything else of its definition has changed.
 func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 	bare := func(r Role) Role {
 		r.Inputs = slices.Clone(r.Inputs)
 		for i := range r.Inputs {
 			r.Inputs[i].Time, r.Inputs[i].Expr = "", nil
+			r.Inputs[i].Reads = slices.DeleteFunc(slices.Clone(r.Inputs[i].Reads), func(c CellName) bool { _, given := c.Parameter(); return given })
+			if len(r.Inputs[i].Reads) == 0 {
+				r.Inputs[i].Reads = nil
+			}
 		}
 		return r
 	}
@@ -70,11 +75,13 @@ func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 		case given && gives:
 			return x == y
 		case given:
-			into = append(into, Move{x, encoded(to)})
-			return !residual(to)
+			cell := secretCell(to)
+			into = append(into, Move{x, encoded(to), cell})
+			return cell != "" || !residual(to)
 		case gives:
-			out = append(out, Move{y, encoded(from)})
-			return !residual(from)
+			cell := secretCell(from)
+			out = append(out, Move{y, encoded(from), cell})
+			return cell != "" || !residual(from)
 		}
 		switch from := from.(type) {
 		case map[string]any:
@@ -110,6 +117,16 @@ func deployKey(expr any) (key string, is bool) {
 	m, _ := expr.(map[string]any)
 	key, is = m["$deploy"].(string)
 	return key, is && len(m) == 1
+}
+
+// secretCell is the cell of an expression that is what an operator gives; "" is none.
+func secretCell(expr any) CellName {
+	m, _ := expr.(map[string]any)
+	text, _ := m["$cell"].(string)
+	if _, given := CellName(text).Parameter(); !given || len(m) != 1 {
+		return ""
+	}
+	return CellName(text)
 }
 
 // residual says that an expression has more in it than a value.

@@ -8,8 +8,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// A value may come from elsewhere by another plan: from Heat so far, and with -P now, or the other
-// way round. If it is the same value the role has nothing to run for.
+// A value may come from elsewhere by another plan: from Heat so far, and with -P or --secret-param
+// now, or the other way round. If it is the same value the role has nothing to run for.
 
 // noteMoves keeps what roles are made of that are up to date, where the plan says otherwise only
 // where values come from.
@@ -45,12 +45,31 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 	into, out, _ := was.Moves(r)
 	ran := a.heat.ran(&was, noted.Followed)
 	same := noted.Made == was.Definition()
-	for _, m := range into {
-		now := coordinator.HeatRecordOf(m.Value, 0)
-		same = same && ran[contract.HeatCell(m.Key)] == now.At()
-	}
 	followed := journal.Followed{}
+	for _, m := range into {
+		value := m.Value
+		if m.Cell != "" {
+			if err := a.follows.watch(ctx, a.member, m.Cell); err != nil {
+				return false, err
+			}
+			given, err := a.member.Cell(ctx, m.Cell)
+			if err == nil && given.State != coordinator.Valued {
+				return same, nil
+			}
+			same, value, followed[m.Cell] = same && err == nil, given.Value, given.At()
+		}
+		now := coordinator.HeatRecordOf(value, 0)
+		had, known := ran[contract.HeatCell(m.Key)]
+		if boot := coordinator.HeatRecordOf(a.heat.boot[m.Key], 0); !known { // no relay carries it
+			had = boot.At()
+		}
+		same = same && had == now.At()
+	}
 	for _, m := range out {
+		if m.Cell != "" { // what it held is not known any more
+			same = false
+			continue
+		}
 		now, _ := a.heat.cell(m.Key)
 		if now.State != coordinator.Valued {
 			return same, nil

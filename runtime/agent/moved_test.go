@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -115,5 +116,34 @@ func TestTheNewestAuthenticSourceCounts(t *testing.T) {
 			a.mustBeDone()
 			a.ran(c.want)
 		})
+	}
+}
+
+// A hidden parameter moves from Heat to --secret-param: with the same value nothing runs, once that
+// is given; with another one the role runs once. No relay carries what is hidden.
+func TestASecretComesFromAnOperator(t *testing.T) {
+	for value, want := range map[string]string{`"one"`: "first one\n", `"two"`: "first one\nupdate two\n"} {
+		b := relayed(t, idempotent)
+		hidden := func(r *contract.Role) {
+			r.Inputs = append(r.Inputs, contract.Input{Name: "level", Time: contract.Deploy, Expr: json.RawMessage(`{"$deploy":"level"}`), Secret: true, At: map[string]contract.Position{"": "site.yaml:9:9"}})
+		}
+		script := b.sh("r", `echo ${HOTC_HOOK:-first} $(hotc-agent get level) >>../count`)
+		b.plan.Servers[0].Deploy = map[string]contract.DeployValue{"level": {Expr: json.RawMessage(`{"get_param":"level"}`), At: "site.yaml:9:9"}}
+		b.plan.Servers[0].Roles[0] = with(script, idempotent, hidden)
+		b.apply()
+		a := b.start("a", stays, booted("level", `"one"`))
+		b.awaitState("a", inPhase(coordinator.PhaseDone))
+		cell := contract.SecretCell("level")
+		b.plan.Servers[0].Deploy = nil
+		b.plan.Servers[0].Roles[0] = with(script, idempotent, input("level", cell, func(in *contract.Input) { in.Secret = true }),
+			func(r *contract.Role) { r.Follows = []contract.Follow{{Cell: cell, Watch: true}} })
+		b.plan.Secrets = []contract.Secret{{Name: "level", Cell: cell, At: "site.yaml:2:2", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"a"}}}
+		b.plan.Servers[0].Reads = append(b.plan.Servers[0].Reads, b.plan.Secrets[0].Ref())
+		b.apply()
+		if err := deploy.Give(t.Context(), b.operator(), deployment, b.secret, &b.plan, b.plan.Secrets[0], json.RawMessage(value), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		b.settled(1)
+		b.restart(a).ran(want)
 	}
 }
