@@ -178,7 +178,7 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 		return string(c.Server) + " is lost"
 	}
 	if r := v.Role(c.Server, c.Role); r != nil {
-		return string(r.Key()) + " " + r.Word()
+		return string(r.Key()) + " " + r.Shown()
 	}
 	return string(c.Server) + " is alive"
 }

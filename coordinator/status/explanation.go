@@ -140,6 +140,9 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
 			i.leadToRest(f, cell)
 		}
+		if r.IsBlocked() {
+			i.leadToWriters(f, r)
+		}
 	case r.Status == coordinator.RoleFailed:
 		i.describeFailure(f, r)
 	case r.Status == coordinator.RoleSkipped:
@@ -147,9 +150,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status == coordinator.RoleFailed })
 	case r.IsBlocked():
 		f.Kind, f.Since = KindBlocked, r.Blocked[0].Since
-		for _, w := range r.Blocked {
-			i.leadToWriter(f, w)
-		}
+		i.leadToWriters(f, r)
 		if len(f.On) == 0 {
 			f.Kind = KindArrived
 		}
@@ -194,6 +195,13 @@ func (i *Explanation) leadToEarlier(f *Finding, r *Role, match func(*Role) bool)
 			i.lead(f, Dependence{Subject: string(e.Key())}, r.Server, e)
 			return
 		}
+	}
+}
+
+// leadToWriters follows the reads that wait.
+func (i *Explanation) leadToWriters(f *Finding, r *Role) {
+	for _, w := range r.Blocked {
+		i.leadToWriter(f, w)
 	}
 }
 

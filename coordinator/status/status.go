@@ -114,9 +114,10 @@ func (r *Role) Key() contract.RoleKey {
 	return r.Server.Path.Role(r.Name)
 }
 
-// IsBlocked says that a role waits for a value, perhaps before its tool is started.
+// IsBlocked says that a role, or its update, waits for a value, perhaps before its tool is started.
 func (r *Role) IsBlocked() bool {
-	return (r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
+	updating := r.Update != nil && r.Update.Status == coordinator.RoleRunning
+	return (updating || r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
 }
 
 // holdsUp says that a role has failed, or will not come to its end as things stand.
@@ -126,7 +127,7 @@ func (r *Role) holdsUp() bool {
 
 // Word is the role's status in one word, as people read it.
 func (r *Role) Word() string {
-	if r.IsBlocked() {
+	if r.IsBlocked() && r.Status != coordinator.RoleDone {
 		return "blocked"
 	}
 	return string(r.Status)

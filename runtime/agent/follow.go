@@ -356,7 +356,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))
 	id, made, name := hex.EncodeToString(sum[:13]), r.Definition(), r.Name+"."+contract.HookUpdate
-	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
+	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		running := a.recall(*r)
 		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)
 		running.Update = &coordinator.UpdateState{Status: coordinator.RoleRunning, Started: a.Now().UTC()}

@@ -277,7 +277,7 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 		}
 	}
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
-	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Start: func(ctx context.Context, mark string, followed journal.Followed) error {
+	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Waits: a.showWaits(p.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}

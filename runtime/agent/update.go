@@ -203,6 +203,18 @@ func (a *agent) showUpdate(ctx context.Context, p contract.Role, printed string)
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, now) })
 }
 
+// showWaits shows which reads of a role's update wait.
+func (a *agent) showWaits(role string) func([]coordinator.Wait) {
+	return func(waits []coordinator.Wait) {
+		a.board.show(func(s *coordinator.ServerState) {
+			if now := roleOf(s, role); now.Update != nil && now.Update.Status == coordinator.RoleRunning {
+				now.Blocked = waits
+				setRole(s, now)
+			}
+		})
+	}
+}
+
 // withLines is how an update stands, with what it printed as it was reported before:
 // the journal does not know that.
 func withLines(now, before *coordinator.UpdateState) *coordinator.UpdateState {

@@ -28,6 +28,8 @@ type Task struct {
 	// Start notes that the task is about to start, under the mark of its processes, and what
 	// it has of the cells that its role follows. It must not start if that fails.
 	Start func(ctx context.Context, mark string, followed journal.Followed) error
+	// Waits is told of the reads that wait while the task runs; nil is nobody. It must not block.
+	Waits func([]coordinator.Wait)
 }
 
 // variable is the environment variable that names the task to its processes.
@@ -61,7 +63,11 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	if !t.updates() { // an update is the role's own last run, and has no answer
 		quiet.Cells = silent{h.Cells}
 	}
-	quiet.Show = func(coordinator.RoleState) {}
+	quiet.Show = func(now coordinator.RoleState) {
+		if t.Waits != nil {
+			t.Waits(now.Blocked)
+		}
+	}
 	for _, ending := range printEndings {
 		if err := os.Remove(h.printsOf(r.Name, t) + ending); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return TaskEnd{}, fmt.Errorf("begin the task's output: %w", err)
