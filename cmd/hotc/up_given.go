@@ -29,6 +29,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 		}
 		switch {
 		case i >= 0:
+			x.What = slices.DeleteFunc(x.What, func(what string) bool { return slices.Contains(all[i].What, what) })
 			if all[i].What = append(all[i].What, x.What...); all[i].Effect == deploy.EffectNone {
 				all[i].Effect = x.Effect
 			}

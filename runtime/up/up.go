@@ -163,6 +163,9 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 		return Facts{}, err
 	}
 	f := Facts{Publish: u.outcome}
+	if u.outcome == deploy.Unchanged && len(u.changes) > 0 { // an operator gives roles something else
+		f.Publish = deploy.Updated
+	}
 	if u.stack != nil {
 		if u.unhealthy, err = u.hasUnhealthy(ctx); err != nil {
 			return Facts{}, err
@@ -243,7 +246,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 		switch {
 		case u.stack.State.InProgress():
 			u.View.Say("Heat is at it already (" + string(u.stack.State) + ")")
-		case u.outcome == deploy.Unchanged:
+		case step == Follow && u.outcome == deploy.Unchanged:
 			u.View.Say("Nothing has to change: the stack is " + string(u.stack.State))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +125,7 @@ func (c *cloud) ClearHook(_ context.Context, e heat.Event, _ string) error {
 // deployment plays the coordinator's side.
 type deployment struct {
 	outcome deploy.Outcome
+	changes []deploy.RoleChange
 	there   bool
 	servers []*status.Server
 	taken   bool // another plan is published right after ours
@@ -131,7 +133,7 @@ type deployment struct {
 }
 
 func (d *deployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
-	return d.outcome, nil, nil
+	return d.outcome, d.changes, nil
 }
 func (d *deployment) Publish(context.Context) error {
 	d.asked = append(d.asked, "publish")
@@ -386,6 +388,28 @@ func TestAnotherPlanTakesOver(t *testing.T) {
 	u, _ := begin(t, c, &deployment{outcome: deploy.Updated, there: true, taken: true})
 	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What an operator gives roles anew is asked about, where neither Heat nor the plan changes; Heat
+// is not asked for anything then.
+func TestAnotherSecretIsAskedAbout(t *testing.T) {
+	for want, changes := range map[string][]deploy.RoleChange{
+		"[confirm]": {{Server: "db", Role: "r", What: []string{"secret parameter token"}, Effect: deploy.EffectHook}},
+		"[Nothing has to change: the stack is UPDATE_COMPLETE]": nil,
+	} {
+		c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_COMPLETE"}}
+		d := &deployment{outcome: deploy.Unchanged, changes: changes, there: true}
+		u, v := begin(t, c, d)
+		digest, err := u.Template.Digest(u.Key, u.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stack.Tags = []string{tagPrefix + digest[:24]}
+		r, err := u.Run(t.Context())
+		if err != nil || fmt.Sprint(v.said) != want || len(c.asked) > 0 || !slices.Equal(d.asked, []string{"publish"}) || len(r.Changes.Roles) != len(changes) {
+			t.Errorf("%v: it says %v, asks %v and %v: %v", changes, v.said, c.asked, d.asked, err)
+		}
 	}
 }
 
