@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
@@ -24,11 +25,14 @@ type HeatValues struct {
 	// From are digests of what each of Heat's waits said of the server last, by their ids: what
 	// one says otherwise is news.
 	From map[string]string `json:"from,omitempty"`
+	// Going is the incarnation of the machine that Heat takes away, and waits with until its
+	// roles' delete hooks have run; 0 is none.
+	Going int `json:"going,omitempty"`
 }
 
-// Same says that a machine is given the same.
+// Same says that a machine is told the same.
 func (v HeatValues) Same(o HeatValues) bool {
-	return v.Instance == o.Instance && maps.EqualFunc(v.Values, o.Values, func(x, y json.RawMessage) bool { return SameValue(x, y) })
+	return v.Instance == o.Instance && v.Going == o.Going && maps.EqualFunc(v.Values, o.Values, func(x, y json.RawMessage) bool { return SameValue(x, y) })
 }
 
 // HeatNumber is the number of the last change, of whatever server's.
@@ -60,12 +64,18 @@ func valueVersion(value json.RawMessage) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) >> 16)
 }
 
-// Carried says that a server has values that a relay may carry.
-func Carried(s *contract.Server) bool {
+// HearsOfHeat says that a relay may have something to tell a server: values that it carries, or
+// that Heat takes the machine away, so that its roles' delete hooks are to run.
+func HearsOfHeat(s *contract.Server) bool {
 	for _, v := range s.Deploy {
 		if v.Carried {
 			return true
 		}
 	}
-	return false
+	return HasDeleteHook(s)
+}
+
+// HasDeleteHook says that one of a server's roles has the hook delete.
+func HasDeleteHook(s *contract.Server) bool {
+	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return contract.FindTask(r.Hooks, contract.HookDelete) != nil })
 }

@@ -181,6 +181,16 @@ type ServerState struct {
 	// Decided is what Heat decided of the stack's topology, by the keys of the plan: true,
 	// false or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`
+	// Going is how far the machine is that Heat takes away; nil where it does not.
+	Going *GoingState `json:"going,omitempty"`
+}
+
+// GoingState is how far a machine that Heat takes away is with its roles' delete hooks.
+type GoingState struct {
+	Since time.Time `json:"since"`
+	Ended time.Time `json:"ended,omitzero"`
+	// Failed are the hooks that have failed, the first one first.
+	Failed []*Cause `json:"failed,omitempty"`
 }
 
 // RoleState is how far one role of a server is.

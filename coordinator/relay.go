@@ -109,6 +109,9 @@ type HeatWait struct {
 	Status HeatWaitState `json:"status"`
 	// Reason is what is waited for, or why it has failed.
 	Reason string `json:"reason,omitempty"`
+	// Hook is the one of Heat's at which the resource Wait waits that Heat is about to delete;
+	// "" is that Heat waits for roles.
+	Hook string `json:"hook,omitempty"`
 }
 
 // HeatWaitState is how a wait stands, in Heat's words.

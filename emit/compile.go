@@ -183,7 +183,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	files.templates = r.Templates
 	templates := files.collect(r.Program, r.Folder)
 	r.Environments = files.environments(r.Environment, o.SecretParameters)
-	if hooks := heat.DeleteHooks(r.Program); hooks != nil {
+	if hooks := heat.DeleteHooks(r.Program, o.Signal); hooks != nil {
 		r.Folder[heat.DeleteHooksFile] = hooks
 		r.Environments = append(r.Environments, heat.DeleteHooksFile)
 	}

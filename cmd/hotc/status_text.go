@@ -35,6 +35,9 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 // untoldLines say why Heat does not know yet, and what it waits for.
 func untoldLines(v *status.Status, to *target) string {
 	var b strings.Builder
+	for _, text := range v.Hooks() {
+		fmt.Fprintf(&b, "%s\n", terminal.Visible(text))
+	}
 	all := v.Untold()
 	for _, u := range all {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(u.String()))
@@ -59,7 +62,7 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 		t.add(path, "-", "not made", "", s.Missing)
 		return
 	case s.Left:
-		t.add(path, "-", "left", "", "Heat has taken its machine out of its group")
+		t.add(path, "-", "left", "", "Heat has taken its machine out of its group"+goingText(s))
 		return
 	case s.Perhaps != "":
 		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.Perhaps)
@@ -86,9 +89,25 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	case s.State.Message != "":
 		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
 	}
+	if s.State.Going != nil {
+		t.add(path, "-", "leaves", ageOf(s.State.Going.Since, now), "Heat takes its machine away"+goingText(s))
+	}
 	for _, r := range s.Roles {
 		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
+}
+
+// goingText says how the delete hooks of a machine have ended that Heat takes away.
+func goingText(s *status.Server) string {
+	switch is := s.State.Going; {
+	case is == nil:
+		return ""
+	case is.Ended.IsZero():
+		return "; its delete hooks run"
+	case len(is.Failed) > 0:
+		return "; the hook delete of " + is.Failed[0].String() + ", and Heat went on"
+	}
+	return "; its delete hooks have run"
 }
 
 // withMessage adds to what is known of a server without a session what its agent said last.

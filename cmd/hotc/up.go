@@ -338,7 +338,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		}
 		u.TakesOver = a.signal == string(contract.RelaySignals)
 		u.Relay = func(ctx context.Context) error {
-			return a.relayBy(ctx, &relay.Relay{Heat: cloud}, key)
+			return a.relayBy(ctx, &relay.Relay{Heat: cloud, Going: view.Say}, key)
 		}
 	}
 	result, err := u.Run(ctx)

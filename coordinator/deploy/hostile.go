@@ -47,6 +47,12 @@ func tidy(s *coordinator.ServerState, roles int) {
 	s.Untold = coordinator.Clip(s.Untold, coordinator.LongestReason)
 	s.Agent = coordinator.Clip(s.Agent, coordinator.LongestReason)
 	s.Roles = s.Roles[:min(len(s.Roles), roles)]
+	if s.Going != nil {
+		s.Going.Failed = s.Going.Failed[:min(len(s.Going.Failed), roles)]
+		for i, c := range s.Going.Failed {
+			s.Going.Failed[i] = coordinator.Shorten(c)
+		}
+	}
 	for i := range s.Roles {
 		r := &s.Roles[i]
 		r.LastLines = coordinator.Clip(r.LastLines, coordinator.LogSize)

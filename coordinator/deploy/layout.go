@@ -224,7 +224,7 @@ func (l *layer) server(s *contract.Server) []node {
 		l.node(d.Requests(path), unwritten, ofRequests, path),
 		l.node(d.Answers(path), unwritten, ofReport, path),
 		l.node(d.Agent(path), nil, ofAgent, path))
-	if coordinator.Carried(s) {
+	if coordinator.HearsOfHeat(s) {
 		nodes = append(nodes, l.node(d.HeatValues(path), unwritten, ofHeatValues, path))
 	}
 	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine gets in

@@ -75,7 +75,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := r.halfway(snapshot.Servers[i].read(ctx, r, p.Servers[i].Path))
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
-		if err == nil && coordinator.Carried(&p.Servers[i]) {
+		if err == nil && coordinator.HearsOfHeat(&p.Servers[i]) {
 			snapshot.Servers[i].Heat, err = r.heatValues(ctx, p.Servers[i].Path)
 			err = r.halfway(err)
 		}

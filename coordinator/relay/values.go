@@ -48,7 +48,7 @@ func (s *Session) Values(ctx context.Context) (*Values, error) {
 	v.number, v.version, v.there = number.Number, version, true
 	var paths []contract.ServerPath
 	for i := range s.Plan.Servers {
-		if coordinator.Carried(&s.Plan.Servers[i]) {
+		if coordinator.HearsOfHeat(&s.Plan.Servers[i]) {
 			paths = append(paths, s.Plan.Servers[i].Path)
 		}
 	}

@@ -35,23 +35,25 @@ type (
 	}
 	// ServerReport is that of a server.
 	ServerReport struct {
-		Path        contract.ServerPath `json:"path"`
-		Came        bool                `json:"came"`
-		Alive       bool                `json:"alive"`
-		Lost        bool                `json:"lost"`
-		Gone        bool                `json:"gone"`
-		Left        bool                `json:"left,omitempty"`
-		Missing     string              `json:"missing,omitempty"`
-		Perhaps     string              `json:"perhaps_missing,omitempty"`
-		Incarnation int                 `json:"incarnation"`
-		Instance    string              `json:"instance,omitempty"`
-		Phase       string              `json:"phase,omitempty"`
-		Since       time.Time           `json:"since,omitzero"`
-		Message     string              `json:"message,omitempty"`
-		Unreadable  []string            `json:"unreadable,omitempty"`
-		Agent       string              `json:"agent,omitempty"`
-		Roles       []RoleReport        `json:"roles"`
-		Asks        []AskingReport      `json:"asks"`
+		Path  contract.ServerPath `json:"path"`
+		Came  bool                `json:"came"`
+		Alive bool                `json:"alive"`
+		Lost  bool                `json:"lost"`
+		Gone  bool                `json:"gone"`
+		Left  bool                `json:"left,omitempty"`
+		// Going is how far its machine is that Heat takes away.
+		Going       *coordinator.GoingState `json:"going,omitempty"`
+		Missing     string                  `json:"missing,omitempty"`
+		Perhaps     string                  `json:"perhaps_missing,omitempty"`
+		Incarnation int                     `json:"incarnation"`
+		Instance    string                  `json:"instance,omitempty"`
+		Phase       string                  `json:"phase,omitempty"`
+		Since       time.Time               `json:"since,omitzero"`
+		Message     string                  `json:"message,omitempty"`
+		Unreadable  []string                `json:"unreadable,omitempty"`
+		Agent       string                  `json:"agent,omitempty"`
+		Roles       []RoleReport            `json:"roles"`
+		Asks        []AskingReport          `json:"asks"`
 	}
 	// AskingReport is a machine that asks to be the server.
 	AskingReport struct {
@@ -105,7 +107,7 @@ func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Re
 	report.Heat = HeatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
 	for _, s := range of {
 		server := ServerReport{
-			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Missing: s.Missing, Perhaps: s.Perhaps,
+			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Going: s.State.Going, Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: []RoleReport{}, Asks: []AskingReport{},

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -47,6 +48,16 @@ func (v *Status) Untold() []Untold {
 	case contract.NobodySignals:
 	}
 	return out
+}
+
+// Hooks says with which servers Heat waits for their delete hooks, as a relay has seen.
+func (v *Status) Hooks() (all []string) {
+	for _, w := range v.Heat.Waits {
+		if w.Hook != "" {
+			all = append(all, "Heat waits for the delete hooks of "+path.Join(w.Stack, w.Wait)+": "+w.Reason)
+		}
+	}
+	return all
 }
 
 // ended says that there is something to tell.

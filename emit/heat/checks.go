@@ -79,18 +79,24 @@ func (s *stack) checkSlots() {
 	}
 }
 
-// checkDeleteHooks refuses hooks by which a policy that removes a member would wait for an
-// operator.
+// checkDeleteHooks tells of hooks that nobody runs when Heat takes a member away by itself: it
+// waits for them with a relay alone.
 func (s *stack) checkDeleteHooks(n *program.StackResource) {
-	if !n.Slots() {
+	if s.options.Signal == contract.RelaySignals || n.In.StackResource != nil {
 		return
 	}
-	i := slices.IndexFunc(s.program.Servers, func(x *program.Server) bool {
-		return strings.HasPrefix(x.Path, n.In.PathOf(n.Resource.Name)+"/") && hasDeleteHook(x)
-	})
-	if i >= 0 {
-		s.diags.Error(source.NotYet, s.program.Servers[i].At(), fmt.Sprintf("a role has a delete hook, and %q is a group that scales: Heat removes its members by itself, and cannot wait for the hook of each", n.Resource.Name),
-			"use OS::Heat::ResourceGroup, or run an action before you scale the group in")
+	for _, x := range s.program.Servers {
+		for _, role := range x.Roles {
+			for _, t := range role.Hooks {
+				if t.Name != contract.HookDelete || !strings.HasPrefix(x.Path, n.In.PathOf(n.Resource.Name)+"/") {
+					continue
+				}
+				s.diags.Add(&source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
+					Message: fmt.Sprintf("without a relay Heat deletes servers of %q without waiting for the hook delete of %s", n.Resource.Name, role.Key()),
+					Hint:    "compile with --signal=relay; else only `hotc down`, `hotc destroy --run-hooks`, and `hotc up` for servers that the template has no more, run it"})
+				return
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package heat
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -15,17 +14,18 @@ import (
 // whose roles have a delete hook.
 const DeleteHooksFile = "hotc/delete-hooks.yaml"
 
-// DeleteHooks is its text; nil if no role has such a hook. A server's path is the way
-// to its resource, or to the one that stands for it in a group
-// (heat/engine/environment.py, matches_hook and get_child_environment).
-func DeleteHooks(p *program.Program) []byte {
+// DeleteHooks is its text; nil if there is nothing to wait for. Heat waits whenever the stack that
+// holds the server is deleted: with one of the root only when all is, but with a group's member,
+// or a nested stack's server, also in an update and by a scaling policy. There only a relay can
+// have the hooks run and let Heat go on.
+func DeleteHooks(p *program.Program, signal contract.Signalling) []byte {
 	resources := map[string]any{}
 	for _, s := range p.Servers {
-		if !hasDeleteHook(s) {
+		if !hasDeleteHook(s) || nested(s) && signal != contract.RelaySignals {
 			continue
 		}
 		at := resources
-		for _, name := range strings.Split(s.Path, "/") {
+		for _, name := range resourcePath(s) {
 			inner, known := at[name].(map[string]any)
 			if !known {
 				inner = map[string]any{}
@@ -39,13 +39,39 @@ func DeleteHooks(p *program.Program) []byte {
 		return nil
 	}
 	var text bytes.Buffer
-	text.WriteString("# The stack's deletion waits at these servers until their roles' delete hooks have run:\n# hotc destroy --run-hooks\n")
+	text.WriteString("# Heat waits before it deletes these servers, until their roles' delete hooks have run:\n# hotc down, hotc destroy --run-hooks, or a relay\n")
 	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
 	if err := e.Encode(map[string]any{"resource_registry": map[string]any{"resources": resources}}); err != nil {
 		panic("heat: " + err.Error()) // maps of strings
 	}
 	return text.Bytes()
+}
+
+// nested says that a server does not lie in the root's own stack.
+func nested(s *program.Server) bool { return s.StackResource != nil || s.Stack.StackResource != nil }
+
+// resourcePath is the way to a server's resource, from the root's (heat/engine/environment.py,
+// matches_hook and remove_resources_except). Members whose names Heat makes up are all alike.
+func resourcePath(s *program.Server) []string {
+	path := []string{s.Resource.Name}
+	if s.StackResource != nil {
+		path = append(memberPath(s.StackResource, s.Member), memberServer)
+	}
+	for in := s.Stack; in.StackResource != nil; in = in.StackResource.In {
+		path = append(memberPath(in.StackResource, in.Member()), path...)
+	}
+	return path
+}
+
+func memberPath(n *program.StackResource, m *program.Member) []string {
+	switch {
+	case n.Scales():
+		return []string{n.Resource.Name, "*"}
+	case m.Name == "":
+		return []string{n.Resource.Name}
+	}
+	return []string{n.Resource.Name, m.Name}
 }
 
 func hasDeleteHook(s *program.Server) bool {

@@ -112,6 +112,8 @@ type agent struct {
 	// behind are the roles that are done and stay so, since what they follow has failed.
 	behind map[string]*coordinator.BehindState
 	heat   *heatValues
+	// going is what was reported of the delete hooks where Heat takes the machine away.
+	going *coordinator.GoingState
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -260,7 +262,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 				a.replan()
 				asked = true
 			case <-a.follows.changed:
-				asked = a.later
+				asked = a.later || a.parts()
 			case <-ctx.Done():
 				if told != nil {
 					a.noteSignalled(<-told)

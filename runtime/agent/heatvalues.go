@@ -92,6 +92,13 @@ func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-cha
 	return coordinator.HeatRecordOf(value, h.record.Number), h.changed
 }
 
+// going says that Heat takes the machine away, as which it has an incarnation.
+func (h *heatValues) going(incarnation int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.record.Going > 0 && h.record.Going == incarnation && h.record.Instance == h.instance && !h.older
+}
+
 // number is that of the last change that was seen.
 func (h *heatValues) number() int64 {
 	h.mu.Lock()
@@ -183,7 +190,7 @@ func (h *heatValues) carried(key string) bool {
 func (a *agent) watchHeat(ctx context.Context) error {
 	a.heat.mu.Lock()
 	a.heat.plan = a.plan
-	known := a.heat.watched || !coordinator.Carried(a.plan)
+	known := a.heat.watched || !coordinator.HearsOfHeat(a.plan)
 	a.heat.watched = a.heat.watched || !known
 	a.heat.mu.Unlock()
 	if known {

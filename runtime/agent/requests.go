@@ -42,6 +42,12 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	hooks := a.parting()
+	if err := a.reportGoing(ctx, hooks, false); err != nil {
+		return false, err
+	}
+	requests = append(slices.Clone(requests), hooks...)
+	a.open = requests
 	for _, r := range requests {
 		if known := a.answerTo(r.ID); known != nil && known.Final() {
 			if err := a.noteAnswered(ctx, r, known); err != nil {
@@ -73,7 +79,7 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		}
 		a.console.say("asked for %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
 	}
-	return again, nil
+	return again, a.reportGoing(ctx, hooks, true)
 }
 
 // noteAnswered notes the end of a task that was answered, and could not be noted: its

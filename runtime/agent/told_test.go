@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ type waiting struct {
 	servers contract.HeatServers
 	status  string
 	looks   int
+	events  []heatapi.Event
+	cleared []string
 }
 
 func (w *waiting) Stack(context.Context, string) (*heatapi.Stack, error) {
@@ -52,6 +55,20 @@ func (w *waiting) Resources(context.Context, string, string, int) ([]heatapi.Res
 
 func (w *waiting) Signals(context.Context, string, string, string) (map[string]string, error) {
 	return nil, errors.New("nobody asks")
+}
+
+func (w *waiting) Events(_ context.Context, _, _, marker string, _ int) ([]heatapi.Event, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := slices.IndexFunc(w.events, func(e heatapi.Event) bool { return e.ID == marker })
+	return slices.Clone(w.events[at+1:]), nil
+}
+
+func (w *waiting) ClearHook(_ context.Context, e heatapi.Event, _ string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cleared = append(w.cleared, e.StackID)
+	return nil
 }
 
 func (w *waiting) Signal(context.Context, string, string, string, any) error {

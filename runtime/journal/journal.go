@@ -100,6 +100,7 @@ type End struct {
 type Task struct {
 	coordinator.UpdateState // pending when nothing is noted
 	Request                 string
+	Name                    string // of the task: ROLE.TASK
 	Run                     string
 	Made                    string // of a hook update: what the role is then
 }
@@ -312,9 +313,9 @@ func (j *Journal) applyRole(l line) {
 
 func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
-	task.Request, task.Status, task.Made = l.Request, l.Status, l.Made
+	task.Request, task.Name, task.Status, task.Made = l.Request, l.Task, l.Status, l.Made
 	if l.Status == coordinator.RoleRunning {
-		task = Task{Request: l.Request, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
+		task = Task{Request: l.Request, Name: l.Task, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
 		j.runs = append(j.runs, l.Run)
 	} else {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
@@ -358,6 +359,16 @@ func (j *Journal) Task(request string) Task {
 		task.Status = coordinator.RolePending
 	}
 	return task
+}
+
+// Did says that an action or a hook was done, by any request.
+func (j *Journal) Did(task string) bool {
+	for _, t := range j.tasks {
+		if t.Name == task && t.Status == coordinator.RoleDone {
+			return true
+		}
+	}
+	return false
 }
 
 // Taken says that a request to retry or to skip a role has been taken.

@@ -28,6 +28,19 @@ type carried struct {
 // carry tells the servers what Heat gives them by now. relay.ErrStale: look at Heat again.
 func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error {
 	now := news(seen, s.Plan, s.Servers(), r.carried.Values)
+	for path, is := range r.going.tell {
+		values, there := now[path]
+		if !there {
+			values, _ = r.carried.Of(path)
+		}
+		if values.Instance != is.Instance { // it tells of the machine before
+			values = coordinator.HeatValues{Instance: is.Instance, From: values.From}
+		}
+		if values.Going != is.Incarnation {
+			values.Going = is.Incarnation
+			now[path] = values
+		}
+	}
 	r.carried.refused = nil
 	for {
 		before := r.carried.Values
@@ -51,7 +64,11 @@ func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error 
 			return err
 		}
 		for _, path := range slices.Sorted(maps.Keys(now)) {
-			if was, _ := before.Of(path); was.Instance == now[path].Instance && !was.Same(now[path]) {
+			was, _ := before.Of(path)
+			switch is := now[path]; {
+			case is.Going > 0 && was.Going != is.Going:
+				r.Say(fmt.Sprintf("Heat takes server %s away: its agent is told to run the delete hooks", path))
+			case was.Instance == is.Instance && !was.Same(is):
 				r.Say(fmt.Sprintf("Heat gives server %s something else by now: its agent is told", path))
 			}
 		}
@@ -92,6 +109,9 @@ func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.S
 				now.From = map[string]string{}
 			}
 			now.From[w.ID] = digest
+			if now.Instance != named.ID {
+				now.Going = 0
+			}
 			now.Instance, now.Values = named.ID, named.Values
 			all[path] = now
 		}

@@ -10,6 +10,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,8 @@ type Heat interface {
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
 	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
 	Signal(ctx context.Context, stackName, stackID, resource string, data any) error
+	Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]heat.Event, error)
+	ClearHook(ctx context.Context, e heat.Event, hook string) error
 }
 
 // Relay is one relay of one deployment.
@@ -47,12 +50,16 @@ type Relay struct {
 	Name     string
 	Presence coordinator.RelayPresence
 	// Every is the time between looks at Heat; none asks it for more than Deployments, and now
-	// and then for the stack.
+	// and then for the stack, or for events.
 	Every time.Duration
+	// Away is how long an agent whose delete hooks are to run may do nothing; DefaultAway if 0.
+	Away time.Duration
 	// Say is told what a person wants to know, Told what Heat says, whenever that changes. Nil
 	// is nobody.
 	Say  func(string)
 	Told func(coordinator.HeatRecord)
+	// Going is told of servers that Heat takes away, beside Say. Nil is nobody.
+	Going func(string)
 	// Once ends Run when the stack is neither being created nor updated, and nothing waits.
 	Once bool
 
@@ -74,6 +81,7 @@ type Relay struct {
 	// unlisted are machines that Heat does not have, or not yet.
 	unlisted map[contract.ServerPath]unlisted
 	helped   helped
+	going    going
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -89,6 +97,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	if r.Say == nil {
 		r.Say = func(string) {}
 	}
+	r.Away = cmp.Or(r.Away, DefaultAway)
 	r.said = map[string]string{}
 	missing := "the deployment is not there yet"
 	for {
@@ -197,6 +206,9 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	told, err := error(nil), r.recallMembers(ctx, s)
 	if err == nil {
 		seen, err = r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
+	}
+	if err == nil {
+		err = r.attendHooks(ctx, s)
 	}
 	if err == nil {
 		told = r.carry(ctx, s, seen)
@@ -354,7 +366,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 		}
 		record.Waits = append(record.Waits, x)
 	}
-	record.Waits = append(record.Waits, r.helped.waits...)
+	record.Waits = append(append(record.Waits, r.helped.waits...), r.going.waits...)
 	r.record = record
 	if r.Told != nil {
 		r.Told(record)

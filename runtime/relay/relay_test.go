@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,8 @@ type cloud struct {
 	names   string    // the resources of its template
 	handles []heat.Resource
 	signals map[string]map[string]string // of handles, by their stack and name
+	events  []heat.Event
+	cleared []string
 }
 
 func newCloud() *cloud {
@@ -128,6 +131,20 @@ func (c *cloud) EndDeployment(_ context.Context, id string, end heat.DeploymentE
 	c.changed <- struct{}{}
 	now := *d
 	return &now, nil
+}
+
+func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.events, func(e heat.Event) bool { return e.ID == marker })
+	return slices.Clone(c.events[at+1:]), nil
+}
+
+func (c *cloud) ClearHook(_ context.Context, e heat.Event, hook string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cleared = append(c.cleared, e.Physical+" "+hook)
+	return nil
 }
 
 func (c *cloud) looked() int {

@@ -349,5 +349,13 @@ func (m members) Signals(context.Context, string, string, string) (map[string]st
 	return nil, nil
 }
 
+// Events implements relay.Heat: it waits at no hooks.
+func (m members) Events(context.Context, string, string, string, int) ([]heatapi.Event, error) {
+	return nil, nil
+}
+
+// ClearHook implements relay.Heat.
+func (m members) ClearHook(context.Context, heatapi.Event, string) error { return nil }
+
 // Signal implements relay.Heat.
 func (m members) Signal(context.Context, string, string, string, any) error { return nil }

@@ -31,7 +31,10 @@ func (w *world) owned(name string, parameters ...string) *deployment {
 	t := w.t
 	t.Helper()
 	(&deployment{world: w, name: name}).apply()
-	args := []string{"stack", "create", "-t", filepath.Join(w.dir, "stack.yaml"), "-e", w.secret + ".env.yaml", name}
+	args := []string{"stack", "create", "-t", filepath.Join(w.dir, "stack.yaml"), name}
+	for _, file := range w.input(w.dir).Environments {
+		args = append(args, "-e", file)
+	}
 	for _, x := range parameters {
 		args = append(args, "--parameter", x)
 	}

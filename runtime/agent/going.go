@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Heat waits before it deletes a machine whose roles have delete hooks, and a relay tells its
+// agent (coordinator.HeatValues.Going). The agent asks itself for the hooks then, and reports
+// when all have ended. Heat goes on however they end, so one that fails stops no other.
+
+// parting are the delete hooks that are to run because Heat takes the machine away, in the order
+// in which they run: a role reads from those before it. One that an operator had run is done.
+func (a *agent) parting() (all []coordinator.Request) {
+	number := a.journal.Incarnation()
+	if !a.heat.going(number) {
+		return nil
+	}
+	for i := len(a.plan.Roles) - 1; i >= 0; i-- {
+		r := a.plan.Roles[i]
+		ended := a.journal.Role(r.Name).Status == coordinator.RoleDone || a.journal.Role(r.Name).Status == coordinator.RoleFailed
+		id := fmt.Sprintf("heat:%d:%s", number, r.Name) // of no operator, whose ids are digits and letters
+		asked := a.journal.Task(id).Status != coordinator.RolePending
+		if contract.FindTask(r.Hooks, contract.HookDelete) == nil || !ended || !asked && a.journal.Did(r.Name+"."+contract.HookDelete) {
+			continue
+		}
+		all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Incarnation: number, Role: r.Name, Name: contract.HookDelete})
+	}
+	return all
+}
+
+// parts says that Heat takes the machine away, and that it has not been reported that the delete
+// hooks have ended.
+func (a *agent) parts() bool {
+	return a.heat.going(a.journal.Incarnation()) && (a.going == nil || a.going.Ended.IsZero())
+}
+
+// reportGoing reports how far the machine is with its delete hooks.
+func (a *agent) reportGoing(ctx context.Context, hooks []coordinator.Request, ended bool) error {
+	if !a.parts() {
+		return nil
+	}
+	if a.going == nil {
+		a.going = &coordinator.GoingState{Since: a.Now().UTC()}
+	}
+	now := *a.going
+	if ended {
+		now.Ended = a.Now().UTC()
+		for _, r := range hooks {
+			if answer := a.answerTo(r.ID); answer != nil && answer.Status != coordinator.AnswerDone {
+				now.Failed = append(now.Failed, &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason})
+			}
+		}
+	}
+	if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Going = &now }); err != nil {
+		return err
+	}
+	a.going = &now
+	return nil
+}

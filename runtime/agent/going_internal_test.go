@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
+)
+
+// A record of another machine, of another incarnation of this one, or an older one than was seen,
+// takes no machine away.
+func TestOnlyThisIncarnationGoes(t *testing.T) {
+	for _, c := range []struct {
+		record coordinator.HeatValues
+		err    error
+		want   bool
+	}{
+		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, want: true},
+		{record: coordinator.HeatValues{Number: 2, Instance: "another", Going: 3}},
+		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 2}},
+		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 4}},
+		{record: coordinator.HeatValues{Number: 2, Instance: "i"}},
+		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", member.ErrOlder)},
+		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", coordinator.ErrForged)},
+	} {
+		h := newHeatValues(nil, "i")
+		h.take(c.record, c.err)
+		if got := h.going(3); got != c.want {
+			t.Errorf("%+v, %v: %v", c.record, c.err, got)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	heatapi "github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/relay"
+)
+
+// pause lets Heat wait at the hook of a server's machine.
+func (w *waiting) pause(server string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, heatapi.Event{ID: fmt.Sprint(len(w.events)), Name: "server", Physical: "i-" + server, StackName: "blog-web-kigpdwjkhvf5-" + server + "-wcady3uym7zf",
+		StackID: "stack of " + server, State: "CREATE_COMPLETE", Reason: "DELETE paused until Hook pre-delete is cleared"})
+}
+
+// wentOn says how often Heat was let go on with a server.
+func (w *waiting) wentOn(server string) (times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, of := range w.cleared {
+		if of == "stack of "+server {
+			times++
+		}
+	}
+	return times
+}
+
+// leaving is a server whose roles note each run of their delete hooks.
+func (b *bed) leaving(path contract.ServerPath, how string) {
+	first, second := b.sh("first", "true"), b.sh("second", "true")
+	first.Hooks = []contract.Task{b.task(contract.HookDelete, "echo first >>../count")}
+	second.Hooks = []contract.Task{b.task(contract.HookDelete, "echo second >>../count; "+how)}
+	b.server(path, first, second)
+}
+
+// relays runs a relay of a Heat, and keeps what it says.
+func (b *bed) relays(w *waiting, away time.Duration) (said func() string) {
+	b.t.Helper()
+	key, err := b.secret.Relay(deployment)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	lines := newLines()
+	ctx, stop := context.WithCancel(b.t.Context())
+	r := &relay.Relay{Heat: w, Store: b.tree.Open(key.Credential()), Key: key, Name: "relay", Every: 5 * time.Millisecond, Away: away, Say: func(text string) { fmt.Fprintln(lines, text) }}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	b.t.Cleanup(func() { stop(); <-ended })
+	return lines.String
+}
+
+func awaitThat(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for began := time.Now(); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatal(what + " never came")
+		}
+	}
+}
+
+// Heat waits before it takes a machine away that the plan still has. Its agent runs the delete
+// hooks, readers first, once in an incarnation, whoever asks, and Heat goes on: when a hook has
+// failed, too.
+func TestHeatTakesMachinesAway(t *testing.T) {
+	b := newBed(t)
+	b.plan.Signal = contract.RelaySignals
+	b.leaving("a", "true")
+	b.leaving("b", "echo stuck >&2; exit 3")
+	b.leaving("c", "true")
+	b.apply()
+	agents := map[contract.ServerPath]*running{}
+	for _, s := range []contract.ServerPath{"a", "b", "c"} {
+		agents[s] = b.start(s, stays)
+		b.awaitState(s, inPhase(coordinator.PhaseDone))
+	}
+	for i, role := range []string{"second", "first"} { // as hotc down does
+		b.post("c", coordinator.Request{ID: fmt.Sprint("down", i), Kind: coordinator.Hook, Role: role, Name: contract.HookDelete})
+		b.awaitAnswers("c", i+1)
+	}
+	w := &waiting{status: "COMPLETE"}
+	said := b.relays(w, patience)
+	for _, s := range []string{"a", "b", "c"} {
+		w.pause(s)
+		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
+	}
+	agents["a"] = b.restart(agents["a"])
+	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	w.pause("a") // an update came over the one that waited
+	awaitThat(t, "Heat's going on again", func() bool { return w.wentOn("a") == 2 })
+	for s, r := range agents {
+		if got := r.file("count"); got != "second\nfirst\n" {
+			t.Errorf("on %s ran %q", s, got)
+		}
+	}
+	state := b.awaitState("b", func(s coordinator.ServerState) bool { return s.Going != nil && !s.Going.Ended.IsZero() })
+	if failed := state.Going.Failed; len(failed) != 1 || failed[0].Role != "b.second" || !strings.Contains(failed[0].String(), "exit status 3") {
+		t.Errorf("b reports %+v", state.Going)
+	}
+	answers := b.awaitAnswers("b", 2)
+	if !slices.ContainsFunc(answers, func(a coordinator.Answer) bool {
+		return a.Role == "first" && a.Name == contract.HookDelete && a.Status == coordinator.AnswerDone
+	}) {
+		t.Errorf("an operator finds %+v", answers)
+	}
+	for _, want := range []string{"Heat takes server a away: its agent is told to run the delete hooks", "Heat waits for the delete hooks of web/a/server: ",
+		"Heat goes on with web/a/server: its delete hooks have run", "Heat goes on with web/b/server: a delete hook has failed: b", "exit status 3"} {
+		if !strings.Contains(said(), want) {
+			t.Errorf("the relay does not say %q:\n%s", want, said())
+		}
+	}
+}
+
+// Heat waits for nobody who will not come: an agent that is away, or one from before agents were
+// told; a role that waits for a value; a machine that is no server.
+func TestHeatWaitsForNobodyInVain(t *testing.T) {
+	b := newBed(t)
+	b.plan.Signal = contract.RelaySignals
+	b.leaving("away", "true")
+	stuck := with(b.sh("stuck", "hotc-agent get never"), input("never", "other.late:value"))
+	stuck.Hooks = []contract.Task{b.task(contract.HookDelete, "echo stuck >>../count")}
+	b.server("waits", stuck)
+	b.server("other", with(b.sh("late", "true"), output("value", contract.String)))
+	b.apply()
+	away := b.start("away", stays)
+	b.awaitState("away", inPhase(coordinator.PhaseDone))
+	away.cancel()
+	_ = away.wait()
+	b.start("waits", stays)
+	b.awaitState("waits", func(s coordinator.ServerState) bool { return len(s.Roles) > 0 && len(s.Roles[0].Blocked) > 0 })
+	w := &waiting{status: "COMPLETE"}
+	said := b.relays(w, 50*time.Millisecond)
+	for _, s := range []string{"away", "waits", "nobody"} {
+		w.pause(s)
+		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
+	}
+	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "no server of the plan is that machine"} {
+		if !strings.Contains(said(), want) {
+			t.Errorf("the relay does not say %q:\n%s", want, said())
+		}
+	}
+}
