@@ -44,6 +44,14 @@ func (p Path) Parent() Path {
 	return ""
 }
 
+// Depth is how many segments a path has.
+func (p Path) Depth() int {
+	if p == "" {
+		return 0
+	}
+	return 1 + strings.Count(string(p), "/")
+}
+
 // Root is the deployment's own node; it holds a DeploymentRecord.
 func (d Deployment) Root() Path { return Path(Segment(string(d))) }
 

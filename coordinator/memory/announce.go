@@ -36,14 +36,13 @@ func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err 
 		return false, err
 	}
 	defer leave()
-	above, _ := split(a.path)
 	if there := s.tree.find(a.path); there != nil {
 		switch {
 		case there.owner == a:
 			return true, nil
 		case there.owner == nil:
 			return false, coordinator.ErrExists
-		case !replace || !s.may(s.tree.find(above), coordinator.MayDeleteChildren):
+		case !replace || !s.may(s.tree.find(a.path.Parent()), coordinator.MayDeleteChildren):
 			return false, nil
 		}
 		s.tree.remove(a.path)

@@ -67,8 +67,7 @@ func (s *session) deleteTree(path coordinator.Path, n *node) error {
 	if path == "" {
 		return nil
 	}
-	above, _ := split(path)
-	if !s.may(s.tree.find(above), coordinator.MayDeleteChildren) {
+	if !s.may(s.tree.find(path.Parent()), coordinator.MayDeleteChildren) {
 		return fail(opDeleteTree, path, coordinator.ErrRefused)
 	}
 	s.tree.remove(path)

@@ -187,8 +187,7 @@ func (s *session) create(n coordinator.NewNode) error {
 
 // mayCreate reports why a node may not be created, if so.
 func (s *session) mayCreate(path coordinator.Path) error {
-	above, _ := split(path)
-	parent, err := s.node(above, coordinator.MayCreateChildren)
+	parent, err := s.node(path.Parent(), coordinator.MayCreateChildren)
 	if err != nil {
 		return err
 	}

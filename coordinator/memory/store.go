@@ -28,7 +28,7 @@ func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	}
 	nodes = slices.Clone(nodes)
 	slices.SortStableFunc(nodes, func(a, b coordinator.NewNode) int {
-		return cmp.Compare(depth(a.Path), depth(b.Path))
+		return cmp.Compare(a.Path.Depth(), b.Path.Depth())
 	})
 	for len(nodes) > 0 {
 		some, size := 0, 0

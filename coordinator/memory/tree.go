@@ -96,16 +96,14 @@ func (t *Tree) untouched() bool {
 // add puts a node below its parent, which exists.
 func (t *Tree) add(path coordinator.Path, n *node) {
 	t.nodes[path] = n
-	parent, name := split(path)
-	t.find(parent).children[name] = struct{}{}
+	t.find(path.Parent()).children[name(path)] = struct{}{}
 	t.changed(path)
 }
 
 // remove takes a node without children away.
 func (t *Tree) remove(path coordinator.Path) {
 	delete(t.nodes, path)
-	parent, name := split(path)
-	delete(t.find(parent).children, name)
+	delete(t.find(path.Parent()).children, name(path))
 	t.changed(path)
 }
 
@@ -116,20 +114,9 @@ func (t *Tree) write(path coordinator.Path, n *node, data []byte) {
 	t.changed(path)
 }
 
-// split returns the parent's path and the last segment.
-func split(path coordinator.Path) (parent coordinator.Path, name string) {
-	if i := strings.LastIndexByte(string(path), '/'); i >= 0 {
-		return path[:i], string(path[i+1:])
-	}
-	return "", string(path)
-}
-
-// depth is the number of a path's segments.
-func depth(path coordinator.Path) int {
-	if path == "" {
-		return 0
-	}
-	return 1 + strings.Count(string(path), "/")
+// name is the last segment of a path.
+func name(path coordinator.Path) string {
+	return string(path[strings.LastIndexByte(string(path), '/')+1:])
 }
 
 var errPath = errors.New("not a path: segments are non-empty, neither . nor .., and joined by one slash")

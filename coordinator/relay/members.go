@@ -38,9 +38,6 @@ func (s *Session) Present(ctx context.Context, server contract.ServerPath) (bool
 func (s *Session) SayMembers(ctx context.Context, before *Members, now coordinator.MembersRecord) error {
 	d := s.key.Deployment
 	now.Since = time.Now().UTC().Truncate(time.Second)
-	text, err := coordinator.Signed(s.signer, d.Place(s.record.ID, coordinator.KindMembers, "", before.group), max(before.counter+1, time.Now().UnixMilli()), now)
-	if err != nil {
-		return err
-	}
-	return s.store.Commit(ctx, coordinator.Op{Path: d.Members(before.group), Version: before.version, Write: true, Data: text})
+	at := d.Place(s.record.ID, coordinator.KindMembers, "", before.group)
+	return s.write(ctx, d.Members(before.group), before.version, at, max(before.counter+1, time.Now().UnixMilli()), now)
 }

@@ -301,13 +301,18 @@ func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool)
 	if err == nil && !anew && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
 		return nil
 	}
-	text, err := coordinator.Signed(s.signer, at, r.Since.UnixMilli(), r)
-	if err != nil {
-		return err
-	}
-	err = s.store.Commit(ctx, coordinator.Op{Path: d.Heat(), Version: version, Write: true, Data: text})
+	err = s.write(ctx, d.Heat(), version, at, r.Since.UnixMilli(), r)
 	if errors.Is(err, coordinator.ErrVersion) {
 		return nil
 	}
 	return err
+}
+
+// write signs a record, and writes it in the place of what was read. ErrVersion.
+func (s *Session) write(ctx context.Context, path coordinator.Path, version coordinator.Version, at sign.Place, counter int64, record any) error {
+	text, err := coordinator.Signed(s.signer, at, counter, record)
+	if err != nil {
+		return err
+	}
+	return s.store.Commit(ctx, coordinator.Op{Path: path, Version: version, Write: true, Data: text})
 }

@@ -113,11 +113,8 @@ func (s *Session) Say(ctx context.Context, before *Values, now map[contract.Serv
 	d := s.key.Deployment
 	if changed {
 		number = max(number+1, time.Now().UnixMilli()) // more than in a coordinator that has forgotten
-		text, err := coordinator.Signed(s.signer, d.Place(s.record.ID, coordinator.KindHeatNumber, "", ""), number, coordinator.HeatNumber{Number: number})
-		if err != nil {
-			return false, err
-		}
-		if err := s.store.Commit(ctx, coordinator.Op{Path: d.HeatNumber(), Version: before.version, Write: true, Data: text}); err != nil {
+		at := d.Place(s.record.ID, coordinator.KindHeatNumber, "", "")
+		if err := s.write(ctx, d.HeatNumber(), before.version, at, number, coordinator.HeatNumber{Number: number}); err != nil {
 			return true, stale(err)
 		}
 	}
@@ -133,10 +130,7 @@ func (s *Session) Say(ctx context.Context, before *Values, now map[contract.Serv
 			return nil
 		}
 		values.Number = number
-		text, err := coordinator.Signed(s.signer, d.Place(s.record.ID, coordinator.KindHeatValues, paths[i], ""), number, values)
-		if err == nil {
-			err = s.store.Commit(ctx, coordinator.Op{Path: d.HeatValues(paths[i]), Version: old.version, Write: true, Data: text})
-		}
+		err := s.write(ctx, d.HeatValues(paths[i]), old.version, d.Place(s.record.ID, coordinator.KindHeatValues, paths[i], ""), number, values)
 		mu.Lock()
 		defer mu.Unlock()
 		written = true

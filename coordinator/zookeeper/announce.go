@@ -74,7 +74,7 @@ func (a *announcement) inspect(ctx context.Context, replace bool) (stands, gone 
 	}
 	// Should somebody be in between, the node has another creation: then its version
 	// is most likely the same, and it is replaced as the first one would have been.
-	_, err = ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(a.at, stat.Version) })
+	err = s.remove(ctx, a.at, stat.Version)
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
 		return false, false, nil
@@ -105,7 +105,5 @@ func (a *announcement) Withdraw() {
 	if err != nil || stat == nil || !s.remembers(stat.EphemeralOwner) && stat.EphemeralOwner != s.link.conn.SessionID() {
 		return
 	}
-	_, _ = ask(s.link.alive, s, write, func(c *zk.Conn) (struct{}, error) {
-		return struct{}{}, c.Delete(a.at, stat.Version)
-	})
+	_ = s.remove(s.link.alive, a.at, stat.Version)
 }

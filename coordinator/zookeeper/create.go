@@ -58,10 +58,7 @@ func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bo
 	}
 	levels := make([][]coordinator.NewNode, 1)
 	for _, n := range rest {
-		depth := 0
-		if n.Path != "" {
-			depth = 1 + strings.Count(string(n.Path), "/")
-		}
+		depth := n.Path.Depth()
 		for len(levels) <= depth {
 			levels = append(levels, nil)
 		}
@@ -141,7 +138,7 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 		path := s.root[:i]
 		stat, err := s.exists(ctx, path, false)
 		if err == nil && stat == nil {
-			_, err = ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(path, []byte{}, 0, openACL) })
+			err = s.make(ctx, path, nil, openACL)
 		}
 		switch {
 		case errors.Is(err, zk.ErrNoAuth):

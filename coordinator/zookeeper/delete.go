@@ -135,8 +135,7 @@ func (s *store) deleteBatch(ctx context.Context, paths []string, left *leftovers
 		return fail("delete", s.path(paths[i]), err)
 	}
 	for _, at := range paths {
-		_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
-		switch {
+		switch err := s.remove(ctx, at, -1); {
 		case err == nil, errors.Is(err, zk.ErrNoNode):
 		case errors.Is(err, zk.ErrNotEmpty) && left.keeps(at):
 		case errors.Is(err, zk.ErrNotEmpty):

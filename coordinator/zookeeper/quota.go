@@ -35,7 +35,7 @@ func (s *store) SetLimit(ctx context.Context, path coordinator.Path, l coordinat
 func (s *store) setLimit(ctx context.Context, at string, l coordinator.Limit, own []zk.ACL) error {
 	if l == (coordinator.Limit{}) {
 		for _, node := range []string{at + "/" + limitsName, at + "/" + statsName, at} {
-			err := s.remove(ctx, node)
+			err := s.remove(ctx, node, -1)
 			if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
 				return err
 			}
@@ -75,8 +75,8 @@ func (s *store) make(ctx context.Context, at string, data []byte, list []zk.ACL)
 	return err
 }
 
-func (s *store) remove(ctx context.Context, at string) error {
-	_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, -1) })
+func (s *store) remove(ctx context.Context, at string, version int32) error {
+	_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, version) })
 	return err
 }
 

@@ -199,10 +199,7 @@ func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 
 // multi does all of the operations or none, and says which one was refused.
 func (s *store) multi(ctx context.Context, requests []any) (refused int, err error) {
-	results, err := ask(ctx, s, write, func(c *zk.Conn) ([]zk.MultiResponse, error) {
-		results, err := c.Multi(requests...)
-		return results, err
-	})
+	results, err := ask(ctx, s, write, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(requests...) })
 	for i, r := range results {
 		if r.Error != nil {
 			return i, r.Error

@@ -18,22 +18,19 @@ func (a *agent) followConnection(ctx context.Context) {
 	go func() {
 		defer mistake.Ends()
 		where, ended := coordinator.ShownURL(a.Boot.Coordinator), 0
-		for {
+		for ctx.Err() == nil {
 			now, changed := store.Connection()
 			if !now.Up {
 				a.sayLost(ctx, store, where)
-			} else if now.Ended > ended {
+				continue
+			}
+			if now.Ended > ended {
 				ended = now.Ended
 				a.console.say("what %s holds is older than what this agent has seen there: its data was lost, or an older state was put back. A new session looks at what is there", where)
 			}
-			if now.Up {
-				select {
-				case <-changed:
-				case <-ctx.Done():
-				}
-			}
-			if ctx.Err() != nil {
-				return
+			select {
+			case <-changed:
+			case <-ctx.Done():
 			}
 		}
 	}()
