@@ -23,7 +23,6 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // version is set when a release is linked.
@@ -32,12 +31,12 @@ var version = "0.1.0-dev"
 // drivers are the agent's halves of the drivers. Adding one is a line here and one in cmd/hotc.
 func drivers() []driver.Driver {
 	return []driver.Driver{
-		script.Driver{Grace: process.Grace},
-		chef.Driver{Grace: process.Grace},
-		puppet.Driver{Grace: process.Grace},
-		ansible.Driver{Grace: process.Grace},
-		salt.Driver{Grace: process.Grace},
-		plugin.Driver{Grace: process.Grace},
+		script.Driver{},
+		chef.Driver{},
+		puppet.Driver{},
+		ansible.Driver{},
+		salt.Driver{},
+		plugin.Driver{},
 	}
 }
 

@@ -144,10 +144,10 @@ func runOnce(t *testing.T, solo string, role contract.Role, cookbooks []byte) []
 		t.Fatal(err)
 	}
 	defer prints.Close()
-	job := &driver.Job{Role: role, Folder: folder, Work: t.TempDir(), Values: h, Files: h, Stdout: prints, Stderr: prints, Program: solo,
+	job := &driver.Job{Grace: time.Second, Role: role, Folder: folder, Work: t.TempDir(), Values: h, Files: h, Stdout: prints, Stderr: prints, Program: solo,
 		Environment: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), socket.Variable + "=" + server.Path()},
 		Started:     func(context.Context) error { return nil }}
-	d := chef.Driver{Grace: time.Second}
+	d := chef.Driver{}
 	if err := d.Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}

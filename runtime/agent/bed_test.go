@@ -247,7 +247,7 @@ func (b *bed) config(server contract.ServerPath) agent.Config {
 			Coordinator: "memory:", Token: b.secret.ServerToken(deployment, server)},
 		Instance: "i-" + string(server), State: filepath.Join(own, "state"), Work: filepath.Join(own, "work"),
 		Program: program, Version: "test", Environment: os.Environ(),
-		Drivers: []driver.Driver{script.Driver{Grace: time.Second}},
+		Drivers: []driver.Driver{script.Driver{}},
 		Open: func(_ context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
 			return b.tree.Open(creds...), nil
 		},

@@ -95,7 +95,7 @@ func TestAFailedReadIsNotRescued(t *testing.T) {
 	b.server("app", app)
 	b.apply()
 	db, web := b.start("db"), b.start("app", func(c *agent.Config) {
-		c.Drivers, c.InstallNothing = []driver.Driver{ansible.Driver{Grace: time.Hour}}, true
+		c.Drivers, c.InstallNothing, c.Grace = []driver.Driver{ansible.Driver{}}, true, time.Hour
 		c.Environment = append(c.Environment, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	})
 	db.mustFail()

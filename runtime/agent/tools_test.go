@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -26,7 +25,7 @@ func (needing) Tool() driver.Tool {
 }
 
 func withNeeding(c *agent.Config) {
-	c.Drivers = []driver.Driver{needing{script.Driver{Grace: time.Second}}}
+	c.Drivers = []driver.Driver{needing{script.Driver{}}}
 }
 
 func TestAToolIsInstalledOnceAndEverybodySeesIt(t *testing.T) {

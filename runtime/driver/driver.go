@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
@@ -106,6 +107,8 @@ type Job struct {
 	// Program is where the tool's program was found or installed; "" for a driver
 	// that is not Installable.
 	Program string
+	// Grace is how long a process that is asked to end may take.
+	Grace time.Duration
 	// Need finds another program that the role needs, and installs it if it may.
 	Need func(ctx context.Context, tool Tool) (program string, err error)
 }

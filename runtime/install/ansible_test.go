@@ -6,7 +6,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // A server without Ansible gets the distribution's, with what that depends on, and runs
@@ -23,7 +22,7 @@ func TestAnsibleFromPackages(t *testing.T) {
 			t.Errorf("%s, %v", program, *installed)
 		}
 		source := map[string]any{"playbook": []string{"site.yml"}, "text": map[string]any{"file": "0", "name": "site.yml"}, "host": "localhost"}
-		got := play(t, ansible.Driver{Grace: process.Grace}, program, source, playbook, map[string]string{"address": `"10.0.0.1"`}, "url")
+		got := play(t, ansible.Driver{}, program, source, playbook, map[string]string{"address": `"10.0.0.1"`}, "url")
 		if got["url"] != `"http://10.0.0.1/"` {
 			t.Errorf("%v", got)
 		}

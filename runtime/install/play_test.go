@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/install"
+	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
@@ -124,7 +125,7 @@ func play(t *testing.T, d driver.Driver, program string, source any, file string
 	for _, name := range outputs {
 		r.Outputs = append(r.Outputs, contract.Output{Name: name})
 	}
-	job := &driver.Job{Role: r, Folder: folder, Work: t.TempDir(), Values: v, Files: v, Stdout: out, Stderr: out, Program: program,
+	job := &driver.Job{Grace: process.Grace, Role: r, Folder: folder, Work: t.TempDir(), Values: v, Files: v, Stdout: out, Stderr: out, Program: program,
 		Started:     func(context.Context) error { return nil },
 		Environment: append(os.Environ(), socket.Variable+"="+server.Path())}
 	if err := d.Prepare(t.Context(), job); err != nil {

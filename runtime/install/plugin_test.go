@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // A plug-in that is nothing but its program comes from a URL. Its checksum says which
@@ -44,7 +43,7 @@ func TestAPlugInFromAURL(t *testing.T) {
 		if program != filepath.Join(i.Folder, "hotc-driver-sqlite/hotc-driver-sqlite") {
 			t.Error(program)
 		}
-		got := play(t, plugin.Driver{Grace: process.Grace}, program, source, "", map[string]string{"address": `"10.0.0.1"`}, "first_site")
+		got := play(t, plugin.Driver{}, program, source, "", map[string]string{"address": `"10.0.0.1"`}, "first_site")
 		if got["first_site"] != `"10.0.0.1"` {
 			t.Errorf("%v", got)
 		}

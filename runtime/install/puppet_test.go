@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver/puppet"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // needPackage skips where a package cannot be offered to another machine, because this
@@ -71,7 +70,7 @@ func applyService(t *testing.T, program string) {
 	t.Helper()
 	source := map[string]any{"manifest": map[string]any{"text": "0", "name": "demo.pp"},
 		"outputs": map[string]any{"up": map[string]any{"resource": "Service[demo]"}}}
-	got := play(t, puppet.Driver{Grace: process.Grace}, program, source, service, nil, "up")
+	got := play(t, puppet.Driver{}, program, source, service, nil, "up")
 	if got["up"] != "true" {
 		t.Errorf("%v", got)
 	}

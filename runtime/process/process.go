@@ -113,12 +113,12 @@ func Output(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (printed []
 
 // RunTool starts a job's tool and waits for its end. A tool goes on after what fails, if its
 // user wants that: so when an input has failed it is killed, in the midst of the read.
-func RunTool(ctx context.Context, job *driver.Job, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
+func RunTool(ctx context.Context, job *driver.Job, cmd *exec.Cmd) (driver.Exit, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	if err := job.Started(ctx); err != nil {
 		return driver.Exit{}, err
 	}
-	exit, err := run(ctx, cmd, grace, true)
+	exit, err := run(ctx, cmd, job.Grace, true)
 	if err != nil {
 		err = fmt.Errorf("start %s: %w", cmd.Path, err)
 	}

@@ -399,7 +399,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 	own[socket.Variable], own[process.MarkVariable] = server.Path(), l.mark
 	job := &driver.Job{
 		Role: l.role, Folder: folder, Work: work, Values: l, Files: l.host.Cells,
-		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start,
+		Stdout: prints.stdout, Stderr: prints.stderr, Started: l.start, Grace: l.host.Grace,
 		Need: func(ctx context.Context, tool driver.Tool) (string, error) {
 			return l.host.Ensure(ctx, tool, contract.Install{}, prints.stderr)
 		},

@@ -23,7 +23,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -34,10 +33,7 @@ import (
 var interceptor embed.FS
 
 // Driver runs playbooks.
-type Driver struct {
-	// Grace is how long a playbook that is asked to end may take.
-	Grace time.Duration
-}
+type Driver struct{}
 
 // Name is "ansible".
 func (Driver) Name() string { return "ansible" }
@@ -136,7 +132,7 @@ func playbooks(ctx context.Context, job *driver.Job, s source) (string, error) {
 }
 
 // Run runs the playbook.
-func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := job.AwaitEager(ctx); err != nil {
 		return driver.Exit{}, err
 	}
@@ -147,7 +143,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	arguments := append(interpreter[1:], filepath.Join(interceptorFolder(job), "launch.py"), configPath(job))
 	cmd := exec.Command(interpreter[0], arguments...)
 	cmd.Env = environment(job)
-	return process.RunTool(ctx, job, cmd, d.Grace)
+	return process.RunTool(ctx, job, cmd)
 }
 
 // interpreterOf is the Python of the program, as its first line has it.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // A playbook does all that it can before it waits: another input has not arrived, and
@@ -53,7 +52,7 @@ func TestAReadThatIsNotNeededYetDoesNotBlock(t *testing.T) {
 		},
 	}
 	job, printed := r.job(t)
-	d := ansible.Driver{Grace: process.Grace}
+	d := ansible.Driver{}
 	if err := d.Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}

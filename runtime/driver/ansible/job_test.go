@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // role is one run of the driver, with the files of its folder of playbooks.
@@ -58,7 +57,7 @@ func (r role) job(t testing.TB) (*driver.Job, func() drivertest.Ended) {
 func (r role) run(t *testing.T) drivertest.Ended {
 	t.Helper()
 	job, printed := r.job(t)
-	return drivertest.Run(t, ansible.Driver{Grace: process.Grace}, job, printed)
+	return drivertest.Run(t, ansible.Driver{}, job, printed)
 }
 
 func write(t testing.TB, folder, name, text string) string {

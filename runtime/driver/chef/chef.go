@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -33,11 +32,7 @@ import (
 var interceptor embed.FS
 
 // Driver runs Chef.
-type Driver struct {
-	// Grace is how long a run that is asked to end may take. (Chef does not heed
-	// SIGTERM while it converges.)
-	Grace time.Duration
-}
+type Driver struct{}
 
 // Name is "chef".
 func (Driver) Name() string { return "chef" }
@@ -73,17 +68,17 @@ func (d Driver) Check(_ context.Context, r contract.Role) error {
 }
 
 // Prepare fetches the source's trees and runs its `prepare` command.
-func (d Driver) Prepare(ctx context.Context, job *driver.Job) error {
+func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	s, err := parseSource(job.Role.Source)
 	if err != nil {
 		return err
 	}
-	_, err = makeRepository(ctx, job, s, d.Grace)
+	_, err = makeRepository(ctx, job, s)
 	return err
 }
 
 // Run waits for the inputs that must be there from the start, and runs Chef.
-func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	s, err := parseSource(job.Role.Source)
 	if err != nil {
 		return driver.Exit{}, err
@@ -107,7 +102,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	cmd := exec.Command(program, arguments...)
 	cmd.Env = environment(job)
-	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, job, cmd)
 	if err != nil {
 		return exit, err
 	}

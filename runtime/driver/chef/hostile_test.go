@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
@@ -61,7 +60,7 @@ func TestHostileValues(t *testing.T) {
 		}
 		r.File = tree{"web/metadata.rb": "name 'web'\n", "web/recipes/default.rb": text.String(), "web/templates/page.erb": "<%= @x %>\n<%= node[@key] %>"}.archive(t)
 		job, printed := r.Job(t, solo)
-		drivertest.Run(t, chef.Driver{Grace: time.Second}, job, printed).MustSucceed(t)
+		drivertest.Run(t, chef.Driver{}, job, printed).MustSucceed(t)
 		trap.MustBeEmpty(t)
 		published := map[string]string{}
 		for _, line := range r.Values.Lines() {

@@ -45,7 +45,7 @@ func (r *repository) folder() string { return filepath.Join(r.job.Folder, "chef"
 func (r *repository) notes() string  { return filepath.Join(r.job.Folder, "chef.paths") }
 
 // makeRepository fetches the trees of a source.
-func makeRepository(ctx context.Context, job *driver.Job, s source, grace time.Duration) (*repository, error) {
+func makeRepository(ctx context.Context, job *driver.Job, s source) (*repository, error) {
 	r := &repository{job: job, Paths: map[string][]string{}}
 	var first string
 	if s.Repository != nil {
@@ -77,7 +77,7 @@ func makeRepository(ctx context.Context, job *driver.Job, s source, grace time.D
 		}
 		r.Paths[part.name] = []string{tree}
 	}
-	if err := r.prepare(ctx, s.Prepare, first, grace); err != nil {
+	if err := r.prepare(ctx, s.Prepare, first); err != nil {
 		return nil, err
 	}
 	if err := r.arrange(); err != nil {
@@ -119,7 +119,7 @@ func isFolder(path string) bool {
 const preparation = 30 * time.Minute
 
 // prepare runs a command in the first tree, which may put cookbooks into a folder.
-func (r *repository) prepare(ctx context.Context, command, in string, grace time.Duration) error {
+func (r *repository) prepare(ctx context.Context, command, in string) error {
 	if command == "" {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (r *repository) prepare(ctx context.Context, command, in string, grace time
 	cmd := exec.Command("/bin/sh", "-e", "-c", command)
 	cmd.Dir = in
 	cmd.Env = append(environment(r.job), "hotc_cookbooks="+folder)
-	text, exit, err := process.Output(ctx, cmd, grace)
+	text, exit, err := process.Output(ctx, cmd, r.job.Grace)
 	fmt.Fprintf(r.job.Stderr, "%s", text)
 	switch {
 	case ctx.Err() != nil:

@@ -95,7 +95,7 @@ type bed struct {
 
 func newBed(t *testing.T, solo, source string, cookbooks tree) *bed {
 	t.Helper()
-	b := &bed{t: t, values: &agent{}, files: trees{"books": cookbooks.archive(t)}, driver: chef.Driver{Grace: time.Second}}
+	b := &bed{t: t, values: &agent{}, files: trees{"books": cookbooks.archive(t)}, driver: chef.Driver{}}
 	open := func(name string) *os.File {
 		file, err := os.Create(filepath.Join(t.TempDir(), name))
 		if err != nil {
@@ -104,7 +104,7 @@ func newBed(t *testing.T, solo, source string, cookbooks tree) *bed {
 		t.Cleanup(func() { file.Close() })
 		return file
 	}
-	b.job = &driver.Job{Role: contract.Role{Name: "web", Source: json.RawMessage(source)}, Work: t.TempDir(), Values: b.values, Files: b.files,
+	b.job = &driver.Job{Grace: time.Second, Role: contract.Role{Name: "web", Source: json.RawMessage(source)}, Work: t.TempDir(), Values: b.values, Files: b.files,
 		Stdout: open("stdout"), Stderr: open("stderr"), Program: solo, Started: func(context.Context) error { return nil }}
 	return b
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
@@ -42,7 +43,7 @@ func (r Role) Job(t testing.TB, program string) (job *driver.Job, printed func()
 	}
 	t.Cleanup(server.Close)
 	stdout, stderr := create(t, filepath.Join(work, "stdout")), create(t, filepath.Join(work, "stderr"))
-	job = &driver.Job{Role: r.plan(t), Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.Values, Files: File(r.File),
+	job = &driver.Job{Grace: process.Grace, Role: r.plan(t), Folder: folder, Work: work, Stdout: stdout, Stderr: stderr, Values: r.Values, Files: File(r.File),
 		Program: program, Started: func(context.Context) error { return nil },
 		Environment: append(append(os.Environ(), socket.Variable+"="+server.Path()), r.Environment...)}
 	return job, func() Ended { return Ended{Stdout: Text(stdout.Name()), Stderr: Text(stderr.Name()), Work: work} }

@@ -291,7 +291,7 @@ func (t *Trial) run(ctx context.Context, name string, v *values) (driver.Exit, e
 	for _, in := range t.Inputs {
 		role.Inputs = append(role.Inputs, contract.Input{Name: in.Name, Time: contract.Run})
 	}
-	job := &driver.Job{Role: role, Folder: folder, Work: t.Folder, Values: v, Files: v, Stdout: t.Said, Stderr: t.Said,
+	job := &driver.Job{Role: role, Grace: t.Grace, Folder: folder, Work: t.Folder, Values: v, Files: v, Stdout: t.Said, Stderr: t.Said,
 		Started: func(context.Context) error { return nil }, Environment: []string{socket.Variable + "=" + server.Path()}}
 	for _, entry := range t.Environment {
 		if path, is := strings.CutPrefix(entry, "PATH="); is {
@@ -299,7 +299,7 @@ func (t *Trial) run(ctx context.Context, name string, v *values) (driver.Exit, e
 		}
 		job.Environment = append(job.Environment, entry)
 	}
-	d := Driver{Grace: t.Grace, Patience: t.Patience}
+	d := Driver{Patience: t.Patience}
 	if err := d.Prepare(ctx, job); err != nil {
 		return driver.Exit{}, err
 	}

@@ -35,8 +35,6 @@ const Prefix = "hotc-driver-"
 
 // Driver runs plug-ins.
 type Driver struct {
-	// Grace is how long a plug-in that is asked to end may take.
-	Grace time.Duration
 	// Patience is how long it may take to its first line, and from its last to its
 	// end; 0 is Patience.
 	Patience time.Duration
@@ -169,7 +167,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return driver.Exit{}, err
 	}
 	c.begin(start)
-	exit, err := process.Run(c.ctx, cmd, d.Grace)
+	exit, err := process.Run(c.ctx, cmd, job.Grace)
 	if ctx.Err() != nil {
 		return exit, err
 	}

@@ -77,12 +77,13 @@ func (w *world) run(t *testing.T, ctx context.Context, patience time.Duration) (
 	defer out.Close()
 	source, _ := json.Marshal(map[string]any{"name": "x", "executable": "0", "source": map[string]any{"a": []int{1}}})
 	job := &driver.Job{
+		Grace: 8 * time.Second,
 		Role: contract.Role{Name: "r", Source: source, Inputs: []contract.Input{{Name: "url"}, {Name: "key", Secret: true, Optional: true}},
 			Outputs: []contract.Output{{Name: "o", Type: contract.String}}},
 		Folder: t.TempDir(), Work: t.TempDir(), Values: w, Files: w, Stdout: out, Stderr: out,
 		Started: func(context.Context) error { return nil }, Environment: os.Environ(),
 	}
-	d := plugin.Driver{Grace: 8 * time.Second, Patience: patience}
+	d := plugin.Driver{Patience: patience}
 	if err := d.Prepare(ctx, job); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -27,10 +26,7 @@ import (
 )
 
 // Driver runs manifests.
-type Driver struct {
-	// Grace is how long a run that is asked to end may take.
-	Grace time.Duration
-}
+type Driver struct{}
 
 // source is a role's source, as the compiler wrote it.
 type source struct {
@@ -118,7 +114,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	program := cmp.Or(job.Program, d.Tool().Program)
 	cmd := exec.Command(program, append([]string{"apply", "--confdir", at.configuration(), "--vardir", at.state(), "--detailed-exitcodes", "--color=false"}, at.manifest()...)...)
 	cmd.Env = append(append([]string(nil), job.Environment...), "LC_ALL=C.UTF-8")
-	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, job, cmd)
 	if err != nil {
 		return exit, err
 	}

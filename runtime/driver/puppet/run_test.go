@@ -155,6 +155,7 @@ func (r *trial) run() (driver.Exit, error) {
 	}
 	stdout, stderr := prints(r.t), prints(r.t)
 	job := &driver.Job{
+		Grace:  time.Second,
 		Role:   contract.Role{Name: "role", Driver: "puppet", Source: text, Inputs: r.inputs},
 		Folder: folder, Work: r.work, Values: r, Files: r, Stdout: stdout, Stderr: stderr,
 		Environment: append(os.Environ(), socket.Variable+"="+server.Path()),
@@ -163,7 +164,7 @@ func (r *trial) run() (driver.Exit, error) {
 	for _, name := range slices.Sorted(mapKeys(r.outputs)) {
 		job.Role.Outputs = append(job.Role.Outputs, contract.Output{Name: name})
 	}
-	d := puppet.Driver{Grace: time.Second}
+	d := puppet.Driver{}
 	exit, err := driver.Exit{}, d.Prepare(ctx, job)
 	if err == nil {
 		exit, err = d.Run(ctx, job)

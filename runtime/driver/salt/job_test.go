@@ -14,7 +14,6 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // role is one run of the driver, with the files of its tree: states/, pillar/.
@@ -82,7 +81,7 @@ func (r role) job(t testing.TB, program string) (*driver.Job, func() drivertest.
 func (r role) run(t *testing.T, program string) drivertest.Ended {
 	t.Helper()
 	job, printed := r.job(t, program)
-	return drivertest.Run(t, salt.Driver{Grace: process.Grace}, job, printed)
+	return drivertest.Run(t, salt.Driver{}, job, printed)
 }
 
 func lastLine(e drivertest.Ended) string {

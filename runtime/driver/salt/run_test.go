@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 	"github.com/hotc-dev/hotc/runtime/driver/salt"
-	"github.com/hotc-dev/hotc/runtime/process"
 )
 
 // States do all that they can before they wait: a file's template waits when its state
@@ -44,7 +43,7 @@ last:
 		}
 		r.environment = []string{"WORK=" + t.TempDir()}
 		job, printed := r.job(t, program)
-		d := salt.Driver{Grace: process.Grace}
+		d := salt.Driver{}
 		if err := d.Prepare(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +176,7 @@ func TestATextAlone(t *testing.T) {
 			source: map[string]any{"file_roots": nil, "sls": []string{"site"}, "text": map[string]any{"file": "x", "name": "site"}}}
 		job, printed := r.job(t, program)
 		job.Files = drivertest.File("greet: {cmd.run: [{name: echo {{ pillar['who'] }}}]}\n")
-		d := salt.Driver{Grace: process.Grace}
+		d := salt.Driver{}
 		if err := d.Prepare(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +193,7 @@ func TestATextAlone(t *testing.T) {
 func TestAProgramThatAppliesNothing(t *testing.T) {
 	r := role{agent: &drivertest.Values{}, files: map[string]string{"states/top.sls": "{}"}}
 	job, _ := r.job(t, "/bin/true")
-	d := salt.Driver{Grace: process.Grace}
+	d := salt.Driver{}
 	if err := d.Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}

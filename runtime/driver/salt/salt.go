@@ -25,7 +25,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -36,10 +35,7 @@ import (
 var interceptor embed.FS
 
 // Driver runs states.
-type Driver struct {
-	// Grace is how long a run that is asked to end may take.
-	Grace time.Duration
-}
+type Driver struct{}
 
 // Name is "salt".
 func (Driver) Name() string { return "salt" }
@@ -117,13 +113,13 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 type layout struct{ files, pillars []string }
 
 // Run waits for the inputs that must be there from the start, and applies the states.
-func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := job.AwaitEager(ctx); err != nil {
 		return driver.Exit{}, err
 	}
 	cmd := exec.Command(job.Program, "--local", "--config-dir", configFolder(job), "--retcode-passthrough", "--no-color", "hotc.apply")
 	cmd.Env = job.Environment
-	exit, err := process.RunTool(ctx, job, cmd, d.Grace)
+	exit, err := process.RunTool(ctx, job, cmd)
 	if err != nil || ctx.Err() != nil {
 		return exit, err
 	}

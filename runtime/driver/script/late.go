@@ -68,7 +68,7 @@ func openLate(ctx context.Context, job *driver.Job) (lateInputs, error) {
 
 // close lets go of the files when the role has ended. It returns why it was ended, if
 // that was for the files' sake.
-func (l lateInputs) close(d Driver) error {
+func (l lateInputs) close(job *driver.Job) error {
 	if l.files == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (l lateInputs) close(d Driver) error {
 		return nil
 	}
 	// What left the role's group is still among the openers that must not get through.
-	_, err := process.EndMarked([]string{l.mark}, d.Grace)
+	_, err := process.EndMarked([]string{l.mark}, job.Grace)
 	l.files.Close()
 	return errors.Join(cause, err)
 }

@@ -35,7 +35,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -43,10 +42,7 @@ import (
 )
 
 // Driver runs scripts.
-type Driver struct {
-	// Grace is how long a script that is asked to end may take.
-	Grace time.Duration
-}
+type Driver struct{}
 
 // source is a role's source.
 type source struct {
@@ -97,7 +93,7 @@ func scriptPath(job *driver.Job) string { return filepath.Join(job.Folder, "scri
 
 // Run waits for the inputs that must be there, runs the script, and publishes
 // what it writes.
-func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
+func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	s, err := parseSource(job.Role.Source)
 	if err != nil {
 		return driver.Exit{}, err
@@ -133,16 +129,16 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	if err := job.Started(ctx); err != nil {
 		outputs.stop()
-		return driver.Exit{}, errors.Join(err, late.close(d))
+		return driver.Exit{}, errors.Join(err, late.close(job))
 	}
 	stop := func() {}
 	if s.Waits {
 		stop = foresee(ctx, job, shell)
 	}
-	exit, err := process.Run(late.ctx, cmd, d.Grace)
+	exit, err := process.Run(late.ctx, cmd, job.Grace)
 	stop()
 	outputs.stop()
-	if lateErr := late.close(d); lateErr != nil {
+	if lateErr := late.close(job); lateErr != nil {
 		return driver.Exit{}, lateErr
 	}
 	if err != nil {
