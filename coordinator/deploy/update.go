@@ -350,9 +350,12 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if clock, is := u.store.(coordinator.Clock); is && u.to.Signal == contract.AgentsSignal && u.live.Signal != u.to.Signal {
-		if u.record.Handles, err = clock.Written(ctx, u.d.Root()); err != nil { // when the change began
-			return err
+	if u.to.Signal == contract.AgentsSignal && u.live.Signal != u.to.Signal {
+		u.record.Handles = u.now
+		if clock, is := u.store.(coordinator.Clock); is { // when the change began
+			if u.record.Handles, err = clock.Written(ctx, u.d.Root()); err != nil {
+				return err
+			}
 		}
 	}
 	data, err := u.keys.deploymentRecord(u.after())

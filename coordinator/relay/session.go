@@ -282,6 +282,10 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 	return s.store.Announce(ctx, s.key.Deployment.Relays().Join(name), text)
 }
 
+// Handled says that servers were to tell Heat themselves before: it may still wait by handles, and
+// some servers have no credentials for these.
+func (s *Session) Handled() bool { return !s.record.Handles.IsZero() }
+
 // Alone says that no other relay is there.
 func (s *Session) Alone(ctx context.Context) (bool, error) {
 	there, err := s.store.Children(ctx, s.key.Deployment.Relays())

@@ -55,6 +55,17 @@ func TestSmall(t *testing.T) {
 	}
 }
 
+// However many servers boot at once, ten of them a second fetch the agent from the coordinator.
+func TestFetchesAreSpread(t *testing.T) {
+	for servers, seconds := range map[int]string{1: "0", 9: "0", 40: "4", 1000: "100"} {
+		o := options
+		o.Servers = servers
+		if !strings.Contains(file(t, NoOwn, o), "${HOTC_SPREAD:-"+seconds+"}") {
+			t.Errorf("%d servers do not spread their fetches over %s s", servers, seconds)
+		}
+	}
+}
+
 // Heat replaces every occurrence of a key, and its client looks into the file for
 // a template's keys.
 func TestEachKeyOnce(t *testing.T) {

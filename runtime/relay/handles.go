@@ -49,7 +49,7 @@ type helped struct {
 // it waits for nothing.
 func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	h := &r.helped
-	if s.Plan.Signal != contract.AgentsSignal || r.stack == nil {
+	if r.stack == nil || s.Plan.Signal != contract.AgentsSignal && !s.Handled() {
 		h.waits = nil
 		return nil
 	}

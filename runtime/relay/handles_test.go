@@ -114,3 +114,23 @@ func TestTellAFailureForAServer(t *testing.T) {
 		}
 	}
 }
+
+// From agents back to a relay while Heat waits by handles: for servers that never had credentials
+// for these nobody but the relay can end that.
+func TestTellHandlesOfBefore(t *testing.T) {
+	w := newWorld(t)
+	for _, signal := range []contract.Signalling{contract.AgentsSignal, contract.RelaySignals} {
+		w.plan.Signal = signal
+		w.publish()
+	}
+	w.state, w.signals = "UPDATE_IN_PROGRESS", map[string]map[string]string{}
+	w.handles = []heat.Resource{{Name: contract.DoneHandle, ID: "h", Type: heat.HandleType, StackName: "s", StackID: "stack-1"},
+		{Name: "hotc_handle_db.mysql", ID: "h2", Type: heat.HandleType, StackName: "s", StackID: "stack-1"}, {Name: "db", ID: "id-1", StackID: "stack-1"}}
+	w.put(map[contract.CellName]string{"db.mysql:endpoint": `"http://db"`, "db.mysql:own": `1`}, "id-1")
+	w.relay(t.Context(), "relay", nil)
+	w.until("Heat has been told of both", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.signals["stack-1 hotc_done_handle"]["db"] == "SUCCESS" && w.signals["stack-1 hotc_handle_db.mysql"]["db"] == "SUCCESS"
+	})
+}
