@@ -359,14 +359,14 @@ func TestUpdateOverAWait(t *testing.T) {
 		want    string
 		role    string // that is waited for; "" is all
 	}{
-		"the role's wait taken out":      {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 COMPLETE superseded", "mysql"},
-		"another role's wait taken out":  {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=done backup=done", "w1 COMPLETE superseded", "backup"},
-		"no relay is meant to tell Heat": {noon.Add(time.Minute), []string{"id-1"}, `{"db":{}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
-		"replaced":                       {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "", "w1 COMPLETE superseded", ""},
-		"replaced, and it failed":        {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
-		"taken out":                      {noon.Add(time.Minute), []string{"id-1"}, `{"hotc_done":{}}`, "", "w1 COMPLETE superseded", ""},
-		"failed in an update before":     {noon.Add(-time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 FAILED", ""},
-		"failed, and Heat has it":        {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{}}`, "mysql=failed", "w1 FAILED", ""},
+		"the role's wait taken out":      {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "mysql=failed", "w1 COMPLETE superseded", "mysql"},
+		"another role's wait taken out":  {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "mysql=done backup=done", "w1 COMPLETE superseded", "backup"},
+		"no relay is meant to tell Heat": {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{"type":"OS::Heat::WaitCondition"}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
+		"replaced":                       {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "", "w1 COMPLETE superseded", ""},
+		"replaced, and it failed":        {noon.Add(time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "mysql=failed", "w1 COMPLETE superseded", ""},
+		"taken out":                      {noon.Add(time.Minute), []string{"id-1"}, `{"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "", "w1 COMPLETE superseded", ""},
+		"failed in an update before":     {noon.Add(-time.Minute), []string{"id-2"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "mysql=failed", "w1 FAILED", ""},
+		"failed, and Heat has it":        {noon.Add(time.Minute), []string{"id-1"}, `{"db":{},"hotc_done":{"type":"OS::Heat::SoftwareDeployment"}}`, "mysql=failed", "w1 FAILED", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
