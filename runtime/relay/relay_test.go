@@ -235,8 +235,12 @@ func (w *world) relay(ctx context.Context, name string, change func(*Relay)) <-c
 	if change != nil {
 		change(r)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx) }()
+	ended, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ended <- r.Run(ctx)
+	}()
+	w.t.Cleanup(func() { <-gone }) // it logs
 	return ended
 }
 
