@@ -56,7 +56,6 @@ func TestUpMembersLeave(t *testing.T) {
 	o := newOperator(t)
 	o.removed("upleaves")
 	o.expect(0, up("testdata/leaving.yaml", "upleaves"), "CREATE_COMPLETE")
-	o.env = append(o.env, "HOTC_STACK=upleaves")
 	openstack(t, &world{t: t, bed: place.bed}, "stack", "update", "--existing", "--parameter", "size=2", "upleaves")
 	o.expect(0, up("testdata/leaving.yaml", "upleaves", "--yes", "-P", "size=1"), "the hook delete is done", "Heat goes on with web/1/server", "UPDATE_COMPLETE")
 	o.expect(0, []string{"down", "upleaves", "--yes"}, "upleaves is gone: the stack and the deployment.")
