@@ -126,6 +126,9 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	if err != nil {
 		return err
 	}
+	if cloud, err := heat.Connect(ctx, heat.Options{}); err == nil {
+		(&up.Down{Cloud: cloud, Name: d.stack}).Left(ctx, v)
+	}
 	if result.Hooks, err = s.runHooks(ctx, v, contract.HookDelete, d.say); err != nil {
 		return err
 	}

@@ -330,7 +330,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if len(a.compiled.Built.Plan.Servers) == 0 {
 		on = noDeployment{}
 	}
-	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), Look: betweenHeatsLooks}
+	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), SkipHooks: a.skipHooks, Look: betweenHeatsLooks}
 	if a.signal != string(contract.NobodySignals) && on == d {
 		key, err := secret.Relay(coordinator.Deployment(a.stack))
 		if err != nil {

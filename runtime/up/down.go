@@ -46,7 +46,7 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 		}
 		gone.Deployment = v != nil
 		if v != nil && s != nil && !d.SkipHooks {
-			d.left(ctx, s, v)
+			d.Left(ctx, v)
 			if err := d.Deployment.Hooks(ctx, v); err != nil {
 				return gone, err
 			}
@@ -63,9 +63,13 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 	return gone, nil
 }
 
-// left marks the servers whose machines Heat does not have any more: no agent of theirs will come
+// Left marks the servers whose machines Heat does not have any more: no agent of theirs will come
 // back to run a hook, and where no relay ran nobody else says so.
-func (d *Down) left(ctx context.Context, s *heat.Stack, v *status.Status) {
+func (d *Down) Left(ctx context.Context, v *status.Status) {
+	s, err := d.Cloud.Stack(ctx, d.Name)
+	if err != nil || s.State == "DELETE_COMPLETE" {
+		return // the agents are asked as they are known
+	}
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
 	if err != nil {
 		return // the agents are asked as they are known
