@@ -119,28 +119,34 @@ func (x Reference) matches(chosen string) bool {
 // becomes an asterisk. A member whose row differs otherwise keeps its own.
 func FoldMembers(list []Reference) []Reference {
 	type row struct{ at, time, place, reference, rule, needs, by string }
-	member := regexp.MustCompile(`/[0-9]+\b`)
-	fold := func(x Reference) (row, Reference) {
-		all := func(text string) string { return member.ReplaceAllString(text, "/*") }
-		x.Place, x.Needs, x.By = all(x.Place), all(x.Needs), all(x.By)
+	return Fold(list, func(x Reference) (row, Reference) {
+		x.Place, x.Needs, x.By = AllMembers(x.Place), AllMembers(x.Needs), AllMembers(x.By)
 		return row{x.At, x.Time, x.Place, x.Reference, x.Rule, x.Needs, x.By}, x
-	}
-	alike := map[row]int{}
+	})
+}
+
+// AllMembers is a text with an asterisk for each number of a group's member.
+func AllMembers(text string) string { return memberNumber.ReplaceAllString(text, "/*") }
+
+var memberNumber = regexp.MustCompile(`/[0-9]+\b`)
+
+// Fold gives one entry, the folded one, to those of one key, where the first of them stood. What
+// has a key for itself stays as it is.
+func Fold[K comparable, T any](list []T, fold func(T) (K, T)) (out []T) {
+	alike := map[K]int{}
 	for _, x := range list {
-		of, _ := fold(x)
-		alike[of]++
+		key, _ := fold(x)
+		alike[key]++
 	}
-	var out []Reference
 	for _, x := range list {
-		of, folded := fold(x)
-		switch alike[of] {
-		case 0: // stands in the row of the first
-			continue
+		key, folded := fold(x)
+		switch alike[key] {
+		case 0: // stands in the entry of the first
 		case 1:
 			out = append(out, x)
 		default:
 			out = append(out, folded)
-			alike[of] = 0
+			alike[key] = 0
 		}
 	}
 	return out

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/follow"
-	"github.com/hotc-dev/hotc/analysis/timeline"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/explain"
+	"github.com/hotc-dev/hotc/analysis/follow"
+	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -158,26 +159,52 @@ func printChangesReach(s streams, list []follow.Change) {
 		return
 	}
 	t := &table{width: s.width(), columns: []column{{"CHANGE", 12}, {"ROLE", 12}, {"WHAT THEN", 24}}}
-	for _, c := range list {
-		what := c.What
-		row := func(role, then string) {
-			t.add(what, role, then)
+	for _, c := range explain.Fold(lists.Map(list, changeRows), changeRow.folded) {
+		what := c.name
+		for _, row := range c.rows {
+			t.add(what, row.name, row.text)
 			what = ""
-		}
-		for _, x := range c.Reaches {
-			then := map[follow.How]string{follow.Hook: "its hook update runs", follow.Again: "it runs again",
-				follow.Apply: "as soon as it is compiled with the other value and applied: it is brought up to date"}[x.How]
-			if len(x.After) > 0 {
-				then += ", once, after " + joined(x.After)
-			}
-			row(string(x.Role), then)
-		}
-		for _, k := range c.Keeps {
-			row(string(k.Role), fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why))
-		}
-		if len(c.Preview.Runs) > 1 {
-			row("", headline(c.Preview))
 		}
 	}
 	fmt.Fprint(s.out, t.String())
+}
+
+// changeRow is a change with a row for each role, or such a row.
+type changeRow struct {
+	name, text string
+	rows       []changeRow
+}
+
+func changeRows(c follow.Change) changeRow {
+	var rows []changeRow
+	for _, x := range c.Reaches {
+		then := map[follow.How]string{follow.Hook: "its hook update runs", follow.Again: "it runs again",
+			follow.Apply: "as soon as it is compiled with the other value and applied: it is brought up to date"}[x.How]
+		if len(x.After) > 0 {
+			then += ", once, after " + joined(explain.Fold(x.After, func(key contract.RoleKey) (string, contract.RoleKey) {
+				all := explain.AllMembers(string(key))
+				return all, contract.RoleKey(all)
+			}))
+		}
+		rows = append(rows, changeRow{name: string(x.Role), text: then})
+	}
+	for _, k := range c.Keeps {
+		rows = append(rows, changeRow{name: string(k.Role), text: fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why)})
+	}
+	rows = explain.Fold(rows, changeRow.folded)
+	if len(c.Preview.Runs) > 1 {
+		rows = append(rows, changeRow{text: headline(c.Preview)})
+	}
+	return changeRow{name: c.What, rows: rows}
+}
+
+// folded is what it is called for all members of a group.
+func (r changeRow) folded() (key string, all changeRow) {
+	all = changeRow{name: explain.AllMembers(r.name), text: explain.AllMembers(r.text)}
+	key = all.name + "\n" + all.text
+	for _, row := range r.rows {
+		inner, folded := row.folded()
+		key, all.rows = key+"\n"+inner, append(all.rows, folded)
+	}
+	return key, all
 }
