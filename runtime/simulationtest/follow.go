@@ -327,17 +327,30 @@ func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 }
 
 // heldBack are the roles that follow one which is stuck, by whatever way: half of a change may
-// never come there.
+// never come there. Changed together with one that they read, they wait for its server, too.
 func (w *world) heldBack(v *verdict) map[contract.RoleKey]bool {
-	held, stuck := map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}
-	for _, s := range w.lastPlan().Servers { // writers come before their readers
-		for _, r := range s.Roles {
-			key := s.Path.Role(r.Name)
-			for _, f := range r.Follows {
-				from := contract.RoleKey(strings.Split(string(f.Cell), ":")[0])
-				held[key] = held[key] || stuck[from] || held[from]
+	held, stuck, waits := map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}
+	for again := true; again; {
+		again = false
+		for _, s := range w.lastPlan().Servers {
+			for _, r := range s.Roles {
+				key := s.Path.Role(r.Name)
+				stuck[key] = w.stuck(v, s, r)
+				is := held[key]
+				for _, f := range r.Follows {
+					from := contract.RoleKey(strings.Split(string(f.Cell), ":")[0])
+					is = is || stuck[from] || held[from]
+				}
+				wait := waits[key] || !finished(v.servers[s.Path])
+				for _, in := range r.Inputs {
+					for _, c := range in.Reads {
+						wait = wait || waits[contract.RoleKey(strings.Split(string(c), ":")[0])]
+					}
+				}
+				is = is || wait && w.getLives().plan != nil
+				again = again || is != held[key] || wait != waits[key]
+				held[key], waits[key] = is, wait
 			}
-			stuck[key] = w.stuck(v, s, r)
 		}
 	}
 	return held
