@@ -75,6 +75,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	path := m.deployment.Server(m.server)
 	tried := m.tried // the number we may have got without learning of it
 	replaced := ""   // the machine whose place the last try takes
+	before, _ := m.enrolled()
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
@@ -91,6 +92,11 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 				continue
 			}
 			m.hold(fence{there, node.Version})
+			if err := m.catchUp(ctx, before); errors.Is(err, coordinator.ErrVersion) {
+				continue
+			} else if err != nil {
+				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			}
 			m.endLife(ctx, replaced)
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
@@ -119,30 +125,29 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if again {
 			next.Number = m.tried
 		}
-		if ahead := next.Number - int(node.Version) - 1; ahead > 0 {
-			if err := m.catchUp(ctx, node, ahead); err != nil && !errors.Is(err, coordinator.ErrVersion) {
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
-			}
-			continue
-		}
 		if err := m.try(next.Number); err != nil {
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}
 		replaced = there.ID
 		left, err := m.takeOver(ctx, node.Version, next, slot)
+		if errors.Is(err, coordinator.ErrVersion) {
+			tried = next.Number
+			continue
+		}
+		if err == nil {
+			err = m.catchUp(ctx, before)
+		}
 		switch {
 		case errors.Is(err, coordinator.ErrVersion):
-			tried = next.Number
+			continue
 		case err != nil:
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
-		if err == nil {
-			m.endLife(ctx, replaced)
-			if left {
-				err = m.sweep(ctx)
-			}
-			return next, err
+		m.endLife(ctx, replaced)
+		if left {
+			err = m.sweep(ctx)
 		}
+		return next, err
 	}
 }
 
@@ -159,16 +164,22 @@ func nextNumber(there coordinator.IncarnationRecord, version coordinator.Version
 	return max(there.Number, int(version)) + 1
 }
 
-// catchUp lets the version of the server's node grow, which counts from the beginning again where
-// an older state was put back.
-func (m *Member) catchUp(ctx context.Context, node coordinator.Node, by int) error {
-	for i := range min(by, mostAhead) {
-		op := coordinator.Op{Path: m.deployment.Server(m.server), Version: node.Version + coordinator.Version(i), Write: true, Data: node.Data}
-		if err := m.store.Commit(ctx, op); err != nil {
-			return err
+// catchUp lets the version of the server's node grow where it has counted from the beginning again,
+// since an older state was put back: not less than the number, and another one than before, so
+// that what is still on its way for the state that was lost fails.
+func (m *Member) catchUp(ctx context.Context, before fence) error {
+	f, err := m.enrolled()
+	for err == nil && (int(f.version) < f.record.Number || f.version == before.version) {
+		var data []byte
+		if data, err = coordinator.Encode(f.record); err == nil {
+			err = m.store.Commit(ctx, coordinator.Op{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data})
+		}
+		if err == nil {
+			f.version++
+			m.hold(f)
 		}
 	}
-	return nil
+	return err
 }
 
 // takeOver commits the next incarnation together with the emptying of the

@@ -150,22 +150,29 @@ func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
 
 // showKey shows the server's public key if another one stands there.
 func (m *Member) showKey(ctx context.Context) error {
-	f, err := m.enrolled()
-	if err != nil {
-		return err
+	for {
+		f, err := m.enrolled()
+		if err != nil {
+			return err
+		}
+		op, err := m.publicOp(f.record.Number)
+		if op == nil || err != nil {
+			return err
+		}
+		node, err := m.store.Read(ctx, op.Path)
+		if err == nil && string(node.Data) != string(op.Data) {
+			err = m.store.Commit(ctx, m.checks(f, *op)...)
+		}
+		if errors.Is(err, coordinator.ErrVersion) { // the deployment may have come back meanwhile
+			if err = m.checkFence(ctx); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(ctx, err))
+		}
+		return nil
 	}
-	op, err := m.publicOp(f.record.Number)
-	if op == nil || err != nil {
-		return err
-	}
-	node, err := m.store.Read(ctx, op.Path)
-	if err == nil && string(node.Data) != string(op.Data) {
-		err = m.store.Commit(ctx, m.checks(f, *op)...)
-	}
-	if err != nil {
-		return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(ctx, err))
-	}
-	return nil
 }
 
 // valueLimit is how many bytes a value of a cell may have.
