@@ -105,6 +105,8 @@ type agent struct {
 	shared *identity
 	// fresh are the cells that the last change of the plan has brought.
 	fresh map[contract.CellName]bool
+	// newlyRead are those that changes of the plan have brought which the server reads.
+	newlyRead map[contract.CellName]bool
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
@@ -134,7 +136,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, newlyRead: map[contract.CellName]bool{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.Open(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)

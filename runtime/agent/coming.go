@@ -139,11 +139,15 @@ func (a *agent) readsPending(r *contract.Role) bool {
 }
 
 // heldBack says that a role that has not run is not to start yet: it has come with a change, of
-// which something is not there that it reads; or one before it on its server is held, and what
-// waits for that one may be what it would wait for.
+// which something is not there that it reads; or one before it on its server is held, and it reads
+// what has come with a change: that may wait for the one before. What else it reads waits for none.
 func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 	r := &a.plan.Roles[i]
-	if a.coming[r.Name].Added {
+	added := a.coming[r.Name].Added
+	if !added && !a.readsNew(r) {
+		return false, nil
+	}
+	if added {
 		if missing, _, err := a.waits(ctx, r); missing != "" || err != nil {
 			return true, err
 		}
@@ -158,6 +162,13 @@ func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// readsNew says that a role reads what its server has not read before a change of the plan.
+func (a *agent) readsNew(r *contract.Role) bool {
+	isNew := func(c contract.CellName) bool { return a.newlyRead[c] }
+	return slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return slices.ContainsFunc(in.Reads, isNew) }) ||
+		slices.ContainsFunc(r.DependsOn, func(d contract.Dependency) bool { return isNew(d.Cell) })
 }
 
 // askedToUpdate says that a request for a role's hook update has not been answered.

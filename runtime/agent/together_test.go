@@ -274,3 +274,29 @@ func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.TrimPrefix(lines[len(lines)-1], "update ")
 }
+
+// A change comes while roles have not run yet: a role that waits to be brought to it, until another
+// server's is, does not keep those after it from their first run, which that server's may wait for.
+func TestAHeldChangeKeepsNobodyFromTheFirstRun(t *testing.T) {
+	b := newBed(t)
+	slow := func(text string) contract.Role {
+		return with(b.passing(text, input("in", "a.r:out")), func(r *contract.Role) {
+			files := b.sh("r", `while ! [ -e ../go ]; do sleep 0.05; done; v=$(hotc-agent get in); printf "`+text+`$v" | hotc-agent put out`)
+			r.Files, r.Source = files.Files, files.Source
+		})
+	}
+	last := with(b.sh("last", `echo $(hotc-agent get in) >>../count`), input("in", "d.late:out"))
+	late := with(b.sh("late", `printf late | hotc-agent put out`), output("out", contract.String))
+	b.server("a", b.levelled("1"), last)
+	b.server("d", slow("d"), late)
+	b.apply()
+	a, d := b.start("a", stays), b.start("d", stays)
+	b.awaitState("a", blockedOn("d.late:out"))
+	b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Status == coordinator.RoleRunning })
+	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("2"), last}, "d": {slow("D"), late}})
+	goOn(t, d)
+	b.awaitState("d", runsOf("late", 1))
+	b.awaitAnswers("d", 1)
+	b.want("d.r:out", `"D2"`)
+	a.ran("1\nlate\nupdate 2\n")
+}

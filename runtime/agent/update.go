@@ -65,6 +65,11 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	}
 	a.follows.reset()
 	a.fresh = map[contract.CellName]bool{}
+	for _, now := range changed.Reads {
+		if !slices.ContainsFunc(before.Reads, func(r contract.CellRef) bool { return r.Cell == now.Cell }) {
+			a.newlyRead[now.Cell] = true
+		}
+	}
 	for _, cell := range changed.Writes {
 		a.fresh[cell] = !slices.Contains(before.Writes, cell)
 	}
