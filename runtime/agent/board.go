@@ -126,11 +126,11 @@ func (b *board) change(change func(*coordinator.ServerState)) {
 
 func (b *board) copy() coordinator.ServerState {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	state := b.state
+	state, wrote := b.state, b.wrote
 	state.Roles = slices.Clone(state.Roles)
-	if b.wrote != nil {
-		state.Wrote = b.wrote()
+	b.mu.Unlock()
+	if wrote != nil {
+		state.Wrote = wrote()
 	}
 	return state
 }

@@ -39,6 +39,20 @@ type machine struct {
 // value is what the machine's role writes to a cell: no other writes the same.
 func (m *machine) value(cell contract.CellName) string { return fmt.Sprintf("%s of %v", cell, m) }
 
+// now is what the machine's clock says: that of many is wrong, by up to two days, and is set, forwards
+// or back, a while after they have booted.
+func (m *machine) now() time.Time {
+	d, now := m.world.dice, time.Now()
+	if d.chance(0.3, m, "its clock is right") {
+		return now
+	}
+	set := 0
+	if m.world.cluster.now() > m.Boot+d.between(0, 3*time.Minute, m, "its clock is set") {
+		set = 1
+	}
+	return now.Add(d.between(-48*time.Hour, 48*time.Hour, m, "its clock", set))
+}
+
 // live boots the machine and starts its agent again as systemd would
 // (emit/userdata/parts/hotc-agent.service).
 func (m *machine) live() {
@@ -155,7 +169,7 @@ func (p *process) config() agent.Config {
 		Boot: boot, Heat: p.world.heat.client(p),
 		Instance: m.Instance, State: filepath.Join(folder, "state"), Work: filepath.Join(folder, "work"),
 		Program: "/bin/true", Version: "simulated", Drivers: []driver.Driver{tool{p}}, Open: p.open,
-		Console: p, Now: time.Now, Random: randomness(p.world.dice.roll(p.String(), "random")),
+		Console: p, Now: p.machine.now, Random: randomness(p.world.dice.roll(p.String(), "random")),
 		Grace: time.Second, Facts: p.fact, Once: m.Once, Disk: p.mount, Serve: noSocket,
 	}
 }

@@ -231,8 +231,14 @@ func (w *world) publish(p *contract.Plan, interrupted int) error {
 		return err
 	}
 	_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
-		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: time.Now(), Enrol: new(w.enrolment())})
+		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment())})
 	return err
+}
+
+// operatorsNow is what the clock of the machine says from which the plan is applied: each time
+// another one may do that.
+func (w *world) operatorsNow() time.Time {
+	return time.Now().Add(w.dice.between(-48*time.Hour, 48*time.Hour, "the operator's clock", w.cluster.now()))
 }
 
 // operator counts the requests of hotc apply, which makes many at the same time.
