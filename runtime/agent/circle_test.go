@@ -42,5 +42,16 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		if got := fmt.Sprint(status.Subjects(status.Deadlocks(status.New(&b.plan, v, nil)))); got != "[[a.r b.r]]" {
 			t.Errorf("status names %s", got)
 		}
+		back := with(b.sh("r", "true"), b.onUpdate("echo back >>../count"))
+		b.swap(map[contract.ServerPath][]contract.Role{"a": {back}, "b": {back}})
+		for server, agent := range map[contract.ServerPath]*running{"a": a, "b": other} {
+			b.awaitState(server, func(s coordinator.ServerState) bool {
+				u := s.Roles[0].Update
+				return s.Roles[0].Made == back.Definition() && u != nil && u.Status == coordinator.RoleDone
+			})
+			if got := agent.file("count"); got != "back\n" {
+				t.Errorf("the hook of %s has run: %q", server, got)
+			}
+		}
 	}
 }
