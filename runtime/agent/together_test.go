@@ -12,6 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // swap puts roles in the place of those of some servers, and applies that.
@@ -299,4 +301,39 @@ func TestAHeldChangeKeepsNobodyFromTheFirstRun(t *testing.T) {
 	b.awaitAnswers("d", 1)
 	b.want("d.r:out", `"D2"`)
 	a.ran("1\nlate\nupdate 2\n")
+}
+
+// An agent is killed at each line of its journal while a plan changes a role and one that this follows
+// by another: the role has one run at most for that, and the change is answered as that has ended.
+func TestAKillAtEveryLineOfTheJournalOfAChangeThatIsFollowed(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; n <= 10; n++ {
+			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
+				b := newBed(t)
+				named := func(name string, r contract.Role) contract.Role {
+					r.Name = name
+					return r
+				}
+				roles := func(level, last string) []contract.Role {
+					return []contract.Role{named("a", b.levelled(level)), named("b", b.passing("b", watch("in", "s.a:out"))), named("c", b.passing(last, watch("in", "s.b:out")))}
+				}
+				b.server("s", roles("1", "c")...)
+				b.apply()
+				b.start("s").mustBeDone()
+				b.swap(map[contract.ServerPath][]contract.Role{"s": roles("2", "C")})
+				left := n
+				_ = b.start("s", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, after} }).wait()
+				last := b.start("s", stays)
+				answers := b.awaitAnswers("s", 2)
+				state := b.awaitState("s", func(s coordinator.ServerState) bool {
+					u := s.Roles[2].Update
+					return s.Phase == coordinator.PhaseDone && u != nil && (u.Status == coordinator.RoleDone || u.Status == coordinator.RoleFailed)
+				})
+				runs, u := strings.Count(last.file("count"), "update b"), state.Roles[2].Update
+				if failed := u.Status == coordinator.RoleFailed; runs > 1 || !failed && runs == 0 || failed != (answers[1].Status == coordinator.AnswerFailed) && state.Roles[0].Update.Status == coordinator.RoleDone {
+					t.Errorf("it ran %d times: %+v, answered %+v", runs, u, answers)
+				}
+			})
+		}
+	}
 }

@@ -154,6 +154,11 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 			return coordinator.Answer{}, err
 		}
 	}
+	if begun := a.journal.Role(p.Name).Updating; begun.Request != r.ID && !p.Idempotent {
+		if err := a.endInterrupted(ctx, &p); err != nil { // it was for what the role follows, and for this
+			return coordinator.Answer{}, err
+		}
+	}
 	noted := a.journal.Role(p.Name)
 	hook := p.Updating()
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
