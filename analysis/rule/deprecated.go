@@ -3,8 +3,10 @@ package rule
 import (
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var (
@@ -30,6 +32,7 @@ func findDeprecatedTypes(l *Look) {
 }
 
 func findDeprecatedProperties(l *Look) {
+	l.deprecatedAttributes()
 	for _, b := range l.Blocks() {
 		if b.Type.Deprecated != nil {
 			continue // the whole type is
@@ -60,4 +63,18 @@ func ailing(s resourcetype.Status) string {
 		return "deprecated and hidden"
 	}
 	return "deprecated"
+}
+
+// deprecatedAttributes finds reads of attributes that should not be read any more.
+func (l *Look) deprecatedAttributes() {
+	seen := map[*yaml.Node]bool{} // an alias is looked at once
+	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
+		t, _ := l.attribute(r)
+		if t == nil || t.Ailing[r.Attribute].Deprecated == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		s := t.Ailing[r.Attribute]
+		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s", r.Attribute, t.Name, ailing(s), l.Types.Says(t)), *s.Deprecated)
+	})
 }

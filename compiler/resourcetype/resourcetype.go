@@ -25,7 +25,9 @@ type Type struct {
 	Own string `json:"-"`
 	// Attributes have their types, "" where Heat says none; nil if only Heat knows which there
 	// are, such as those of a group.
-	Attributes   map[string]Kind      `json:"attributes"`
+	Attributes map[string]Kind `json:"attributes"`
+	// Ailing are attributes that should not be read any more.
+	Ailing       map[string]Status    `json:"ailing"`
 	Properties   map[string]*Property `json:"properties"`
 	UpdatePolicy map[string]*Property `json:"update_policy"`
 	// Snapshots says that the deletion policy Snapshot can be kept.

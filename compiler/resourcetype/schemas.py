@@ -126,7 +126,10 @@ def table():
     for kind, cls in classes().items():
         out = status(cls.support_status)
         if cls.get_attribute is resource.Resource.get_attribute:
-            out['attributes'] = {name: (s.type or '').lower() for name, s in sorted({**cls.base_attributes_schema, **cls.attributes_schema}.items())}
+            attributes = sorted({**cls.base_attributes_schema, **cls.attributes_schema}.items())
+            out['attributes'] = {name: (s.type or '').lower() for name, s in attributes}
+            ailing = {name: status(s.support_status) for name, s in attributes}
+            out.update({'ailing': {name: s for name, s in ailing.items() if s}} if any(ailing.values()) else {})
         out.update(rules(kind, cls))
         if cls.update_policy_schema:
             out['update_policy'] = described(properties.schemata(cls.update_policy_schema), (), {})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,8 @@ func ReadKnown(path string) (*Known, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	switch err := d.Decode(&b); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: its JSON ends before it is whole", path), "`hotc lint --write-baseline` writes it again")
 	case err != nil:
 		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: %v", path, err), "`hotc lint --write-baseline` writes it again")
 	case b.Version != baselineVersion:
