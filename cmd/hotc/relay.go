@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -96,12 +95,9 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 		t.stack = string(key.Deployment)
 		return key, err
 	}
-	if t.stack == "" {
-		return none, source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
-	}
-	d, err := coordinator.ParseDeployment(t.stack)
+	d, err := t.deployment()
 	if err != nil {
-		return none, source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+		return none, err
 	}
 	if t.secretPath() == "" {
 		return none, source.Fail(source.Usage, "which secret?",
@@ -115,12 +111,9 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 }
 
 func readRelayKey(file string) (coordinator.RelayKey, error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return coordinator.RelayKey{}, source.Fail(source.BadSecret, "there is no file "+file, "\"hotc relay key "+shellQuote(file)+"\" writes it, where the secret is")
-	}
+	text, err := readKeyFile(file, "the relay's key", "\"hotc relay key "+shellQuote(file)+"\" writes it, where the secret is")
 	if err != nil {
-		return coordinator.RelayKey{}, source.Fail(source.BadSecret, "the relay's key cannot be read: "+err.Error(), "")
+		return coordinator.RelayKey{}, err
 	}
 	key, err := coordinator.ParseRelayKey(text)
 	if err != nil {

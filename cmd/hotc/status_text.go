@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -156,11 +157,9 @@ func roleAge(r *status.Role, now time.Time) string {
 func roleDetail(v *status.Status, r *status.Role) string {
 	switch {
 	case r.IsBlocked():
-		var waits []string
-		for _, w := range r.Blocked {
-			waits = append(waits, fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.Server.Path, w.Cell)))
-		}
-		return "on " + strings.Join(waits, ", ")
+		return "on " + joined(lists.Map(r.Blocked, func(w coordinator.Wait) string {
+			return fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.Server.Path, w.Cell))
+		}))
 	case r.Cause != nil && r.Status == coordinator.RoleFailed:
 		text := r.Cause.Reason
 		if root := r.Cause.Root(); root != r.Cause && root.Role != "" {

@@ -55,12 +55,9 @@ func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
 
 // open connects as the deployment's operator, and makes sure that somebody answers.
 func (t *target) open(ctx context.Context) (*session, error) {
-	if t.stack == "" {
-		return nil, source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
-	}
-	d, err := coordinator.ParseDeployment(t.stack)
+	d, err := t.deployment()
 	if err != nil {
-		return nil, source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+		return nil, err
 	}
 	url := t.coordinatorURL()
 	if url == "" {
@@ -84,6 +81,17 @@ func (t *target) open(ctx context.Context) (*session, error) {
 type session struct {
 	*operate.Operator
 	target *target
+}
+
+func (t *target) deployment() (coordinator.Deployment, error) {
+	if t.stack == "" {
+		return "", source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
+	}
+	d, err := coordinator.ParseDeployment(t.stack)
+	if err != nil {
+		err = source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+	}
+	return d, err
 }
 
 // agentAway is three times as long as a session lives that its agent does not keep up.
@@ -140,12 +148,9 @@ func (t *target) secret() (coordinator.Secret, error) {
 
 // readSecretFile reads 64 hex digits; make says what makes such a file.
 func readSecretFile(path, make string) (coordinator.Secret, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return coordinator.Secret{}, source.Fail(source.BadSecret, "there is no file "+path, make)
-	}
+	text, err := readKeyFile(path, "the secret", make)
 	if err != nil {
-		return coordinator.Secret{}, source.Fail(source.BadSecret, "the secret cannot be read: "+err.Error(), "")
+		return coordinator.Secret{}, err
 	}
 	secret, err := coordinator.ParseSecret(string(text))
 	if err != nil {
@@ -156,6 +161,18 @@ func readSecretFile(path, make string) (coordinator.Secret, error) {
 		return coordinator.Secret{}, source.Fail(source.BadSecret, path+": "+err.Error(), hint)
 	}
 	return secret, nil
+}
+
+// readKeyFile reads a file with what nobody else may know.
+func readKeyFile(path, what, make string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, source.Fail(source.BadSecret, "there is no file "+path, make)
+	case err != nil:
+		return nil, source.Fail(source.BadSecret, what+" cannot be read: "+err.Error(), "")
+	}
+	return text, nil
 }
 
 // flags are those that lead another command to the same deployment, as the user gave them.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -103,10 +104,7 @@ const betweenHeatsLooks = time.Second
 
 // commandLine is a command with the flags that were given, ready for a shell.
 func commandLine(cmd *cobra.Command, args []string) string {
-	words := []string{cmd.CommandPath()}
-	for _, x := range args {
-		words = append(words, shellQuote(x))
-	}
+	words := append([]string{cmd.CommandPath()}, lists.Map(args, shellQuote)...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
 		if list, is := f.Value.(pflag.SliceValue); is {
@@ -311,10 +309,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if err != nil {
 		return nil, nil, err
 	}
-	var environments []string
-	for _, name := range a.compiled.Environments {
-		environments = append(environments, filepath.Join(a.folder, filepath.FromSlash(name)))
-	}
+	environments := lists.Map(a.compiled.Environments, func(name string) string { return filepath.Join(a.folder, filepath.FromSlash(name)) })
 	t, err := heat.ReadTemplate(ctx, filepath.Join(a.folder, "stack.yaml"), environments...)
 	if err != nil {
 		return nil, nil, err

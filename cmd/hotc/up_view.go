@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -111,12 +112,8 @@ func (v *upView) Roles(now *status.Status) {
 			}
 		}
 	}
-	var parts []string
-	for _, word := range order {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
-	}
 	v.mu.Lock()
-	v.counts = strings.Join(parts, ", ")
+	v.counts = joined(lists.Map(order, func(word string) string { return fmt.Sprintf("%d %s", counts[word], word) }))
 	v.draw()
 	v.mu.Unlock()
 }

@@ -202,12 +202,8 @@ func (b *builder) deadlocks(f *analysis.Findings) {
 		for i, w := range d.Cycle {
 			next := d.Cycle[(i+1)%len(d.Cycle)]
 			from, to := port(next.Process, w.WriteTask), port(w.Process, w.Task)
-			for _, time := range []binding.Time{binding.Deploy, binding.Run} {
-				for _, completion := range []bool{false, true} {
-					if e := b.edges[edgeKey{from, to, time, completion}]; e != nil {
-						e.Deadlocked = true
-					}
-				}
+			for _, e := range b.graph.Edges {
+				e.Deadlocked = e.Deadlocked || e.From == from && e.To == to
 			}
 			for _, p := range []Port{from, to} {
 				if s := b.servers[p.Server]; s != nil {

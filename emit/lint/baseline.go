@@ -111,13 +111,18 @@ func (r *Report) WriteKnown(path string) error {
 		b.Findings[i].Count++
 	}
 	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(b); err != nil {
+	if err := WriteJSON(&text, b); err != nil {
 		return err
 	}
 	return writeFile(path, text.Bytes(), 0o644)
+}
+
+// WriteJSON writes for programs what people may read, too.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // writeFile puts a text in the place of a file, whole or not at all. Where the name is a

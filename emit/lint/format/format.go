@@ -4,7 +4,6 @@ package format
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"iter"
 	"slices"
@@ -89,11 +88,4 @@ func filesOf(r *lint.Report, findings iter.Seq[lint.Finding], add func(name stri
 		see(f.File)
 	}
 	return index
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

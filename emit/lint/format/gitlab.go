@@ -41,5 +41,5 @@ func gitlab(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 			Location: gitlabLocation{path, map[string]int{"begin": max(1, regionOf(f.At).Line)}},
 		})
 	}
-	return printJSON(w, issues)
+	return lint.WriteJSON(w, issues)
 }

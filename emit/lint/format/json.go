@@ -75,5 +75,5 @@ func asJSON(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 		f.By, f.Reason = d.Suppressed.By, d.Suppressed.Reason
 		out.Suppressed = append(out.Suppressed, f)
 	}
-	return printJSON(w, out)
+	return lint.WriteJSON(w, out)
 }

@@ -135,7 +135,7 @@ func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
 		}
 		run.Results = append(run.Results, r)
 	}
-	return printJSON(w, sarif{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return lint.WriteJSON(w, sarif{Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func sarifLevel(s source.Severity) string {
