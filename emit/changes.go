@@ -23,7 +23,7 @@ func (r *Result) ReachNobody() string {
 		if roles == 0 {
 			return ""
 		}
-		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is replaced: a relay does (--signal=relay)", numbered(roles, "role"))
+		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is replaced: a relay does (--signal=relay)", source.Counted(roles, "role"))
 	}
 	fixed, secret := 0, 0
 	for _, role := range r.rolesOf() {
@@ -42,10 +42,10 @@ func (r *Result) ReachNobody() string {
 	}
 	var parts []string
 	if fixed > 0 {
-		parts = append(parts, fmt.Sprintf("%s without a hook `update` that may not run again", numbered(fixed, "role")))
+		parts = append(parts, fmt.Sprintf("%s without a hook `update` that may not run again", source.Counted(fixed, "role")))
 	}
 	if secret > 0 {
-		parts = append(parts, fmt.Sprintf("%s that Heat gives a secret (--secret-param keeps it out of Heat)", numbered(secret, "input")))
+		parts = append(parts, fmt.Sprintf("%s that Heat gives a secret (--secret-param keeps it out of Heat)", source.Counted(secret, "input")))
 	}
 	if parts == nil {
 		return ""
@@ -58,13 +58,6 @@ func (r *Result) rolesOf() (all []*program.Role) {
 		all = append(all, s.Roles...)
 	}
 	return all
-}
-
-func numbered(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // checkWatched refuses to follow what Heat gives where nobody carries it.

@@ -230,8 +230,8 @@ func (r *applied) print(io streams, t *target) {
 		}
 	}
 	what := strings.Join([]string{
-		counted(r.Servers, "server"), counted(r.Roles, "role"), counted(r.Cells, "cell"), counted(r.Files, "file"),
-		fmt.Sprintf("%s of %s", counted(r.Nodes, "node"), size(r.Bytes)),
+		source.Counted(r.Servers, "server"), source.Counted(r.Roles, "role"), source.Counted(r.Cells, "cell"), source.Counted(r.Files, "file"),
+		fmt.Sprintf("%s of %s", source.Counted(r.Nodes, "node"), size(r.Bytes)),
 	}, ", ")
 	fmt.Fprintf(io.out, say[r.Outcome], r.Stack, what)
 	updated := r.Outcome == string(deploy.Updated) || len(r.Changes) > 0
@@ -292,13 +292,6 @@ func enrolName(e coordinator.Enrolment) string {
 		return "once"
 	}
 	return "always"
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func size(bytes int) string {

@@ -223,12 +223,12 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	for _, server := range p.Servers {
 		count += len(server.Roles)
 	}
-	fmt.Fprintf(s.out, "%s: %s with %s, %s\n", dir, counted(len(p.Servers), "server"), counted(count, "role"), counted(len(p.Cells), "cell"))
+	fmt.Fprintf(s.out, "%s: %s with %s, %s\n", dir, source.Counted(len(p.Servers), "server"), source.Counted(count, "role"), source.Counted(len(p.Cells), "cell"))
 	if n := p.Undecided(); n > 0 {
 		fmt.Fprintf(s.out, "  Heat decides whether to make %d of them\n", n)
 	}
 	if n := r.Emitted.Ignored; n > 0 {
-		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", counted(n, "server"))
+		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", source.Counted(n, "server"))
 	}
 	for _, line := range append(r.HeatCannotTell(), r.Unnoticed()...) {
 		fmt.Fprintf(s.out, "  %s\n", line)

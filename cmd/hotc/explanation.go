@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -50,7 +51,7 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 		}
 	}
 	if len(absent) > 1 {
-		fmt.Fprintf(&b, "%s never came either: %s\n", counted(len(absent)-1, "more server"), few(absent[1:]))
+		fmt.Fprintf(&b, "%s never came either: %s\n", source.Counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
 	writeAwaitingApproval(&b, t, i)

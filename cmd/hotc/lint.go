@@ -206,7 +206,7 @@ func (l *linting) keep(found *lint.Report, s streams) error {
 		return err
 	}
 	errors, warnings := found.Count()
-	_, err := fmt.Fprintf(s.out, "%s: %s, %s\n", l.baseline, counted(errors, "error"), counted(warnings, "warning"))
+	_, err := fmt.Fprintf(s.out, "%s: %s, %s\n", l.baseline, source.Counted(errors, "error"), source.Counted(warnings, "warning"))
 	return err
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func newListCommand(io streams) *cobra.Command {
@@ -64,30 +63,13 @@ func (l *listing) addFlags(cmd *cobra.Command, json string) {
 
 // listReport is the result of `hotc list --json` (docs/json.md).
 type listReport struct {
-	Format      int                `json:"format"`
-	Coordinator string             `json:"coordinator"`
-	Deployments []listedDeployment `json:"deployments"`
+	Format      int              `json:"format"`
+	Coordinator string           `json:"coordinator"`
+	Deployments []operate.Listed `json:"deployments"`
 }
-
-// listedDeployment is a deployment of it.
-type listedDeployment struct {
-	Stack string `json:"stack"`
-	// State is the stack's in Heat, "none" if there is none in the project, "" if Heat was not
-	// asked.
-	State string `json:"state"`
-	// Known says that the rest could be looked at.
-	Known   bool      `json:"known"`
-	Created time.Time `json:"created,omitzero"`
-	Servers int       `json:"servers"`
-	Alive   int       `json:"alive"`
-	Relays  int       `json:"relays"`
-}
-
-// noStack is the state of a stack that is not there.
-const noStack = "none"
 
 // list looks with all identities at hand: the ROOT's key, and the secrets that `hotc up` keeps.
-func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks bool) ([]listedDeployment, error) {
+func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks bool) ([]operate.Listed, error) {
 	within, stop := context.WithTimeout(ctx, 20*l.timeout)
 	defer stop()
 	if s.key != nil {
@@ -117,17 +99,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	if err != nil {
 		fmt.Fprintf(io.err, "note: nothing is said of stacks: %v\n", err)
 	}
-	all := []listedDeployment{}
-	for _, x := range standing {
-		row := listedDeployment{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive, Relays: x.Relays}
-		if states != nil {
-			if row.State = states[row.Stack]; row.State == "" {
-				row.State = noStack
-			}
-		}
-		all = append(all, row)
-	}
-	return all, nil
+	return operate.ListedOf(standing, states), nil
 }
 
 // of is the same coordinator with a stack's name.
@@ -163,7 +135,7 @@ func (l *listing) states(ctx context.Context) (map[string]string, error) {
 	return states, nil
 }
 
-func printListed(io streams, all []listedDeployment) {
+func printListed(io streams, all []operate.Listed) {
 	if len(all) == 0 {
 		fmt.Fprintln(io.out, "There is no deployment.")
 		return
@@ -206,16 +178,12 @@ is lost; without it, those whose secrets hotc up keeps.`,
 	return cmd
 }
 
-// unused is how old a deployment without a stack is before gc takes it for left over: it may
-// be applied before its stack is created.
-const unused = time.Hour
-
 func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names []string, yes bool) error {
 	all, err := l.list(ctx, io, s, true)
 	if err != nil {
 		return err
 	}
-	chosen, err := leftOver(all, names, time.Now())
+	chosen, err := operate.LeftOver(all, names, time.Now())
 	if err != nil || len(chosen) == 0 {
 		if err == nil {
 			fmt.Fprintln(io.out, "Nothing is left over.")
@@ -224,7 +192,7 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 	}
 	if !yes {
 		printListed(io, chosen)
-		if err := confirm(ctx, io, fmt.Sprintf("Remove %s from %s?", counted(len(chosen), "deployment"), l.coordinatorName())); err != nil {
+		if err := confirm(ctx, io, fmt.Sprintf("Remove %s from %s?", source.Counted(len(chosen), "deployment"), l.coordinatorName())); err != nil {
 			return err
 		}
 	}
@@ -245,29 +213,4 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 		}
 	}
 	return failed
-}
-
-func leftOver(all []listedDeployment, names []string, now time.Time) ([]listedDeployment, error) {
-	var chosen []listedDeployment
-	for _, name := range names {
-		at := slices.IndexFunc(all, func(x listedDeployment) bool { return x.Stack == name })
-		switch {
-		case at < 0:
-			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows them")
-		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
-			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is there ("+all[at].State+")", "\"hotc down "+shellQuote(name)+"\" deletes both")
-		case all[at].Alive > 0:
-			return nil, source.Fail(source.OperationFailed, fmt.Sprintf("the stack %s is not in this project, but the deployment is at work, with %s: is it another project's?", name, counted(all[at].Alive, "agent")), "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
-		}
-		chosen = append(chosen, all[at])
-	}
-	if len(names) > 0 {
-		return chosen, nil
-	}
-	for _, x := range all {
-		if x.State == noStack && x.Known && x.Alive == 0 && now.Sub(x.Created) >= unused {
-			chosen = append(chosen, x)
-		}
-	}
-	return chosen, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -29,7 +30,7 @@ func printPreview(w io.Writer, r *preview.Preview) {
 		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), runs(x.How, x.After))
 	}
 	if more := len(r.Runs) - mostRuns; more > 0 {
-		fmt.Fprintf(w, "  and %s more\n", counted(more, "run"))
+		fmt.Fprintf(w, "  and %s more\n", source.Counted(more, "run"))
 	}
 	fmt.Fprintf(w, "%s.\n", headline(r))
 }

@@ -268,7 +268,7 @@ func (r *rootReport) print(io streams, t *target) {
 		}
 	}
 	if r.State == "ours" || r.State == "open" {
-		fmt.Fprintf(io.out, "%s.\n", counted(r.Deployments, "deployment"))
+		fmt.Fprintf(io.out, "%s.\n", source.Counted(r.Deployments, "deployment"))
 	}
 	if r.State == "ours" && (r.Nodes != 0 || r.Bytes != 0) {
 		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(coordinator.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses what is over it"}[r.Enforced != nil && *r.Enforced])
@@ -284,11 +284,11 @@ func (r *rootReport) print(io streams, t *target) {
 func limitText(l coordinator.Limit) string {
 	switch {
 	case l.Bytes == 0:
-		return counted(int(l.Nodes), "node")
+		return source.Counted(int(l.Nodes), "node")
 	case l.Nodes == 0:
 		return size(int(l.Bytes))
 	}
-	return fmt.Sprintf("%s of %s", counted(int(l.Nodes), "node"), size(int(l.Bytes)))
+	return fmt.Sprintf("%s of %s", source.Counted(int(l.Nodes), "node"), size(int(l.Bytes)))
 }
 
 // enterRoot finds out whose the ROOT is in which a deployment is made or destroyed, and

@@ -81,7 +81,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 	fmt.Fprintf(s.out, "\n%s\n", p.Headline())
 	if n := len(p.Perhaps); n > 0 {
 		names := lists.Map(p.Perhaps, func(x timeline.Perhaps) string { return x.Server })
-		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", counted(n, "server"), few(names))
+		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", source.Counted(n, "server"), few(names))
 	}
 	for _, failed := range p.Failures() {
 		fmt.Fprintln(s.out, failed)

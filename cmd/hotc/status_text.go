@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -225,7 +226,7 @@ func summary(v *status.Status, stack string) string {
 			words[r.Shown()]++
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %s", stack, counted(servers, "server"), counted(roles, "role"))
+	text := fmt.Sprintf("%s: %s, %s", stack, source.Counted(servers, "server"), source.Counted(roles, "role"))
 	var parts []string
 	for _, w := range []string{"done", "to be updated", "updating", "superseded", "not updated", "not reached", "running", "blocked", "pending", "failed", "skipped"} {
 		if words[w] > 0 {
@@ -234,7 +235,7 @@ func summary(v *status.Status, stack string) string {
 	}
 	for _, w := range []string{"never came", "not made", "left", "lost", "gone"} {
 		if words[w] > 0 {
-			parts = append(parts, counted(words[w], "server")+" "+w)
+			parts = append(parts, source.Counted(words[w], "server")+" "+w)
 		}
 	}
 	if v.Plan.Signal == contract.RelaySignals && v.Relays == 0 && roles > 0 {

@@ -64,7 +64,7 @@ func (d *cloudDeployment) Publish(ctx context.Context) error {
 		d.published = done.published.Record.Plan
 	}
 	if err == nil && done.published.Outcome != deploy.Unchanged {
-		d.say(fmt.Sprintf("The plan is on the coordinator: %s, %s", counted(done.Servers, "server"), counted(done.Roles, "role")))
+		d.say(fmt.Sprintf("The plan is on the coordinator: %s, %s", source.Counted(done.Servers, "server"), source.Counted(done.Roles, "role")))
 	}
 	return err
 }

@@ -128,7 +128,7 @@ const mostShown = 200
 
 // printWell says that all is well, and what is to be known from then on.
 func (a *ascent) printWell(x *upReport, took time.Duration) {
-	what := fmt.Sprintf(": %s, %s done", counted(x.Servers, "server"), counted(x.Roles, "role"))
+	what := fmt.Sprintf(": %s, %s done", source.Counted(x.Servers, "server"), source.Counted(x.Roles, "role"))
 	if x.Roles == 0 {
 		what = ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -78,7 +79,7 @@ func whyAbsent(v *status.Status, t *target) []string {
 	if came == 0 {
 		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": the agent then says so on its console")
 	}
-	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", counted(came, "other server")))
+	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", source.Counted(came, "other server")))
 }
 
 // illustrate adds what people need: the last lines of roles, what may have kept an agent

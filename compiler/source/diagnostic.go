@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"sort"
@@ -51,6 +52,14 @@ func (d *Diagnostic) Error() string {
 // Fail makes an error without a place: of a command, a file, a connection.
 func Fail(code Code, message, hint string) *Diagnostic {
 	return &Diagnostic{Code: code, Message: message, Hint: hint}
+}
+
+// Counted is a number of things, for people.
+func Counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // With adds notes that have no place.

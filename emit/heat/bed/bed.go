@@ -6,7 +6,7 @@
 // NoCloud seed with the user-data that Heat resolved, and the four stages of real
 // cloud-init, run to the end. What a hypervisor adds to that is played; the rest
 // is what a user's cloud does. Heat, its APIs and the stand-ins of what lies
-// beyond it are the judge's (emit/heat/heattest); ZooKeeper is Debian's, each member
+// beyond it are the oracle's (emit/heat/heattest); ZooKeeper is Debian's, each member
 // in a namespace of its own.
 //
 // The whole bed, the program that drives it included, lives in namespaces that

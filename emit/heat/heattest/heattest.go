@@ -2,7 +2,7 @@
 // accept this template, and what becomes of a stack made from it?
 //
 // hotc promises that what it emits is plain HOT for a Heat that nobody has
-// changed. The only judge of that is Heat itself, so the tests load every
+// changed. The only oracle of that is Heat itself, so the tests load every
 // emitted template into the real engine (Debian's python3-heat), inside one
 // long-lived Python process: parse, strict validation, and creation of the stack
 // with the real convergence engine, resource classes and heat-api. Stand-ins are
@@ -45,7 +45,7 @@ const interpreter = "/usr/bin/python3"
 // from a failure into a skip.
 const SkipVariable = "HOTC_SKIP_HEAT"
 
-// Endpoints is how a client reaches the judge's HTTP APIs as the owner of stacks.
+// Endpoints is how a client reaches the oracle's HTTP APIs as the owner of stacks.
 type Endpoints struct {
 	AuthURL  string `json:"auth_url"` // Keystone v3
 	HeatURL  string `json:"heat_url"` // heat-api, with the owner's project
@@ -82,7 +82,7 @@ type answer struct {
 	Endpoints
 }
 
-// Start starts a judge that ends with the test. A missing Heat fails the test,
+// Start starts an oracle that ends with the test. A missing Heat fails the test,
 // or skips it if HOTC_SKIP_HEAT=1.
 func Start(t testing.TB) *Oracle {
 	t.Helper()
@@ -98,7 +98,7 @@ func Start(t testing.TB) *Oracle {
 	return j
 }
 
-// Shared is one judge for all tests of a package: it starts when the first of
+// Shared is one oracle for all tests of a package: it starts when the first of
 // them asks, and ends with the test binary. Its zero value is ready to use.
 type Shared struct {
 	Site Site
@@ -119,7 +119,7 @@ func (s *Shared) Oracle(t testing.TB) *Oracle {
 	return s.j
 }
 
-// MissingError names the Debian packages without which there is no judge.
+// MissingError names the Debian packages without which there is no oracle.
 type MissingError struct{ Packages []string }
 
 func (e *MissingError) Error() string {
@@ -136,7 +136,7 @@ func refuse(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
-// Site is where a judge stands. The zero Site is on the loopback interface, and
+// Site is where an oracle stands. The zero Site is on the loopback interface, and
 // nobody boots its servers.
 type Site struct {
 	Address string // where the HTTP APIs listen
@@ -162,11 +162,11 @@ func (s Site) flags() []string {
 	return flags
 }
 
-// New starts a judge. The process ends with Close, or by itself when this process
+// New starts an oracle. The process ends with Close, or by itself when this process
 // is gone.
 func New() (*Oracle, error) { return NewAt(Site{}) }
 
-// NewAt starts a judge at a site.
+// NewAt starts an oracle at a site.
 func NewAt(site Site) (*Oracle, error) {
 	if _, err := os.Stat(interpreter); err != nil {
 		return nil, &MissingError{Packages: []string{"python3-heat", "heat-common", "python3-heatclient"}}

@@ -10,7 +10,7 @@ import (
 // lookAgain is the time between two looks at a stack that is still in progress.
 const lookAgain = 100 * time.Millisecond
 
-// Stack is a stack in the judge's Heat.
+// Stack is a stack in the oracle's Heat.
 type Stack struct {
 	Name string
 	ID   string
@@ -276,7 +276,7 @@ func (st *Stack) Delete(t testing.TB) {
 	}
 }
 
-// IsRefusal tells Heat's own refusals from failures of the judge.
+// IsRefusal tells Heat's own refusals from failures of the oracle.
 func IsRefusal(err error) bool {
 	var refusal *Error
 	return errors.As(err, &refusal)

@@ -25,7 +25,7 @@ func (in Input) arguments() arguments {
 	return arguments{"path": template, "environments": environments, "parameters": parameters}
 }
 
-// absolute is what the judge, whose working folder is another one, can open.
+// absolute is what the oracle, whose working folder is another one, can open.
 func absolute(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		return whole

@@ -16,7 +16,7 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 		source.Print(w, f.Diagnostic, source.Style{Ink: ink, MendedBy: f.MendedBy()})
 	}
 	errors, warnings := r.Count()
-	sum := fmt.Sprintf("%s: %s, %s", counted(len(r.Files), "file"), counted(errors, "error"), counted(warnings, "warning"))
+	sum := fmt.Sprintf("%s: %s, %s", source.Counted(len(r.Files), "file"), source.Counted(errors, "error"), source.Counted(warnings, "warning"))
 	safe, unsafe := r.Fixable()
 	switch {
 	case safe > 0 && unsafe > 0:
@@ -30,17 +30,10 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 		sum += fmt.Sprintf(", %d suppressed", suppressed)
 	}
 	if r.Gone > 0 {
-		sum += fmt.Sprintf("; %s of the baseline found no more", counted(r.Gone, "finding"))
+		sum += fmt.Sprintf("; %s of the baseline found no more", source.Counted(r.Gone, "finding"))
 	}
 	_, err := fmt.Fprintln(w, sum)
 	return err
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // lines are diagnostics as compilers write them, which editors and pipelines read.

@@ -1,23 +1,25 @@
-package main
+package operate_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 func TestOnlyWhatNobodyUsesIsLeftOver(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	old := now.Add(-2 * time.Hour)
-	all := []listedDeployment{
-		{Stack: "gone", State: noStack, Known: true, Created: old, Servers: 2},
-		{Stack: "alive", State: noStack, Known: true, Created: old, Servers: 2, Alive: 1},
-		{Stack: "young", State: noStack, Known: true, Created: now.Add(-time.Minute)},
-		{Stack: "closed", State: noStack},
+	all := []operate.Listed{
+		{Stack: "gone", State: "none", Known: true, Created: old, Servers: 2},
+		{Stack: "alive", State: "none", Known: true, Created: old, Servers: 2, Alive: 1},
+		{Stack: "young", State: "none", Known: true, Created: now.Add(-time.Minute)},
+		{Stack: "closed", State: "none"},
 		{Stack: "there", State: "CREATE_COMPLETE", Known: true, Created: old},
 		{Stack: "unasked", Known: true, Created: old},
 	}
 	chosen := func(names ...string) (list []string, code string) {
-		found, err := leftOver(all, names, now)
+		found, err := operate.LeftOver(all, names, now)
 		for _, x := range found {
 			list = append(list, x.Stack)
 		}

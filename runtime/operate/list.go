@@ -1,0 +1,68 @@
+package operate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+)
+
+// Listed is a deployment of a ROOT, with its stack (docs/json.md).
+type Listed struct {
+	Stack string `json:"stack"`
+	// State is the stack's in Heat, "none" if there is none in the project, "" if Heat was not
+	// asked.
+	State string `json:"state"`
+	// Known says that the rest could be looked at.
+	Known   bool      `json:"known"`
+	Created time.Time `json:"created,omitzero"`
+	Servers int       `json:"servers"`
+	Alive   int       `json:"alive"`
+	Relays  int       `json:"relays"`
+}
+
+// noStack is the state of a stack that is not there.
+const noStack = "none"
+
+// ListedOf puts deployments and the states of stacks together; nil states were not asked for.
+func ListedOf(all []deploy.Standing, states map[string]string) []Listed {
+	return lists.Map(all, func(x deploy.Standing) Listed {
+		row := Listed{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive, Relays: x.Relays}
+		if row.State = states[row.Stack]; row.State == "" && states != nil {
+			row.State = noStack
+		}
+		return row
+	})
+}
+
+// unused is how old a deployment without a stack is before it is taken for left over: it may be
+// applied before its stack is created.
+const unused = time.Hour
+
+// LeftOver are the deployments of some names that can be removed, or without names those that
+// are left over.
+func LeftOver(all []Listed, names []string, now time.Time) ([]Listed, error) {
+	var chosen []Listed
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(x Listed) bool { return x.Stack == name })
+		switch {
+		case at < 0:
+			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows them")
+		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is there ("+all[at].State+")", "\"hotc down "+coordinator.ShellWord(name)+"\" deletes both")
+		case all[at].Alive > 0:
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is not in this project, but the deployment is at work, with "+source.Counted(all[at].Alive, "agent")+": is it another project's?", "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
+		}
+		chosen = append(chosen, all[at])
+	}
+	if len(names) > 0 {
+		return chosen, nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(x Listed) bool {
+		return x.State != noStack || !x.Known || x.Alive > 0 || now.Sub(x.Created) < unused
+	}), nil
+}
