@@ -100,7 +100,7 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 		return none, err
 	}
 	if t.secretPath() == "" {
-		return none, source.Fail(source.Usage, "which secret?",
+		return none, source.Fail(source.Usage, t.whichSecret(),
 			"name the secret's file with --secret-file FILE, or in $"+secretFileVariable+"; hotc relay also takes the key that \"hotc relay key\" has written: --key-file FILE, or $"+relayKeyVariable)
 	}
 	secret, err := t.secret()

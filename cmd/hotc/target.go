@@ -137,10 +137,18 @@ func (t *target) secretPath() string {
 	return kept
 }
 
+// whichSecret asks for it where `hotc up` has kept none.
+func (t *target) whichSecret() string {
+	if t.stack == "" {
+		return "which secret?"
+	}
+	return "which secret? Your state folder has none of a deployment " + t.stack
+}
+
 func (t *target) secret() (coordinator.Secret, error) {
 	path := t.secretPath()
 	if path == "" {
-		return coordinator.Secret{}, source.Fail(source.Usage, "which secret?",
+		return coordinator.Secret{}, source.Fail(source.Usage, t.whichSecret(),
 			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" makes one")
 	}
 	return readSecretFile(path, "\"hotc secret new "+shellQuote(path)+"\" makes a secret")
