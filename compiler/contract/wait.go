@@ -51,6 +51,9 @@ const PlanSource Source = "/plan"
 // heatCell begins the names of the cells that stand for what Heat gives a server.
 const heatCell = string(HeatSource) + ":"
 
+// WaitType is the type of what a relay ends. Agents signal a condition of the same name.
+const WaitType = "OS::Heat::SoftwareDeployment"
+
 // DoneWait is what Heat waits by for all roles: a condition or, with a relay, a software deployment.
 const DoneWait = "hotc_done"
 

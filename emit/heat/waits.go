@@ -19,7 +19,6 @@ import (
 // all name the root stack as their server, and ends each by its id.
 
 const (
-	waitType   = "OS::Heat::SoftwareDeployment"
 	configType = "OS::Heat::SoftwareConfig"
 	// outputWaits is the output of a nested template with the servers in it that have roles.
 	outputWaits = "hotc_waits"
@@ -53,7 +52,7 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 		added.Set(ResourceConfig, resource(configType, dict("outputs", []value.Value{dict("name", "data", "type", "Json")})))
 		properties.Set("config", id(ResourceConfig))
 	}
-	added.Set(name, resource(waitType, properties))
+	added.Set(name, resource(contract.WaitType, properties))
 }
 
 func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
@@ -136,7 +135,7 @@ func (s *stack) memberWait(added *value.Dict) {
 		s.wait(added, ResourceCondition, "", servers, false)
 	case s.isFollowed():
 		about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "stack", parameter(ParameterPath), "wait", ResourceHere, "here", true)
-		added.Set(ResourceHere, resource(waitType, dict("server", s.rootID(), "signal_transport", "NO_SIGNAL", "input_values", dict("hotc", about, "servers", servers))))
+		added.Set(ResourceHere, resource(contract.WaitType, dict("server", s.rootID(), "signal_transport", "NO_SIGNAL", "input_values", dict("hotc", about, "servers", servers))))
 	}
 }
 

@@ -106,11 +106,8 @@ func (m *meant) waits(about contract.HeatWaitAbout) bool {
 	var wait struct {
 		Type string `json:"type"`
 	}
-	return json.Unmarshal(m.resources[about.Wait], &wait) == nil && wait.Type == waitType
+	return json.Unmarshal(m.resources[about.Wait], &wait) == nil && wait.Type == contract.WaitType
 }
-
-// waitType is the type of what a relay ends: agents signal a condition of the same name.
-const waitType = "OS::Heat::SoftwareDeployment"
 
 // has finds out what Heat means to have.
 func (r *Relay) has(ctx context.Context, stack *heat.Stack) (*meant, error) {
