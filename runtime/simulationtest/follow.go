@@ -327,7 +327,7 @@ func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 }
 
 // heldBack are the roles that follow one which is stuck, by whatever way: half of a change may
-// never come there. Changed together with one that they read, they wait for its server, too.
+// never come there. Changed together with one that they read, they wait for that and its server, too.
 func (w *world) heldBack(v *verdict) map[contract.RoleKey]bool {
 	held, stuck, waits := map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}
 	for again := true; again; {
@@ -344,7 +344,8 @@ func (w *world) heldBack(v *verdict) map[contract.RoleKey]bool {
 				wait := waits[key] || !finished(v.servers[s.Path])
 				for _, in := range r.Inputs {
 					for _, c := range in.Reads {
-						wait = wait || waits[contract.RoleKey(strings.Split(string(c), ":")[0])]
+						from := contract.RoleKey(strings.Split(string(c), ":")[0])
+						wait = wait || waits[from] || held[from]
 					}
 				}
 				is = is || wait && w.getLives().plan != nil
