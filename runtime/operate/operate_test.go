@@ -60,9 +60,7 @@ func TestOrderOfHooks(t *testing.T) {
 	v := site(nil, true)
 	var all []*status.Role
 	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			all = append(all, r)
-		}
+		all = append(all, s.Roles...)
 	}
 	if got, want := keys(rounds(v.Plan, all, false)), "[[db.disk proxy.http] [db.mysql] [app.web]]"; got != want {
 		t.Errorf("writers first: %s, want %s", got, want)
