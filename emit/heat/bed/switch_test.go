@@ -92,6 +92,56 @@ func TestSwitchWhileARoleIsWaitedFor(t *testing.T) {
 	}
 }
 
+// An update to agents waits for a role of a server that has no credentials for that, and an update
+// back to the relay comes over it: the relay ends the wait by the handles, too.
+func TestSwitchThereAndBackWhileARoleIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	d := worldOn(t, place.zk.URL("hotc"), "testdata/copied.yaml", "--signal=relay").owned("midway-back")
+	d.relay()
+	db := d.machine("db", nil)
+	d.await("db", "gate", "running")
+	for _, signal := range []string{"heat", "relay"} {
+		next := d.compile("testdata/copied.yaml", "--signal="+signal)
+		d.on("apply", next)
+		d.stack.Update(t, d.input(next))
+		time.Sleep(2 * time.Second) // Heat comes to some of it
+	}
+	open(t, db, "value")
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["copied"].Value); got != `"value"` {
+		t.Errorf("the output is %s", got)
+	}
+}
+
+// The role fails that Heat waits for, after an update to agents has come over the relay's wait: the
+// stack does not hang, and is mended by the next update.
+func TestSwitchWhileARoleThatFailsIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	theBed(t)
+	d := worldOn(t, place.zk.URL("hotc"), "testdata/copied.yaml", "--signal=relay").owned("midway-fails")
+	r := d.relay()
+	db := d.machine("db", nil)
+	d.await("db", "gate", "running")
+	next := d.compile("testdata/copied.yaml", "--signal=heat")
+	d.on("apply", next)
+	d.stack.Update(t, d.input(next))
+	open(t, db, "fail")
+	d.ends("UPDATE_FAILED", "db.gate: exit status 3")
+	open(t, db, "value")
+	d.on("retry", "db.gate", "--yes")
+	d.await("db", "after", "done")
+	until(t, "Heat to have heard of it", func() bool {
+		said := r.said.String()
+		return strings.Contains(said, "hotc_done_handle, for server db: SUCCESS") && strings.Contains(said, "hotc_handle_db.gate, for server db: SUCCESS")
+	})
+	d.stack.Update(t, d.input(next))
+	d.ends("UPDATE_COMPLETE")
+	if got := string(d.stack.Outputs(t)["copied"].Value); got != `"value"` {
+		t.Errorf("the output is %s", got)
+	}
+}
+
 // withoutOutputs is a template less its stack's outputs, which need somebody who tells Heat.
 func withoutOutputs(t *testing.T, template string) string {
 	text, err := os.ReadFile(template)
