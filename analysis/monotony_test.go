@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -32,7 +33,7 @@ func TestMonotony(t *testing.T) {
 	if *monotonySeed == 0 {
 		*monotonySeed = rand.Uint64()
 	}
-	earlier, compared, times := 0, 0, map[binding.Time]int{}
+	earlier, compared, times := 0, 0, map[contract.Time]int{}
 	for i := range *monotonyCases {
 		g := &expressions{rand.New(rand.NewPCG(*monotonySeed, uint64(i)))}
 		text := g.template()
@@ -59,23 +60,26 @@ func TestMonotony(t *testing.T) {
 			}
 			compared++
 			times[after[place]]++
-			if after[place] < then {
+			if late[after[place]] < late[then] {
 				earlier++
 			}
-			if after[place] > then {
+			if late[after[place]] > late[then] {
 				t.Errorf("seed %d, case %d: %s is %v with %v, and %v with %v\n%s", *monotonySeed, i, place, then, less, after[place], more, text)
 			}
 		}
 	}
 	t.Logf("%d times compared, %d of them earlier with more known; then %v", compared, earlier, times)
-	if earlier*50 < compared || times[binding.Static]*20 < compared || times[binding.Run]*20 < compared {
+	if earlier*50 < compared || times[contract.Static]*20 < compared || times[contract.Run]*20 < compared {
 		t.Error("the programs are too much alike")
 	}
 }
 
+// late is the order of the times.
+var late = map[contract.Time]int{contract.Static: 0, contract.Deploy: 1, contract.Run: 2}
+
 // bind gives the time of every input, by its name, and of every reference in it that
 // is still there, by its place. Inputs that cannot be bound are left out.
-func bind(t *testing.T, text string, known map[string]value.Value) map[string]binding.Time {
+func bind(t *testing.T, text string, known map[string]value.Value) map[string]contract.Time {
 	t.Helper()
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("random.yaml", []byte(text)), &diags)
@@ -89,14 +93,14 @@ func bind(t *testing.T, text string, known map[string]value.Value) map[string]bi
 		t.Fatalf("%v\n%s", diags.All(), text)
 	}
 	analysis := binding.Analyse(p, binding.Options{}, &diags)
-	times := map[string]binding.Time{}
+	times := map[string]contract.Time{}
 	for in, bound := range analysis.Inputs {
 		if bound == nil {
 			continue
 		}
 		times[string(in.Role.Key())+"."+in.Name] = bound.Time
 		for _, r := range bound.References {
-			if place := r.At.String() + " " + r.Text; r.Time >= times[place] {
+			if place := r.At.String() + " " + r.Text; late[r.Time] >= late[times[place]] {
 				times[place] = r.Time
 			}
 		}

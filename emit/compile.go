@@ -243,7 +243,7 @@ func (r *Result) HeatCannotTell() []string {
 	var held, scaling []string
 	for _, s := range r.Program.Stacks() {
 		for _, n := range s.StackResources {
-			path := s.PathOf(n.Resource.Name)
+			path := string(n.OwnPath())
 			if n.Group() && n.HasRoles() && !wait[n.Resource] {
 				held = append(held, path)
 			}

@@ -26,18 +26,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Time says when a value is known; a later one is greater.
-type Time uint8
-
-// The binding times.
-const (
-	Static Time = iota
-	Deploy
-	Run
-)
-
-func (t Time) String() string { return [...]string{"static", "deploy", "run"}[t] }
-
 // Facts says who gives servers' facts to role inputs.
 type Facts uint8
 
@@ -62,7 +50,7 @@ type Analysis struct {
 	Program *program.Program
 	Inputs  map[*program.Input]*Bound
 	// Facts are the facts to publish, by server path, in the order of first use.
-	Facts map[string][]string
+	Facts map[contract.ServerPath][]contract.Fact
 	// FactServers are the servers without roles that publish facts, in the order of
 	// the text.
 	FactServers []FactServer
@@ -74,7 +62,7 @@ type Analysis struct {
 	Reads []*Read
 	// Edges are the dependencies between resources of a stack that Heat will see, those
 	// that deploy-time inputs add included, by the path of the resource.
-	Edges map[string][]Edge
+	Edges map[contract.ServerPath][]Edge
 	// Waits are the resources that Heat can make only when a role has run, Signals the
 	// wait conditions that they wait for.
 	Waits   []Wait
@@ -86,9 +74,9 @@ type Analysis struct {
 	BetweenStacks
 	// Presences are what Heat decides of whether a server is there, by its path;
 	// Decisions are all of these, and Witnesses the servers that can tell.
-	Presences map[string][]Presence
+	Presences map[contract.ServerPath][]Presence
 	Decisions []*Decision
-	Witnesses map[string][]Witness
+	Witnesses map[contract.ServerPath][]Witness
 	// IfThere are, beside each of a role's DependsOn, whether that role's server is there,
 	// as the role's own knows; nil where it is for sure.
 	IfThere map[*program.Role][]*hot.Expr
@@ -100,14 +88,14 @@ type Analysis struct {
 
 // FactServer is a server without roles whose facts somebody needs.
 type FactServer struct {
-	Path     string
+	Path     contract.ServerPath
 	Stack    *program.Stack
 	Resource *hot.Resource
 }
 
 // Wait is a resource's wait for a role, through a wait condition.
 type Wait struct {
-	Resource string
+	Resource contract.ServerPath
 	Signal   *Signal
 	Role     *program.Role   // the first of the signal's
 	Output   *program.Output // nil for a dependency on the role as a whole
@@ -117,7 +105,7 @@ type Wait struct {
 // Bound is an input's expression, folded, with its time.
 type Bound struct {
 	Expr       *hot.Expr
-	Time       Time
+	Time       contract.Time
 	References []Reference
 }
 
@@ -125,7 +113,7 @@ type Bound struct {
 type Reference struct {
 	At   source.Place
 	Text string // as the user would write it
-	Time Time
+	Time contract.Time
 	Rule string // why
 	// Needs is what must be there first: `role db.mysql`, `server db`, `resource net`,
 	// `parameter size`; "" is nothing.
@@ -161,7 +149,7 @@ type Read struct {
 
 // Edge is a dependency of a resource on another one, by its path.
 type Edge struct {
-	On string
+	On contract.ServerPath
 	At source.Place
 	// Added says that hotc makes it: a role's input needs a deploy-time value.
 	Added bool
@@ -217,8 +205,8 @@ type shared struct {
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
-		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[string][]string{}, Edges: map[string][]Edge{}, BetweenStacks: newBetweenStacks(),
-		Presences: map[string][]Presence{}, Witnesses: map[string][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
+		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
+		Presences: map[contract.ServerPath][]Presence{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
 		following: map[reference]bool{}, arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
 }
@@ -251,7 +239,7 @@ func (b *binder) input() {
 	if in.HasDefault {
 		b.checkNumbers(hot.Constant(in.Default, in.Expr.At))
 	}
-	if bound.Time == Deploy || bound.Time == Run {
+	if bound.Time == contract.Deploy || bound.Time == contract.Run {
 		b.addedEdges(server, "input "+in.Name, e)
 	}
 }
@@ -272,21 +260,21 @@ func (b *binder) dependencies(r *program.Role) {
 }
 
 // TimeOf is the time of a folded expression.
-func TimeOf(e *hot.Expr) Time {
+func TimeOf(e *hot.Expr) contract.Time {
 	switch {
 	case e.IsValue():
-		return Static
+		return contract.Static
 	case e.Any(func(x *hot.Expr) bool { return x.Ref().Kind == hot.ToCell }):
-		return Run
+		return contract.Run
 	}
-	return Deploy
+	return contract.Deploy
 }
 
 // leftToHeat notes the calls that hotc could compute in part only, and leaves to Heat.
 func (b *binder) leftToHeat(e *hot.Expr) {
 	e.Walk(func(x *hot.Expr) bool {
 		if x.Kind == hot.CallExpr && x.Func.HeatOnly && !x.Func.Reference {
-			b.note(x, Deploy, "Heat computes it: hotc knows the commonest queries over known data only", "", "")
+			b.note(x, contract.Deploy, "Heat computes it: hotc knows the commonest queries over known data only", "", "")
 		}
 		return true
 	})
@@ -299,7 +287,7 @@ func (b *binder) checkComputable(e *hot.Expr) {
 		if x.Kind != hot.CallExpr || x.Func == hot.CellRef {
 			return true
 		}
-		if (x.OnlyHeat() || x.Func.Reference) && TimeOf(x) == Run {
+		if (x.OnlyHeat() || x.Func.Reference) && TimeOf(x) == contract.Run {
 			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
 				"give the role the value itself, and let it compute the rest")
 			if path := b.runTime().Find(b.stack, b.reader.Expr); path != nil {
@@ -341,19 +329,19 @@ func (b *binder) checkNumbers(e *hot.Expr) {
 // later than what is known, but not earlier.
 func checkWish(in *program.Input, bound *Bound, diags *source.Diagnostics) {
 	switch {
-	case in.Bind == "deploy" && bound.Time == Run:
+	case in.Bind == contract.Deploy && bound.Time == contract.Run:
 		impossible(in, bound, diags, "cannot be bound when the stack is created: it needs what is known only when roles run",
-			"remove `bind: deploy`; a role's output that is known before may have a `value`", Run)
-	case in.Bind == "run" && bound.Time == Deploy:
-		impossible(in, bound, diags, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", Deploy)
+			"remove `bind: deploy`; a role's output that is known before may have a `value`", contract.Run)
+	case in.Bind == contract.Run && bound.Time == contract.Deploy:
+		impossible(in, bound, diags, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", contract.Deploy)
 	}
 }
 
-func impossible(in *program.Input, bound *Bound, diags *source.Diagnostics, message, hint string, time Time) {
+func impossible(in *program.Input, bound *Bound, diags *source.Diagnostics, message, hint string, time contract.Time) {
 	d := diags.Error(source.ImpossibleTime, in.Expr.At, "input "+in.Name+" "+message, hint)
 	for _, r := range bound.References {
 		if r.Time == time {
-			d.Notes = append(d.Notes, source.Note{At: r.At, Message: r.Text + ": " + r.Rule})
+			d.Note(r.At, r.Text+": "+r.Rule)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -85,31 +86,31 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 func TestInputs(t *testing.T) {
 	for _, c := range []struct {
 		name, input string
-		time        binding.Time
+		time        contract.Time
 		left        string
 		needs       []string
-		facts       []string // of all servers
+		facts       []contract.Fact // of all servers
 	}{
-		{"a value", "5", binding.Static, `5`, nil, nil},
-		{"a parameter that is given", "{get_param: given}", binding.Static, `"known"`, []string{""}, nil},
-		{"one that is not", "{get_param: open}", binding.Deploy, `{"get_param":"open"}`, []string{"parameter open"}, nil},
-		{"bound late", "{value: {get_param: given}, bind: deploy}", binding.Deploy, `{"get_param":"given"}`, []string{"parameter given"}, nil},
-		{"a role's output", "{get_attr: [db, url]}", binding.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
-		{"a part of it", "{get_attr: [db, url, k, 0]}", binding.Run, `{"$cell":["db.r:url","k",0]}`, []string{"role db.r"}, nil},
-		{"one with a value", "{get_attr: [db, port]}", binding.Static, `80`, []string{""}, nil},
-		{"a fact", "{get_attr: [db, first_address]}", binding.Run, `{"$cell":"db:first_address"}`, []string{"server db"}, []string{"first_address"}},
-		{"an attribute of Heat's", "{get_attr: [db, tags]}", binding.Deploy, `{"get_attr":["db","tags"]}`, []string{"resource db"}, nil},
-		{"an attribute that is computed", "{get_attr: [net, {get_param: open}]}", binding.Deploy, `{"get_attr":["net",{"get_param":"open"}]}`, []string{"parameter open", "resource net"}, nil},
-		{"what may not be there", "{get_attr: [perhaps, url]}", binding.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"nobody gives this value: the condition \"there\" of \"perhaps\" is false"}]}`,
+		{"a value", "5", contract.Static, `5`, nil, nil},
+		{"a parameter that is given", "{get_param: given}", contract.Static, `"known"`, []string{""}, nil},
+		{"one that is not", "{get_param: open}", contract.Deploy, `{"get_param":"open"}`, []string{"parameter open"}, nil},
+		{"bound late", "{value: {get_param: given}, bind: deploy}", contract.Deploy, `{"get_param":"given"}`, []string{"parameter given"}, nil},
+		{"a role's output", "{get_attr: [db, url]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
+		{"a part of it", "{get_attr: [db, url, k, 0]}", contract.Run, `{"$cell":["db.r:url","k",0]}`, []string{"role db.r"}, nil},
+		{"one with a value", "{get_attr: [db, port]}", contract.Static, `80`, []string{""}, nil},
+		{"a fact", "{get_attr: [db, first_address]}", contract.Run, `{"$cell":"db:first_address"}`, []string{"server db"}, []contract.Fact{"first_address"}},
+		{"an attribute of Heat's", "{get_attr: [db, tags]}", contract.Deploy, `{"get_attr":["db","tags"]}`, []string{"resource db"}, nil},
+		{"an attribute that is computed", "{get_attr: [net, {get_param: open}]}", contract.Deploy, `{"get_attr":["net",{"get_param":"open"}]}`, []string{"parameter open", "resource net"}, nil},
+		{"what may not be there", "{get_attr: [perhaps, url]}", contract.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"nobody gives this value: the condition \"there\" of \"perhaps\" is false"}]}`,
 			[]string{"role perhaps.r", ""}, nil},
-		{"an output of a nested stack", "{get_attr: [tier, x]}", binding.Run, `{"$cell":"tier/s.r:x"}`, []string{"role tier/s.r"}, nil},
-		{"what was handed to it", "{get_attr: [tier, word]}", binding.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
-		{"what Heat was", "{get_attr: [tier, other]}", binding.Deploy, `{"get_attr":["tier","other"]}`, []string{"resource tier"}, nil},
-		{"the members of a group", "{get_attr: [group, x]}", binding.Run, `[{"$cell":"group/0/s.r:x"},{"$cell":"group/1/s.r:x"}]`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
-		{"by name", "{get_attr: [group, attributes, x]}", binding.Run, `{"0":{"$cell":"group/0/s.r:x"},"1":{"$cell":"group/1/s.r:x"}}`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
-		{"one of them", "{get_attr: [group, resource.1.x]}", binding.Run, `{"$cell":"group/1/s.r:x"}`, []string{"role group/1/s.r"}, nil},
-		{"what each was handed", "{get_attr: [group, word]}", binding.Static, `["w0","w1"]`, []string{"", ""}, nil},
-		{"a group's own", "{get_attr: [group, refs]}", binding.Deploy, `{"get_attr":["group","refs"]}`, []string{"resource group"}, nil},
+		{"an output of a nested stack", "{get_attr: [tier, x]}", contract.Run, `{"$cell":"tier/s.r:x"}`, []string{"role tier/s.r"}, nil},
+		{"what was handed to it", "{get_attr: [tier, word]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
+		{"what Heat was", "{get_attr: [tier, other]}", contract.Deploy, `{"get_attr":["tier","other"]}`, []string{"resource tier"}, nil},
+		{"the members of a group", "{get_attr: [group, x]}", contract.Run, `[{"$cell":"group/0/s.r:x"},{"$cell":"group/1/s.r:x"}]`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
+		{"by name", "{get_attr: [group, attributes, x]}", contract.Run, `{"0":{"$cell":"group/0/s.r:x"},"1":{"$cell":"group/1/s.r:x"}}`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
+		{"one of them", "{get_attr: [group, resource.1.x]}", contract.Run, `{"$cell":"group/1/s.r:x"}`, []string{"role group/1/s.r"}, nil},
+		{"what each was handed", "{get_attr: [group, word]}", contract.Static, `["w0","w1"]`, []string{"", ""}, nil},
+		{"a group's own", "{get_attr: [group, refs]}", contract.Deploy, `{"get_attr":["group","refs"]}`, []string{"resource group"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, a, said := analysed(t, c.input, binding.Options{})
@@ -137,7 +138,7 @@ func TestInputs(t *testing.T) {
 // Facts come from Heat if the user says so, and then none is published.
 func TestFactsFromHeat(t *testing.T) {
 	p, a, _ := analysed(t, "{get_attr: [db, first_address]}", binding.Options{Facts: binding.FactsFromHeat})
-	if bound := a.Inputs[p.Server("reader").Roles[0].Inputs[0]]; bound.Time != binding.Deploy || len(a.Facts) > 0 {
+	if bound := a.Inputs[p.Server("reader").Roles[0].Inputs[0]]; bound.Time != contract.Deploy || len(a.Facts) > 0 {
 		t.Errorf("%s, facts %v", bound.Time, a.Facts)
 	}
 }

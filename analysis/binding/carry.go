@@ -58,7 +58,7 @@ func Key(e *hot.Expr) string {
 }
 
 // Written is an expression as the value that a template would hold.
-func Written(e *hot.Expr) value.Value { return e.AsValue(Written) }
+func Written(e *hot.Expr) value.Value { return e.AsValue(nil) }
 
 // carryUp makes an expression of a member one of the stack around.
 func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
@@ -97,7 +97,7 @@ func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, er
 // dependOn notes what a stack resource depends on for a value that it hands over. It returns
 // the call that needs the stack resource itself, if there is one.
 func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr) {
-	path := n.In.PathOf(n.Resource.Name)
+	path := n.OwnPath()
 	e.Walk(func(x *hot.Expr) bool {
 		r := x.Ref()
 		switch {

@@ -14,29 +14,29 @@ import (
 // factsAtRun says whether the input that is being bound gets facts from agents.
 // A stack's output and a wish for deploy time get them from Heat.
 func (b *binder) factsAtRun() bool {
-	if b.reader == nil || b.reader.Bind == "deploy" {
+	if b.reader == nil || b.reader.Bind == contract.Deploy {
 		return false
 	}
-	return b.options.Facts == FactsAtRun || b.reader.Bind == "run"
+	return b.options.Facts == FactsAtRun || b.reader.Bind == contract.Run
 }
 
 // server is a server that a reference names: a resource, or a member of a group.
 type server struct {
 	*hot.Resource
-	path   string
+	path   contract.ServerPath
 	nest   *program.StackResource
 	member *program.Member
 }
 
 // fact is a reference to what a server's own agent knows.
-func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
-	cell := program.FactCell(s.path, fact)
+func (b *binder) fact(call *hot.Expr, s server, fact contract.Fact, rule string) *hot.Expr {
+	cell := s.path.Fact(fact)
 	b.effects.add(func() {
 		if !slices.Contains(b.analysis.Facts[s.path], fact) {
 			b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)
 		}
 	})
-	b.note(call, Run, rule, cell, contract.ServerPath(s.path))
+	b.note(call, contract.Run, rule, cell, s.path)
 	return hot.CellCall(call.At, cell, nil)
 }
 
@@ -45,7 +45,7 @@ func (b *binder) fact(call *hot.Expr, s server, fact, rule string) *hot.Expr {
 // another stack has an agent only if it has roles.
 func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []value.Value) (*hot.Expr, error) {
 	leave := func(rule string) (*hot.Expr, error) {
-		b.note(call, Deploy, rule, "", "")
+		b.note(call, contract.Deploy, rule, "", "")
 		return call, nil
 	}
 	r := s.Resource
@@ -58,7 +58,7 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 	switch {
 	case attribute == "name" && len(path) == 0:
 		if n := r.Property("name"); n != nil {
-			b.note(call, Deploy, "the server's name is what its property says", "", "")
+			b.note(call, contract.Deploy, "the server's name is what its property says", "", "")
 			e, err := b.template.Fold(n, b.resolve)
 			if err == nil && s.nest != nil {
 				e, err = s.nest.Indexed(e, s.member.Name), nil
@@ -103,9 +103,9 @@ func (b *binder) factServers() {
 		template *hot.Template
 		resource string
 	}
-	needed := map[place][]string{}
+	needed := map[place][]contract.Fact{}
 	uses := map[*hot.Template]int{}
-	collect := func(visit func(s *program.Stack, r *hot.Resource, path string)) {
+	collect := func(visit func(s *program.Stack, r *hot.Resource, path contract.ServerPath)) {
 		b.program.Root.Walk(func(s *program.Stack) {
 			for _, r := range s.Template.Resources {
 				if path := s.PathOf(r.Name); s.Type(r) == roles.ServerType && b.program.Server(path) == nil && !s.Absent(r.Name) {
@@ -115,7 +115,7 @@ func (b *binder) factServers() {
 		})
 	}
 	b.program.Root.Walk(func(s *program.Stack) { uses[s.Template]++ })
-	collect(func(s *program.Stack, r *hot.Resource, path string) {
+	collect(func(s *program.Stack, r *hot.Resource, path contract.ServerPath) {
 		at := place{s.Template, r.Name}
 		for _, fact := range b.analysis.Facts[path] {
 			if !slices.Contains(needed[at], fact) {
@@ -126,7 +126,7 @@ func (b *binder) factServers() {
 	if len(needed) == 0 {
 		return
 	}
-	collect(func(s *program.Stack, r *hot.Resource, path string) {
+	collect(func(s *program.Stack, r *hot.Resource, path contract.ServerPath) {
 		facts := needed[place{s.Template, r.Name}]
 		if len(facts) == 0 {
 			return

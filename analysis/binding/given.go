@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -33,11 +34,7 @@ func (b *binder) secretParameters() {
 			b.given[name] = p
 		}
 	}
-	for _, p := range b.program.Template.Parameters {
-		if b.given[p.Name] != nil {
-			b.analysis.Secrets = append(b.analysis.Secrets, p)
-		}
-	}
+	b.analysis.Secrets = append(b.analysis.Secrets, lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return b.given[p.Name] != nil })...)
 }
 
 func (b *binder) unknownSecret(name string) {

@@ -72,7 +72,7 @@ func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string)
 		return errReported
 	}
 	if isNumber && b.doesWithout() {
-		return &absentError{resource: n.In.PathOf(n.Resource.Name) + "/" + name, at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
+		return &absentError{resource: n.In.PathOf(n.Resource.Name + "/" + name), at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
 	}
 	b.report(source.Error, source.UnknownResource, call.At, message, hint, source.Note{At: n.SizeAt, Message: "their number"})
 	return errReported
@@ -130,12 +130,12 @@ func (b *binder) memberCall(call *hot.Expr, n *program.StackResource, m *program
 // joins says that what is gathered is of the members that are in the group at the time: the
 // input follows it.
 func (b *binder) joins(gathered *hot.Expr) bool {
-	return b.reader != nil && b.reader.WatchAt.Known() && TimeOf(gathered) == Run
+	return b.reader != nil && b.reader.WatchAt.Known() && TimeOf(gathered) == contract.Run
 }
 
 // groupName is how a plan names a group.
 func groupName(call *hot.Expr, n *program.StackResource) *hot.Expr {
-	return hot.Constant(n.In.PathOf(n.Resource.Name), call.At)
+	return hot.Constant(string(n.OwnPath()), call.At)
 }
 
 // Gather is an input's read of what all members of a group give.
@@ -147,7 +147,7 @@ type Gather struct {
 }
 
 // Group is the group's path.
-func (g *Gather) Group() string { return g.StackResource.In.PathOf(g.StackResource.Resource.Name) }
+func (g *Gather) Group() string { return string(g.StackResource.OwnPath()) }
 
 func (b *binder) noteGather(n *program.StackResource, all *hot.Expr) {
 	if b.reader == nil || len(all.Items) == 0 {

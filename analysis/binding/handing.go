@@ -3,6 +3,7 @@ package binding
 import (
 	"errors"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -35,7 +36,7 @@ func (u *usage) useOfArgument(call *yaml.Node, ref hot.NodeRef) {
 		return
 	}
 	h := u.argumentValue(u.stack, name)
-	if outputs := u.outputsOf(h.expr); h.time == Run && len(outputs) > 0 {
+	if outputs := u.outputsOf(h.expr); h.time == contract.Run && len(outputs) > 0 {
 		u.found(&Read{Call: call, Arg: ref.Arg, Output: outputs[0], Outputs: outputs, Argument: a})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -24,7 +25,7 @@ import (
 
 // absentError says that the roles of a resource are not there.
 type absentError struct {
-	resource string
+	resource contract.ServerPath
 	at       source.Place
 	why      *program.Removal
 }
@@ -74,12 +75,12 @@ func stackName(s *program.Stack) string {
 	if s.Path == "" {
 		return "the root stack"
 	}
-	return s.Path
+	return string(s.Path)
 }
 
 // argumentValue is what is known of an argument.
 type argumentValue struct {
-	time Time
+	time contract.Time
 	expr *hot.Expr // as Heat would have it; in the stack around
 	err  error
 }
@@ -93,12 +94,12 @@ func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 	}
 	a := s.Arguments[name]
 	e, err := b.asHeat().follow(a.Expr, s.StackResource.In, "the parameter "+name, a.Expr)
-	h := argumentValue{time: Deploy, expr: e, err: err}
+	h := argumentValue{time: contract.Deploy, expr: e, err: err}
 	switch {
 	case err == nil:
 		h.time = TimeOf(e)
 	case errors.Is(err, errAbsent):
-		h.time = Run // so that the input that needs it says so
+		h.time = contract.Run // so that the input that needs it says so
 	}
 	b.arguments[at] = h
 	return h
@@ -109,7 +110,7 @@ func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*hot.Expr, error) {
 	h := b.argumentValue(b.stack, name)
 	p := b.template.Parameter(name)
-	if h.time == Deploy || p == nil || p.Hidden && h.time == Static {
+	if h.time == contract.Deploy || p == nil || p.Hidden && h.time == contract.Static {
 		return nil, nil
 	}
 	nest := b.stack.StackResource
@@ -117,7 +118,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 	if err != nil {
 		return nil, err
 	}
-	if TimeOf(e) == Run {
+	if TimeOf(e) == contract.Run {
 		if e, err = b.carryDown(nest, e); err != nil {
 			return nil, err
 		}
@@ -129,7 +130,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*ho
 			return nil, err
 		}
 		e = hot.Constant(cast, call.At)
-		b.note(call, Static, "the stack around hands over a value that is known", "", "")
+		b.note(call, contract.Static, "the stack around hands over a value that is known", "", "")
 	}
 	return b.part(call, e, call.Ref().Path)
 }
@@ -171,7 +172,7 @@ func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
 }
 
 func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
-	b.note(call, Deploy, rule, "", "")
+	b.note(call, contract.Deploy, rule, "", "")
 	b.effects.add(func() { b.inUserData(call) })
 	return call
 }
@@ -180,14 +181,14 @@ func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 func (b *binder) across(call *hot.Expr, n *program.StackResource, m *program.Member, name string, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	inner := b.looking()
 	out, err := inner.follow(call, m.Stack, name, e)
-	if err == nil && TimeOf(out) == Deploy {
+	if err == nil && TimeOf(out) == contract.Deploy {
 		return b.leave(call, "an output of a nested stack that only Heat knows"), nil
 	}
 	b.effects.take(inner.effects)
 	if err != nil {
 		return nil, err
 	}
-	if TimeOf(out) == Run {
+	if TimeOf(out) == contract.Run {
 		if m.Stack.Template.Version.CFN() {
 			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("this needs what a role writes, by way of %s: hotc does not follow run-time values through CloudFormation templates", m.Stack.Template.File.Portable),
 				Hint: "read the role's output itself"}

@@ -90,7 +90,7 @@ func networkNames(r *hot.Resource) []string {
 }
 
 // placeInGroup is a server's index in its group, or how many members that has.
-func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*hot.Expr, error) {
+func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.Fact) (*hot.Expr, error) {
 	n, m := s.StackResource, s.Member
 	for at := s.Stack; n == nil && at.StackResource != nil; at = at.Around() {
 		if at.StackResource.Group() {
@@ -100,19 +100,19 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 	if n == nil {
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is not a member of a group: it has no %s", s.Path, name), Hint: "leave the input out"}
 	}
-	group := n.In.PathOf(n.Resource.Name)
+	group := n.OwnPath()
 	switch {
 	case name == factIndex:
 		index, err := strconv.Atoi(m.Name)
 		if err != nil {
 			return nil, err
 		}
-		b.note(call, Static, fmt.Sprintf("the member's index in the group %q", group), "", "")
+		b.note(call, contract.Static, fmt.Sprintf("the member's index in the group %q", group), "", "")
 		return hot.Constant(int64(index), call.At), nil
 	case n.Scales():
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("the group %q scales: how many members it has changes, and no member is told", group), Hint: "give the role what it needs to know as a parameter"}
 	case !n.Open():
-		b.note(call, Static, fmt.Sprintf("the number of members of the group %q is known", group), "", "")
+		b.note(call, contract.Static, fmt.Sprintf("the number of members of the group %q is known", group), "", "")
 		return hot.Constant(int64(n.Size), call.At), nil
 	}
 	e, err := b.countOf(n)
@@ -121,7 +121,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name string) (*
 		inside.StackResource = nil // the rest of the way is that of every input
 		e, err = b.carryTo(n.In, &inside, e)
 	}
-	b.note(call, Deploy, fmt.Sprintf("how many members %q has is left to Heat", group), "", "")
+	b.note(call, contract.Deploy, fmt.Sprintf("how many members %q has is left to Heat", group), "", "")
 	return e, err
 }
 

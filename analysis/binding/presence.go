@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -60,13 +61,13 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *existence {
 
 // enabledIn is a resource's condition as an `if` that gives true or false.
 func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
-	return b.followed(reference{in, "condition of " + r.Name}, "the condition of "+in.PathOf(r.Name), in.Template.Enabled(r.Condition), b.in(in).asHeat())
+	return b.followed(reference{in, "condition of " + r.Name}, fmt.Sprintf("the condition of %s", in.PathOf(r.Name)), in.Template.Enabled(r.Condition), b.in(in).asHeat())
 }
 
 // countOf is a group's number of members, folded.
 func (b *binder) countOf(n *program.StackResource) (*hot.Expr, error) {
 	name := n.Resource.Name
-	return b.followed(reference{n.In, "count of " + name}, "the count of "+n.In.PathOf(name), n.Count, b.in(n.In).asHeat())
+	return b.followed(reference{n.In, "count of " + name}, fmt.Sprintf("the count of %s", n.In.PathOf(name)), n.Count, b.in(n.In).asHeat())
 }
 
 // existencesOf are those of a stack resource and of one of its members.
@@ -86,7 +87,7 @@ func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*ex
 	}
 	if err == nil {
 		out = append(out, &existence{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
-			why: fmt.Sprintf("the group %q has fewer than %d members", n.In.PathOf(n.Resource.Name), numberOf(n, m)+1)})
+			why: fmt.Sprintf("the group %q has fewer than %d members", n.OwnPath(), numberOf(n, m)+1)})
 	}
 	return out
 }
@@ -131,7 +132,7 @@ func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr
 
 // noteDecision notes what Heat decides for a reference, beside what it reads.
 func (b *binder) noteDecision(call *hot.Expr, rule string) {
-	b.note(call, Deploy, rule, "", "").Needs = ""
+	b.note(call, contract.Deploy, rule, "", "").Needs = ""
 }
 
 // firstMembers is what is gathered over as many members as Heat makes.
@@ -145,7 +146,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot
 		b.noteDecision(call, fmt.Sprintf("who is in %q is known to agents, up to %d", n.Resource.Name, len(n.Members)))
 		return hot.NewJoined(first), nil
 	}
-	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != Run) { // an empty list would not tell whose it is
+	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != contract.Run) { // an empty list would not tell whose it is
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}
 	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
@@ -154,7 +155,7 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot
 
 // ifMember is what one member gives of a group whose number only Heat knows.
 func (b *binder) ifMember(call *hot.Expr, n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
-	if !n.Open() || TimeOf(e) != Run {
+	if !n.Open() || TimeOf(e) != contract.Run {
 		return e
 	}
 	for _, g := range b.existencesOf(n, m) {
@@ -248,7 +249,7 @@ func (b *binder) presences() {
 		for _, g := range b.existencesAround(s) {
 			key := Key(g.expr)
 			if g.in.Path != "" {
-				key = g.in.Path + ":" + Key(g.expr)
+				key = string(g.in.Path) + ":" + key
 			}
 			d := decisions[key]
 			if d == nil {

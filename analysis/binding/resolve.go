@@ -31,17 +31,17 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		return b.attribute(call)
 	case hot.ToFile:
 		out, err := b.stack.Supplied.Resolve(call)
-		b.note(call, Static, "files are read when compiling", "", "")
+		b.note(call, contract.Static, "files are read when compiling", "", "")
 		return out, err
 	}
 	if !call.Func.OfPresence() {
-		b.note(call, Deploy, "only Heat knows it", "", "")
+		b.note(call, contract.Deploy, "only Heat knows it", "", "")
 	}
 	return call, nil
 }
 
 // note adds a reference of what is bound.
-func (b *binder) note(call *hot.Expr, time Time, rule string, cell contract.CellName, writer contract.ServerPath) *Reference {
+func (b *binder) note(call *hot.Expr, time contract.Time, rule string, cell contract.CellName, writer contract.ServerPath) *Reference {
 	if b.effects.silent {
 		return &Reference{}
 	}
@@ -52,10 +52,10 @@ func (b *binder) note(call *hot.Expr, time Time, rule string, cell contract.Cell
 	return &b.effects.references[len(b.effects.references)-1]
 }
 
-func needs(call *hot.Expr, time Time, cell contract.CellName, writer contract.ServerPath) string {
+func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer contract.ServerPath) string {
 	parameter, operators := cell.Parameter()
 	switch role, _, _ := strings.Cut(string(cell), ":"); {
-	case time == Static:
+	case time == contract.Static:
 		return ""
 	case operators:
 		return "parameter " + parameter
@@ -76,21 +76,21 @@ func needs(call *hot.Expr, time Time, cell contract.CellName, writer contract.Se
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.givenByApply(call); p != nil {
 		cell := contract.SecretCell(p.Name)
-		b.note(call, Run, "a secret that `hotc apply` gives", cell, contract.Operator)
+		b.note(call, contract.Run, "a secret that `hotc apply` gives", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
-	late := b.reader != nil && b.reader.Bind == "deploy" && !b.stack.Supplied.Unpinned
+	late := b.reader != nil && b.reader.Bind == contract.Deploy && !b.stack.Supplied.Unpinned
 	out, err := b.stack.Supplied.Peek(call)
 	if err != nil {
 		return nil, err
 	}
 	if out.IsValue() && late {
-		b.note(call, Deploy, "the input asks to be bound when the stack is created", "", "")
+		b.note(call, contract.Deploy, "the input asks to be bound when the stack is created", "", "")
 		return call, nil
 	}
 	if out.IsValue() {
 		b.effects.add(func() { _, _ = b.stack.Supplied.Resolve(call) }) // it is pinned
-		b.note(call, Static, "the parameter was given to the compiler", "", "")
+		b.note(call, contract.Static, "the parameter was given to the compiler", "", "")
 		return out, nil
 	}
 	name := call.Ref().Name
@@ -107,7 +107,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		}
 		b.effects.add(func() { b.inUserData(call) })
 	}
-	b.note(call, Deploy, "the parameter is left open for Heat", "", "")
+	b.note(call, contract.Deploy, "the parameter is left open for Heat", "", "")
 	return call, nil
 }
 
@@ -145,7 +145,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
 		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
 	}
-	b.note(call, Deploy, "the id of a resource is Heat's", "", "")
+	b.note(call, contract.Deploy, "the id of a resource is Heat's", "", "")
 	return call, nil
 }
 
@@ -156,7 +156,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 		if name != "" && ref.Computed {
 			b.whichAttribute(call.At, name)
 		}
-		b.note(call, Deploy, "only Heat can tell which attribute this is", "", "")
+		b.note(call, contract.Deploy, "only Heat can tell which attribute this is", "", "")
 		return call, nil
 	}
 	r, err := b.findResource(call, name)
@@ -183,7 +183,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	default:
 		return b.leave(call, "an attribute of a resource is Heat's"), nil
 	}
-	if err == nil && TimeOf(e) == Run {
+	if err == nil && TimeOf(e) == contract.Run {
 		e = b.ifThere(call, r, e)
 	}
 	return e, err
@@ -203,7 +203,7 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 	return b.serverFact(call, s, attribute, path)
 }
 
-func (b *binder) unknownOutput(at source.Place, server, attribute string) {
+func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attribute string) {
 	if s := b.program.Server(server); s != nil && s.Unread {
 		return // why is said already
 	}
@@ -229,7 +229,7 @@ func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (
 		if b.via != nil || b.reader == nil {
 			b.analysis.Cells[o.Cell()] = o
 		}
-		b.note(call, Run, "a role writes it", o.Cell(), contract.ServerPath(o.Role.Server.Path))
+		b.note(call, contract.Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
 	e, err := b.followed(reference{nil, string(o.Cell())}, string(o.Cell()), o.Value, b)

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -35,13 +37,7 @@ type Signal struct {
 
 // Outputs are those of a role that Heat reads.
 func (s *Signal) Outputs(r *program.Role) []*program.Output {
-	var out []*program.Output
-	for _, o := range r.Outputs {
-		if o.Value == nil && s.reads(o) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return lists.Only(r.Outputs, func(o *program.Output) bool { return o.Value == nil && s.reads(o) })
 }
 
 // reads says whether Heat reads an output, of this member or of another one.
@@ -58,8 +54,8 @@ func (s *Signal) reads(o *program.Output) bool {
 func (s *Signal) Values() bool { return len(s.read) > 0 }
 
 // ID tells the servers of one signal apart: the server's path from the stack.
-func (s *Signal) ID(server string) string {
-	return strings.TrimPrefix(server, s.In.PathOf(""))
+func (s *Signal) ID(server contract.ServerPath) string {
+	return strings.TrimPrefix(string(server), string(s.In.PathOf("")))
 }
 
 // PropertyRead is a use of roles' outputs in what Heat makes a resource of.
@@ -206,17 +202,15 @@ func (b *binder) roleIn(path, name string) *program.Role {
 
 func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 	server := on[:strings.LastIndexByte(on, '.')]
-	if s := b.program.Server(server); s != nil && b.stack.StackResource != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
+	if s := b.program.Server(contract.ServerPath(server)); s != nil && b.stack.StackResource != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
 		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on the role %s of another stack; Heat's resources can depend on roles of their own stack, and of those nested in it", r.Name, on),
 			"hand a value of the role over as a property of the nested stack and use it here, or let the nested stack itself depend on the role")
 		return
 	}
 	var known []string
 	for _, s := range b.program.Servers {
-		if path, ok := strings.CutPrefix(s.Path, b.stack.PathOf("")); ok {
-			for _, role := range s.Roles {
-				known = append(known, path+"."+role.Name)
-			}
+		if path, ok := strings.CutPrefix(string(s.Path), string(b.stack.PathOf(""))); ok {
+			known = append(known, lists.Map(s.Roles, func(role *program.Role) string { return path + "." + role.Name })...)
 		}
 	}
 	if near := hot.Nearest(on, known); near != "" {

@@ -3,6 +3,7 @@ package binding
 import (
 	"maps"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -34,9 +35,9 @@ type guard struct {
 
 func (s slots) in(e *hot.Expr) *hot.Expr {
 	switch TimeOf(e) {
-	case Static:
+	case contract.Static:
 		return e
-	case Deploy:
+	case contract.Deploy:
 		if !e.AsksPresence() && (len(s.guards) > 0 || !e.CallsRemoved()) {
 			return s.slot(e)
 		}
@@ -76,7 +77,7 @@ func (s slots) branches(e *hot.Expr, choice hot.If) *hot.Expr {
 		}
 		inner.known[test] = taken
 		inner.decider = nil
-		if TimeOf(choice.Condition) == Deploy && !choice.Condition.AsksPresence() && !IsCarried(choice.Condition) {
+		if TimeOf(choice.Condition) == contract.Deploy && !choice.Condition.AsksPresence() && !IsCarried(choice.Condition) {
 			inner.guards = append(inner.guards[:len(inner.guards):len(inner.guards)], guard{e, choice.Condition, taken})
 		}
 		return inner.in(x)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -57,11 +58,8 @@ func (u *usage) below(n *yaml.Node) {
 	if ref := u.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
 		u.use(n, ref)
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		u.below(x)
-	}
-	for _, e := range n.Entries {
-		u.below(e.Value)
 	}
 }
 
@@ -147,13 +145,11 @@ func (b *binder) attributeName(n *yaml.Node, s *program.Server) (name string, kn
 func (b *binder) whichAttribute(at source.Place, resource string) {
 	var names []string
 	for _, s := range b.program.Servers {
-		if in, ok := strings.CutPrefix(s.Path, b.stack.PathOf(resource)); !ok || in != "" && in[0] != '/' {
+		if in, ok := strings.CutPrefix(string(s.Path), string(b.stack.PathOf(resource))); !ok || in != "" && in[0] != '/' {
 			continue
 		}
 		for _, r := range s.Roles {
-			for _, o := range r.Outputs {
-				names = append(names, o.Attribute)
-			}
+			names = append(names, lists.Map(r.Outputs, func(o *program.Output) string { return o.Attribute })...)
 		}
 	}
 	if len(names) > 0 {

@@ -46,11 +46,11 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 		residual, _ := hot.EncodeResidual[string](e)
 		for _, ref := range references {
 			rule := ref.Rule
-			if ref.Time == binding.Run {
+			if ref.Time == contract.Run {
 				rule += note + unchecked[ref.Needs]
 			}
-			x := Reference{At: ref.At.String(), Reference: ref.Text, Place: place, Time: ref.Time.String(), Rule: rule,
-				By: resolver(ref), Cell: string(ref.Cell), Needs: ref.Needs, Timed: timed && ref.Time == binding.Run, Residual: residual}
+			x := Reference{At: ref.At.String(), Reference: ref.Text, Place: place, Time: string(ref.Time), Rule: rule,
+				By: resolver(ref), Cell: string(ref.Cell), Needs: ref.Needs, Timed: timed && ref.Time == contract.Run, Residual: residual}
 			if chosen == "" || x.matches(chosen) {
 				list = append(list, x)
 			}
@@ -82,7 +82,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 		if read.Bound == nil {
 			continue
 		}
-		add("resources."+read.In.PathOf(read.Resource), false, read.Bound, read.References, "; Heat waits for the whole role, by a wait condition")
+		add("resources."+string(read.In.PathOf(read.Resource)), false, read.Bound, read.References, "; Heat waits for the whole role, by a wait condition")
 	}
 	return list
 }
@@ -97,9 +97,9 @@ func brings(role *program.Role) string {
 
 func resolver(ref binding.Reference) string {
 	switch ref.Time {
-	case binding.Static:
+	case contract.Static:
 		return "hotc, when compiling"
-	case binding.Deploy:
+	case contract.Deploy:
 		return "Heat, when the stack is created"
 	}
 	if ref.Writer == contract.Operator {

@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/rings"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -104,11 +105,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 			f.atLeast(in, bound)
 		}
 		given := f.heat.cells(in)
-		for _, cell := range bound.Expr.Cells() {
-			if cell.FromOutside() {
-				given = append(given, cell)
-			}
-		}
+		given = append(given, lists.Only(bound.Expr.Cells(), func(cell contract.CellName) bool { return cell.FromOutside() })...)
 		outside = outside || len(given) > 0
 		if brought {
 			f.follow(r, in, given)
@@ -116,7 +113,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 		if !in.WatchAt.Known() {
 			continue
 		}
-		if !brought || bound.Time != binding.Run && len(bound.References) == 0 {
+		if !brought || bound.Time != contract.Run && len(bound.References) == 0 {
 			f.cannot(r, in, bound)
 			continue
 		}
@@ -152,7 +149,7 @@ func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound
 		return
 	}
 	f.told[at] = true
-	if bound.Time != binding.Run && len(bound.References) == 0 {
+	if bound.Time != contract.Run && len(bound.References) == 0 {
 		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q stands in the template: it changes with the template alone, and `hotc apply` brings the role to that", in.Name), "leave `watch` out")
 		return
 	}
@@ -224,16 +221,21 @@ func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member
 			continue
 		}
 		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
-			server, _, _ := strings.Cut(string(cell), ":") // of a fact
-			if w := f.writers[cell]; w != nil {
-				server = w.Server.Path
-			}
-			if strings.HasPrefix(server, group+"/") { // else it is no news of the member
-				members[cell] = &contract.Member{Group: group, Number: number, Server: contract.ServerPath(server)}
+			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // else it is no news of the member
+				members[cell] = &contract.Member{Group: group, Number: number, Server: server}
 			}
 		})
 	}
 	return members
+}
+
+// serverOf is the server that writes a cell.
+func (f *finder) serverOf(cell contract.CellName) contract.ServerPath {
+	if w := f.writers[cell]; w != nil {
+		return w.Server.Path
+	}
+	server, _, _ := strings.Cut(string(cell), ":") // of a fact
+	return contract.ServerPath(server)
 }
 
 // perhaps says which cells are of servers that are there if Heat decides so, by what it gives the
@@ -250,17 +252,13 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 				}
 			}
 			if ref := x.Ref(); ref.Kind == hot.ToCell && ref.Name != "" && len(decided) > 0 {
-				server, _, _ := strings.Cut(ref.Name, ":") // of a fact
-				if w := f.writers[ref.Cell()]; w != nil {
-					server = w.Server.Path
-				}
-				all[ref.Cell()] = &contract.Perhaps{Server: contract.ServerPath(server), If: decided}
+				all[ref.Cell()] = &contract.Perhaps{Server: f.serverOf(ref.Cell()), If: decided}
 			}
 			return true
 		})
 	}
 	for _, in := range r.Inputs {
-		if bound := f.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run {
+		if bound := f.analysis.Inputs[in]; bound != nil && bound.Time == contract.Run {
 			visit(binding.Slots(bound.Expr.WithoutCounts(), func(e *hot.Expr) *hot.Expr {
 				return hot.NewCall(hot.DeployRef, e.At, hot.Constant(binding.Key(e), e.At))
 			}), nil)
@@ -365,6 +363,6 @@ func (f *finder) refuse(cycle []edge) {
 	}
 	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+string(cycle[0].input.Role.Key()), "leave out one of these `watch`: its role reads the value when it runs")
 	for _, e := range cycle[:min(len(cycle), mostSteps)] {
-		d.Notes = append(d.Notes, source.Note{At: e.input.WatchAt, Message: fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name)})
+		d.Note(e.input.WatchAt, fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name))
 	}
 }

@@ -68,7 +68,7 @@ func found(t *testing.T, servers string) (string, string) {
 	var out, messages []string
 	for _, s := range p.Servers {
 		if r := all[s.Roles[0]]; r != nil {
-			line := s.Path + ":"
+			line := string(s.Path) + ":"
 			for _, c := range r.Follows {
 				mark := ""
 				if c.Watch {
@@ -218,7 +218,7 @@ resources:
 	conditions := map[string]string{}
 	for _, s := range p.Servers {
 		for _, x := range a.Presences[s.Path] {
-			conditions[s.Path] = x.Decision.Key
+			conditions[string(s.Path)] = x.Decision.Key
 		}
 	}
 	for parameter, want := range map[string]string{"k": "a condition", "size": "members", "other": "", "unknown": ""} {

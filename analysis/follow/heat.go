@@ -37,7 +37,7 @@ func OfHeat(p *program.Program, a *binding.Analysis) *HeatValues {
 }
 
 func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.Finder) {
-	if bound == nil || bound.Time == binding.Static {
+	if bound == nil || bound.Time == contract.Static {
 		return
 	}
 	var keys []string

@@ -19,11 +19,11 @@ import (
 type read struct {
 	input *program.Input
 	at    source.Place
-	time  binding.Time
+	time  contract.Time
 }
 
 // readsOf are the inputs of roles of which a function says that they read something.
-func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input, *binding.Bound) (source.Place, binding.Time, bool)) []read {
+func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input, *binding.Bound) (source.Place, contract.Time, bool)) []read {
 	var all []read
 	for _, role := range roles {
 		for _, in := range role.Inputs {
@@ -46,20 +46,20 @@ func parameterFinder(p *program.Program, parameter *hot.Parameter) *trace.Finder
 
 // readsOfParameter are the inputs to which ways lead from one of the root's parameters.
 func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Analysis, parameter *hot.Parameter, ways *trace.Finder) []read {
-	time := binding.Deploy
+	time := contract.Deploy
 	switch {
 	case slices.Contains(a.Secrets, parameter):
-		time = binding.Run
+		time = contract.Run
 	case p.Supplied.Used(parameter.Name):
-		time = binding.Static
+		time = contract.Static
 	}
-	return readsOf(roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, binding.Time, bool) {
+	return readsOf(roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, contract.Time, bool) {
 		way := ways.Find(in.Role.Server.Stack, in.Expr)
 		if way == nil {
-			return source.Place{}, 0, false
+			return source.Place{}, "", false
 		}
 		if way.Made != nil {
-			return way.At, binding.Deploy, true
+			return way.At, contract.Deploy, true
 		}
 		return way.At, time, true
 	})
@@ -70,13 +70,13 @@ func reachOf(x read, heat *HeatValues) (how How, why string) {
 	role := x.input.Role
 	brought := role.Update() != nil || role.Idempotent
 	switch {
-	case x.time == binding.Deploy && heat.Secret(x.input) != nil:
+	case x.time == contract.Deploy && heat.Secret(x.input) != nil:
 		return "", "it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server"
-	case !brought && x.time == binding.Static:
+	case !brought && x.time == contract.Static:
 		return "", "it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run"
 	case !brought:
 		return "", "it has no hook update, and is not idempotent"
-	case x.time == binding.Static:
+	case x.time == contract.Static:
 		return Apply, ""
 	}
 	return brings(role), ""
@@ -186,11 +186,11 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			}
 		}
 		for _, x := range readsOfParameter(roles, p, a, parameter, ways) {
-			if x.time == binding.Static {
+			if x.time == contract.Static {
 				continue // the plan has it
 			}
 			how, _ := reachOf(x, heat)
-			kept := x.time == binding.Deploy && (!relayed || heat.Secret(x.input) != nil)
+			kept := x.time == contract.Deploy && (!relayed || heat.Secret(x.input) != nil)
 			add(entry{x.input.Role, kept}, how != "" && !kept)
 		}
 		for _, g := range a.Gathers { // it decides how many members there are

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -78,7 +77,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	var nodes []preview.Role
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
-			node := preview.Role{Key: role.Key(), Server: contract.ServerPath(s.Path), How: brings(role), Writes: outputs(role)}
+			node := preview.Role{Key: role.Key(), Server: s.Path, How: brings(role), Writes: outputs(role)}
 			for _, in := range role.Inputs {
 				cells := r.cells(in)
 				for _, cell := range cells {
@@ -102,17 +101,17 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 		add(r.parameter(parameter))
 	}
 	for _, name := range r.resources() {
-		add(r.fromOutside(name, readsOf(r.roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, binding.Time, bool) {
+		add(r.fromOutside(name, readsOf(r.roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, contract.Time, bool) {
 			for _, ref := range bound.References {
 				if ref.Needs == name {
 					return ref.At, ref.Time, true
 				}
 			}
-			return source.Place{}, 0, false
+			return source.Place{}, "", false
 		}), nil))
 	}
 	for _, s := range p.Servers {
-		add(r.from("server "+s.Path, preview.Begin{Anew: []contract.ServerPath{contract.ServerPath(s.Path)}, Cells: factCells(a, s.Path)}))
+		add(r.from("server "+string(s.Path), preview.Begin{Anew: []contract.ServerPath{s.Path}, Cells: factCells(a, s.Path)}))
 		for _, role := range s.Roles {
 			add(r.reach(fmt.Sprintf("role %s", role.Key()), role))
 		}
@@ -123,7 +122,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 		add(r.from("member leaves "+g.Group(), begin)) // with a relay
 	}
 	for _, s := range a.FactServers {
-		add(r.from("server "+s.Path, preview.Begin{Cells: factCells(a, s.Path)}))
+		add(r.from("server "+string(s.Path), preview.Begin{Cells: factCells(a, s.Path)}))
 	}
 	return all
 }
@@ -147,8 +146,8 @@ func groups(a *binding.Analysis) []*binding.Gather {
 	return all
 }
 
-func factCells(a *binding.Analysis, server string) []contract.CellName {
-	return lists.Map(a.Facts[server], func(fact string) contract.CellName { return program.FactCell(server, fact) })
+func factCells(a *binding.Analysis, server contract.ServerPath) []contract.CellName {
+	return lists.Map(a.Facts[server], server.Fact)
 }
 
 // cells are those that an input reads, each once.
@@ -180,7 +179,7 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		role := r.byKey[s.Role]
 		runs[role] = true
 		cells = append(cells, outputs(role)...)
-		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, contract.ServerPath(role.Server.Path)) {
+		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, role.Server.Path) {
 			continue
 		}
 		after := slices.DeleteFunc(slices.Clone(s.After), func(key contract.RoleKey) bool { return "role "+string(key) == what })
@@ -253,7 +252,7 @@ func (r *reacher) resources() []string {
 		for _, in := range role.Inputs {
 			if bound := r.analysis.Inputs[in]; bound != nil {
 				for _, ref := range bound.References {
-					if strings.HasPrefix(ref.Needs, "resource ") && ref.Time == binding.Deploy {
+					if strings.HasPrefix(ref.Needs, "resource ") && ref.Time == contract.Deploy {
 						all = append(all, ref.Needs)
 					}
 				}

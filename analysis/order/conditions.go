@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -30,12 +32,12 @@ type guards [][]test
 type guarding struct {
 	stack *program.Stack
 	// resources are those of resources, by path, calls those of calls by their places.
-	resources map[string][]test
+	resources map[contract.ServerPath][]test
 	calls     map[source.Place]guards
 }
 
-func newGuarding(s *program.Stack, core map[string]bool) *guarding {
-	g := &guarding{stack: s, resources: map[string][]test{}, calls: map[source.Place]guards{}}
+func newGuarding(s *program.Stack, core map[contract.ServerPath]bool) *guarding {
+	g := &guarding{stack: s, resources: map[contract.ServerPath][]test{}, calls: map[source.Place]guards{}}
 	for _, r := range s.Template.Resources {
 		path := s.PathOf(r.Name)
 		if !core[path] {
@@ -71,21 +73,16 @@ func (g *guarding) walk(n *yaml.Node, around []test) {
 		}
 		return
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		g.walk(x, around)
-	}
-	for _, e := range n.Entries {
-		g.walk(e.Value, around)
 	}
 }
 
 // of are the guards of a resource's dependency.
-func (g *guarding) of(resource string, e binding.Edge) guards {
+func (g *guarding) of(resource contract.ServerPath, e binding.Edge) guards {
 	both := append(slices.Clone(g.resources[resource]), g.resources[e.On]...)
 	var out guards
-	for _, way := range g.calls[e.At] {
-		out = append(out, append(slices.Clone(both), way...))
-	}
+	out = append(out, lists.Map(g.calls[e.At], func(way []test) []test { return append(slices.Clone(both), way...) })...)
 	if len(out) == 0 {
 		out = guards{both}
 	}

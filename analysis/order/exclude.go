@@ -29,7 +29,7 @@ func findAll(p *program.Program) whereabouts {
 	for _, s := range p.Stacks() {
 		for _, r := range s.Template.Resources {
 			for _, x := range parts(s, r) {
-				all[x.path] = whereabout{s, r.Name}
+				all[string(x.path)] = whereabout{s, r.Name}
 			}
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/rings"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -27,7 +29,7 @@ func HeatCycles(p *program.Program, a *binding.Analysis, diags *source.Diagnosti
 // heatCycles looks for those of a stack: dependencies never leave it.
 type heatCycles struct {
 	stack *program.Stack
-	edges map[string][]binding.Edge
+	edges map[contract.ServerPath][]binding.Edge
 	diags *source.Diagnostics
 }
 
@@ -37,7 +39,7 @@ func (h *heatCycles) find() bool {
 		return false
 	}
 	g := newGuarding(h.stack, h.core())
-	if cycle = h.cycle(func(from string, e binding.Edge) bool { return g.of(from, e) == nil }); cycle != nil {
+	if cycle = h.cycle(func(from contract.ServerPath, e binding.Edge) bool { return g.of(from, e) == nil }); cycle != nil {
 		report(cycle, "", h.diags)
 		return true
 	}
@@ -49,9 +51,7 @@ func (h *heatCycles) conditional(g *guarding) bool {
 	var tests []test
 	for _, from := range slices.Sorted(maps.Keys(g.resources)) {
 		for _, e := range h.edges[from] {
-			for _, way := range g.of(from, e) {
-				tests = append(tests, way...)
-			}
+			tests = append(tests, slices.Concat(g.of(from, e)...)...)
 		}
 	}
 	w, few := newWorlds(h.stack.Template, tests)
@@ -62,7 +62,7 @@ func (h *heatCycles) conditional(g *guarding) bool {
 	var first []cycleStep
 	where, always := "", true
 	for more := true; more; more = w.next() {
-		cycle := h.cycle(func(from string, e binding.Edge) bool { return w.any(g.of(from, e)) })
+		cycle := h.cycle(func(from contract.ServerPath, e binding.Edge) bool { return w.any(g.of(from, e)) })
 		if cycle == nil {
 			always = false
 		} else if first == nil {
@@ -80,8 +80,8 @@ func (h *heatCycles) conditional(g *guarding) bool {
 }
 
 // cycle is the first one of the dependencies that are there; nil for all of them.
-func (h *heatCycles) cycle(there func(from string, e binding.Edge) bool) []cycleStep {
-	c := cycles{edges: h.edges, there: there, state: map[string]mark{}}
+func (h *heatCycles) cycle(there func(from contract.ServerPath, e binding.Edge) bool) []cycleStep {
+	c := cycles{edges: h.edges, there: there, state: map[contract.ServerPath]mark{}}
 	for _, r := range h.stack.Template.Resources {
 		if cycle := c.from(h.stack.PathOf(r.Name)); cycle != nil {
 			return cycle
@@ -90,49 +90,21 @@ func (h *heatCycles) cycle(there func(from string, e binding.Edge) bool) []cycle
 	return nil
 }
 
-// core are the resources that lie on cycles, or between two of them.
-func (h *heatCycles) core() map[string]bool {
-	core := map[string]bool{}
-	forth, back := map[string][]string{}, map[string][]string{}
-	for _, r := range h.stack.Template.Resources {
-		core[h.stack.PathOf(r.Name)] = true
+// core are the resources that lie on cycles.
+func (h *heatCycles) core() map[contract.ServerPath]bool {
+	on := func(path contract.ServerPath) []contract.ServerPath {
+		return lists.Map(h.edges[path], func(e binding.Edge) contract.ServerPath { return e.On })
 	}
-	for from := range core {
-		for _, e := range h.edges[from] {
-			if core[e.On] {
-				forth[from], back[e.On] = append(forth[from], e.On), append(back[e.On], from)
-			}
-		}
+	ring := rings.Of(lists.Map(h.stack.Template.Resources, func(r *hot.Resource) contract.ServerPath { return h.stack.PathOf(r.Name) }), on)
+	size := map[int]int{}
+	for _, n := range ring {
+		size[n]++
 	}
-	peel(core, forth, back)
-	peel(core, back, forth)
+	core := map[contract.ServerPath]bool{}
+	for path, n := range ring {
+		core[path] = size[n] > 1 || slices.Contains(on(path), path)
+	}
 	return core
-}
-
-// peel takes out what leads to nothing else, again and again.
-func peel(nodes map[string]bool, forth, back map[string][]string) {
-	left := map[string]int{}
-	var bare []string
-	for n := range nodes {
-		for _, to := range forth[n] {
-			if nodes[to] {
-				left[n]++
-			}
-		}
-		if left[n] == 0 {
-			bare = append(bare, n)
-		}
-	}
-	for len(bare) > 0 {
-		n := bare[len(bare)-1]
-		bare = bare[:len(bare)-1]
-		delete(nodes, n)
-		for _, from := range back[n] {
-			if left[from]--; left[from] == 0 && nodes[from] {
-				bare = append(bare, from)
-			}
-		}
-	}
 }
 
 type mark uint8
@@ -145,25 +117,25 @@ const (
 
 // step is a resource on the path, with the edge that leads on from it.
 type step struct {
-	resource string
+	resource contract.ServerPath
 	next     int // index of the edge to follow next
 }
 
 type cycles struct {
-	edges map[string][]binding.Edge
-	there func(from string, e binding.Edge) bool // nil for all
-	state map[string]mark
+	edges map[contract.ServerPath][]binding.Edge
+	there func(from contract.ServerPath, e binding.Edge) bool // nil for all
+	state map[contract.ServerPath]mark
 }
 
 // cycleStep is one dependency of a cycle.
 type cycleStep struct {
-	resource string
+	resource contract.ServerPath
 	edge     binding.Edge
 }
 
 // from searches depth first, with a stack of its own: a chain of resources can be
 // as long as the template.
-func (c *cycles) from(start string) []cycleStep {
+func (c *cycles) from(start contract.ServerPath) []cycleStep {
 	if c.state[start] != unseen {
 		return nil
 	}
@@ -195,7 +167,7 @@ func (c *cycles) from(start string) []cycleStep {
 }
 
 // cycle cuts the part of the path that closes at a resource.
-func (c *cycles) cycle(path []step, at string) []cycleStep {
+func (c *cycles) cycle(path []step, at contract.ServerPath) []cycleStep {
 	i := 0
 	for path[i].resource != at {
 		i++
@@ -208,7 +180,7 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 	names := []string{}
 	added := -1
 	for i, s := range cycle {
-		names = append(names, s.resource)
+		names = append(names, string(s.resource))
 		if s.edge.Added && added < 0 {
 			added = i
 		}
@@ -238,6 +210,6 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 		if s.edge.Added {
 			why = "needs, for a role's input,"
 		}
-		d.Notes = append(d.Notes, source.Note{At: s.edge.At, Message: fmt.Sprintf("%s %s %s", s.resource, why, s.edge.On)})
+		d.Note(s.edge.At, fmt.Sprintf("%s %s %s", s.resource, why, s.edge.On))
 	}
 }

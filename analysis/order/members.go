@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -49,7 +49,7 @@ type needs map[need][]need
 
 type need struct {
 	kind needKind
-	path string
+	path contract.ServerPath
 }
 
 type needKind uint8
@@ -89,9 +89,9 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 	return g
 }
 
-func made(n *program.StackResource) need { return need{madeResource, n.In.PathOf(n.Resource.Name)} }
+func made(n *program.StackResource) need { return need{madeResource, n.OwnPath()} }
 func begun(n *program.StackResource) need {
-	return need{begunStackResource, n.In.PathOf(n.Resource.Name)}
+	return need{begunStackResource, n.OwnPath()}
 }
 
 func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
@@ -133,7 +133,7 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 			if bound := a.Inputs[in]; bound != nil {
 				for _, ref := range bound.References {
 					if ref.Writer != "" {
-						g.add(roles, need{doneRoles, string(ref.Writer)})
+						g.add(roles, need{doneRoles, ref.Writer})
 					}
 				}
 			}
@@ -159,8 +159,8 @@ func (g needs) canWait(uses []*program.StackResource) bool {
 }
 
 // withRoles are the servers with roles in a stack resource.
-func withRoles(n *program.StackResource) []string {
-	var paths []string
+func withRoles(n *program.StackResource) []contract.ServerPath {
+	var paths []contract.ServerPath
 	for _, m := range n.Members {
 		if m.Server != nil && len(m.Server.Roles) > 0 {
 			paths = append(paths, m.Server.Path)
@@ -173,17 +173,15 @@ func withRoles(n *program.StackResource) []string {
 				paths = append(paths, s.Path)
 			}
 		}
-		for _, inner := range m.Stack.StackResources {
-			paths = append(paths, withRoles(inner)...)
-		}
+		paths = append(paths, lists.Flat(m.Stack.StackResources, withRoles)...)
 	}
 	return paths
 }
 
 // leads says whether roles of these servers need something.
-func (g needs) leads(servers []string, to need) bool {
+func (g needs) leads(servers []contract.ServerPath, to need) bool {
 	seen := map[need]bool{}
-	next := lists.Map(servers, func(s string) need { return need{doneRoles, s} })
+	next := lists.Map(servers, func(s contract.ServerPath) need { return need{doneRoles, s} })
 	for len(next) > 0 {
 		at := next[len(next)-1]
 		next = next[:len(next)-1]

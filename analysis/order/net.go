@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -22,9 +23,9 @@ import (
 // where it waits for more than that one role, and where a nested stack is there only
 // when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[string]waits.CellID{},
-		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]string{},
-		waits: map[string][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
+	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[contract.ServerPath]waits.CellID{},
+		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]contract.ServerPath{},
+		waits: map[contract.ServerPath][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
 	for _, w := range a.Waits {
 		b.waits[w.Resource] = append(b.waits[w.Resource], w)
 	}
@@ -57,10 +58,10 @@ type netBuilder struct {
 	net      *waits.Net
 	cells    map[contract.CellName]waits.CellID // of outputs and facts
 	done     map[*program.Role]waits.CellID
-	made     map[string]waits.CellID // by path
+	made     map[contract.ServerPath]waits.CellID // by path
 	begun    map[*program.StackResource]waits.CellID
-	members  map[*program.StackResource][]string
-	waits    map[string][]binding.Wait
+	members  map[*program.StackResource][]contract.ServerPath
+	waits    map[contract.ServerPath][]binding.Wait
 	// conditions are the wait conditions that are there.
 	conditions map[*binding.Signal]waits.CellID
 	inner      map[*program.StackResource][]*binding.Signal // by the stack resource whose members they stand in
@@ -68,7 +69,7 @@ type netBuilder struct {
 
 // part is what becomes a process: a resource, or a group's member.
 type part struct {
-	path   string
+	path   contract.ServerPath
 	at     source.Place
 	nest   *program.StackResource // that it is, if it stands for others
 	within *program.StackResource // whose member it is, or lies in
@@ -93,9 +94,9 @@ func parts(stack *program.Stack, r *hot.Resource) []part {
 
 // declare adds the cells of a resource and, if it is a server, of its roles.
 func (b *netBuilder) declare(x part) {
-	b.made[x.path] = b.net.AddCell(x.path, x.at)
+	b.made[x.path] = b.net.AddCell(string(x.path), x.at)
 	if x.nest != nil {
-		b.begun[x.nest] = b.net.AddCell(x.path, x.at)
+		b.begun[x.nest] = b.net.AddCell(string(x.path), x.at)
 	}
 	if x.within != nil {
 		b.members[x.within] = append(b.members[x.within], x.path)
@@ -104,9 +105,9 @@ func (b *netBuilder) declare(x part) {
 }
 
 // declareServer adds the cells of a server's facts and, if it has any, of its roles.
-func (b *netBuilder) declareServer(path string, at source.Place, s *program.Server) {
+func (b *netBuilder) declareServer(path contract.ServerPath, at source.Place, s *program.Server) {
 	for _, fact := range b.analysis.Facts[path] {
-		cell := program.FactCell(path, fact)
+		cell := path.Fact(fact)
 		b.cells[cell] = b.net.AddCell(string(cell), at)
 	}
 	if s == nil {
@@ -126,18 +127,18 @@ func (b *netBuilder) declareServer(path string, at source.Place, s *program.Serv
 // a server, its roles. A nested stack or a group begins with its own turn, and is
 // there when all its members are.
 func (b *netBuilder) process(x part) {
-	name, at, s := x.path, x.at, x.server
-	made := b.made[name]
+	path, name, at, s := x.path, string(x.path), x.at, x.server
+	made := b.made[path]
 	start := waits.Task{Name: name, At: at, Heat: true, Completion: made, Owns: []waits.CellID{made}}
 	if x.within != nil {
 		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.begun[x.within], At: at, What: "the stack around it"})
 	}
-	for _, e := range b.analysis.Edges[name] {
+	for _, e := range b.analysis.Edges[path] {
 		if on, ok := b.made[e.On]; ok {
-			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: on, At: e.At, What: "resource " + e.On})
+			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: on, At: e.At, What: "resource " + string(e.On)})
 		}
 	}
-	for _, w := range b.waits[name] {
+	for _, w := range b.waits[path] {
 		cell := b.done[w.Role]
 		if !w.Signal.Beside {
 			cell = b.conditions[w.Signal]
@@ -149,34 +150,34 @@ func (b *netBuilder) process(x part) {
 		start.Owns = append(start.Owns, begun)
 		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: begun, At: at, What: "resource " + name})
 		for _, member := range b.members[x.nest] {
-			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.made[member], At: at, What: "member " + member})
+			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.made[member], At: at, What: "member " + string(member)})
 		}
 		for _, s := range b.inner[x.nest] {
 			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.conditions[s], At: at, What: conditionOf(s)})
 		}
 	}
 	start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: made, At: at, What: "resource " + name, Progress: 1})
-	for _, fact := range b.analysis.Facts[name] {
-		cell := b.cells[program.FactCell(name, fact)]
+	for _, fact := range b.analysis.Facts[path] {
+		cell := b.cells[path.Fact(fact)]
 		start.Owns = append(start.Owns, cell)
-		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: fact, Progress: 1})
+		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: string(fact), Progress: 1})
 	}
 	process := waits.Process{Name: name, At: at, Server: x.boots, Tasks: []waits.Task{start}}
 	if s != nil {
-		for _, role := range s.Roles {
-			process.Tasks = append(process.Tasks, b.task(role))
-		}
+		process.Tasks = append(process.Tasks, lists.Map(s.Roles, b.task)...)
 	}
 	b.net.Processes = append(b.net.Processes, process)
 }
 
-func conditionOf(s *binding.Signal) string { return "the wait condition of " + s.In.PathOf(s.Name) }
+func conditionOf(s *binding.Signal) string {
+	return "the wait condition of " + string(s.In.PathOf(s.Name))
+}
 
 func (b *netBuilder) declareCondition(s *binding.Signal) {
 	if s.Beside && s.In.StackResource == nil {
 		return // its role stands for it
 	}
-	b.conditions[s] = b.net.AddCell(s.In.PathOf(s.Name), s.Roles[0].At)
+	b.conditions[s] = b.net.AddCell(string(s.In.PathOf(s.Name)), s.Roles[0].At)
 	if s.In.StackResource != nil {
 		b.inner[s.In.StackResource] = append(b.inner[s.In.StackResource], s)
 	}
@@ -191,7 +192,7 @@ func (b *netBuilder) condition(s *binding.Signal) {
 	}
 	at := s.Roles[0].At
 	task := waits.Task{Name: conditionOf(s), At: at, Heat: true, Completion: cell, Owns: []waits.CellID{cell}}
-	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + s.In.PathOf(s.Resource)})
+	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + string(s.In.PathOf(s.Resource))})
 	for _, r := range s.Roles {
 		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: fmt.Sprintf("role %s", r.Key())})
 	}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -148,9 +149,7 @@ func (l *lowering) steps(out []waits.Step, list []program.Step) []waits.Step {
 			}
 		case program.Fork:
 			choice := waits.Step{Op: waits.Choice, At: s.At}
-			for _, way := range s.Ways {
-				choice.Ways = append(choice.Ways, l.steps(nil, way))
-			}
+			choice.Ways = append(choice.Ways, lists.Map(s.Ways, func(way []program.Step) []waits.Step { return l.steps(nil, way) })...)
 			out = append(out, choice)
 		case program.AnyOrder:
 			out = append(out, unordered(l.steps(nil, s.Ways[0]))...)
@@ -195,7 +194,7 @@ func unordered(steps []waits.Step) []waits.Step {
 // branch of an `if` is needed only where that branch is taken.
 func (l *lowering) read(out []waits.Step, in *program.Input, at source.Place, guess bool) []waits.Step {
 	bound := l.analysis.Inputs[in]
-	if bound == nil || bound.Time != binding.Run {
+	if bound == nil || bound.Time != contract.Run {
 		return out
 	}
 	timeout := in.Timeout

@@ -61,15 +61,15 @@ func known(hook *program.Task) bool {
 
 // updates is the process of a server that is there, and runs its hooks.
 func (b *netBuilder) updates(s *program.Server) {
-	there := waits.Task{Name: s.Path, At: s.At(), Heat: true, Completion: -1}
+	there := waits.Task{Name: string(s.Path), At: s.At(), Heat: true, Completion: -1}
 	settled := func(cell waits.CellID, at source.Place) {
 		there.Owns = append(there.Owns, cell)
 		there.Body = append(there.Body, waits.Step{Op: waits.Write, Cell: cell, At: at})
 	}
 	for _, fact := range b.analysis.Facts[s.Path] {
-		settled(b.cells[program.FactCell(s.Path, fact)], s.At())
+		settled(b.cells[s.Path.Fact(fact)], s.At())
 	}
-	process := waits.Process{Name: s.Path, At: s.At(), Server: true}
+	process := waits.Process{Name: string(s.Path), At: s.At(), Server: true}
 	var tasks []waits.Task
 	for _, role := range s.Roles {
 		settled(b.done[role], role.At)

@@ -108,9 +108,7 @@ func OfPlan(p *contract.Plan) *Graph {
 					role.Follows = append(role.Follows, f.Cell)
 				}
 			}
-			for _, o := range r.Outputs {
-				role.Writes = append(role.Writes, o.Cell)
-			}
+			role.Writes = append(role.Writes, lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })...)
 			roles = append(roles, role)
 		}
 	}

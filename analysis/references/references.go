@@ -136,11 +136,8 @@ func (c *checker) calls(n *yaml.Node, severity source.Severity) {
 		c.call(c.template.Expr(n), severity)
 		return
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		c.calls(x, severity)
-	}
-	for _, e := range n.Entries {
-		c.calls(e.Value, severity)
 	}
 }
 
@@ -267,8 +264,7 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 		known := c.template.ResourceNames()
 		c.unknown(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q", name), name, known)
 	case c.absent(name):
-		d := c.add(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q: its condition is false", name), "")
-		d.Notes = append(d.Notes, source.Note{At: c.template.Place(r.Condition.Value), Message: "the condition"})
+		c.add(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q: its condition is false", name), "").Note(c.template.Place(r.Condition.Value), "the condition")
 	}
 }
 
@@ -276,8 +272,7 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 // (heat/engine/stack.py, validate).
 func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
 	if p := c.template.Parameter(r.Name); p != nil {
-		d := c.add(severity, source.NameTwice, c.template.Place(r.Entry.Key), fmt.Sprintf("a parameter is called %q, too, which Heat refuses", r.Name), "rename one of them")
-		d.Notes = append(d.Notes, source.Note{At: c.template.Place(p.Entry.Key), Message: "the parameter"})
+		c.add(severity, source.NameTwice, c.template.Place(r.Entry.Key), fmt.Sprintf("a parameter is called %q, too, which Heat refuses", r.Name), "rename one of them").Note(c.template.Place(p.Entry.Key), "the parameter")
 	}
 }
 

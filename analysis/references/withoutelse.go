@@ -19,11 +19,8 @@ func (c *checker) withoutElse(n *yaml.Node) {
 			c.noElse(c.template.Place(n.Entries[0].Key))
 		}
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		c.withoutElse(x)
-	}
-	for _, e := range n.Entries {
-		c.withoutElse(e.Value)
 	}
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -14,10 +15,7 @@ var computedRead = Rule{Code: source.ComputedRead, Category: Roles, Severity: so
 // findComputedReads finds run-time inputs that a script perhaps reads from its environment, by a
 // name that is computed: they are not there.
 func findComputedReads(l *roles, role *program.Role) {
-	meanings := []*program.Meaning{role.Meaning}
-	for _, t := range role.Apart() {
-		meanings = append(meanings, t.Meaning)
-	}
+	meanings := append([]*program.Meaning{role.Meaning}, lists.Map(role.Apart(), func(t *program.Task) *program.Meaning { return t.Meaning })...)
 	for _, m := range meanings {
 		if m == nil {
 			continue
@@ -26,7 +24,7 @@ func findComputedReads(l *roles, role *program.Role) {
 		var first program.EnvironmentRead
 		for _, in := range role.Inputs {
 			read, is := m.Environment[in.Name]
-			if bound := l.analysis.Inputs[in]; is && read.Perhaps && !in.Eager && bound != nil && bound.Time == binding.Run {
+			if bound := l.analysis.Inputs[in]; is && read.Perhaps && !in.Eager && bound != nil && bound.Time == contract.Run {
 				if len(missing) == 0 {
 					first = read
 				}
@@ -38,9 +36,8 @@ func findComputedReads(l *roles, role *program.Role) {
 			if first.Unknown != "" {
 				message = fmt.Sprintf("role %s is a script for %s, a language that hotc does not know: in its environment it does not find what comes at run time, which is %s", role.Key(), first.Unknown, strings.Join(missing, ", "))
 			}
-			d := l.diags.Warning(source.ComputedRead, first.At, message,
-				"`eager: true` on an input awaits it before the script starts; `eager: false` says that it is read otherwise")
-			d.Notes = append(d.Notes, source.Note{At: role.At, Message: "the role"})
+			l.diags.Warning(source.ComputedRead, first.At, message,
+				"`eager: true` on an input awaits it before the script starts; `eager: false` says that it is read otherwise").Note(role.At, "the role")
 		}
 	}
 }

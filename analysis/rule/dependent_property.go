@@ -133,9 +133,7 @@ func (l *Look) ascending(b *Block, names []string) {
 		if n == nil {
 			continue
 		}
-		k, known := l.Value(n)
-		number, isNumber := value.Integer(k.Value)
-		if v, is := number.(int64); known && isNumber && is && v >= 0 { // -1 is as much as one likes
+		if v, k, known := l.Number(n); known && v >= 0 { // -1 is as much as one likes
 			if lastName != "" && last > v {
 				l.Found(n, when(fmt.Sprintf("%s of %s is %d, and so less than %s, which is %d", name, b.Of, v, lastName, last), k), "")
 			}

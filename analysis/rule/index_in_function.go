@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -23,8 +22,8 @@ func findIndexInFunctions(l *Look) {
 		if nest == nil || !nest.Group() || nest.Definition.Properties == nil {
 			continue
 		}
-		if counted, is := nest.Kind.(program.Counted); is && counted.Index != "" {
-			l.indexIn(nest.Definition.Properties.Value, counted.Index)
+		if index := nest.IndexVariable(); index != "" {
+			l.indexIn(nest.Definition.Properties.Value, index)
 		}
 	}
 }
@@ -37,11 +36,8 @@ func (l *Look) indexIn(n *yaml.Node, index string) {
 		}
 		return
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		l.indexIn(x, index)
-	}
-	for _, e := range n.Entries {
-		l.indexIn(e.Value, index)
 	}
 }
 

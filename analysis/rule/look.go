@@ -95,7 +95,7 @@ func (l *Look) found(severity source.Severity, at source.Place, message, hint st
 
 // Note adds a place that explains a finding.
 func (l *Look) Note(d *source.Diagnostic, at source.Spanned, message string) {
-	d.Notes = append(d.Notes, source.Note{At: l.Template.Place(at), Message: message})
+	d.Note(l.Template.Place(at), message)
 }
 
 // Resources are those that are there in some use of the template, and that are Heat's to
@@ -176,6 +176,17 @@ func (l *Look) Value(n *yaml.Node) (Known, bool) {
 		return values[0], true
 	}
 	return Known{}, false
+}
+
+// Number is the whole number that a node has in all uses of the template, if that is known.
+func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
+	if n.IsNull() {
+		return 0, k, false
+	}
+	k, known = l.Value(n)
+	whole, isWhole := value.Integer(k.Value)
+	number, is := whole.(int64)
+	return number, k, known && isWhole && is
 }
 
 // given is what a reference is known to give in a use of the template: a default, too,

@@ -31,11 +31,8 @@ func (l *Look) misspelt(n *yaml.Node) {
 			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is given as it is", name), "").Meant(name, near)
 		}
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		l.misspelt(x)
-	}
-	for _, e := range n.Entries {
-		l.misspelt(e.Value)
 	}
 }
 

@@ -3,7 +3,7 @@ package rule
 import (
 	"fmt"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -25,15 +25,14 @@ func findNeverRead(l *roles, role *program.Role) {
 	read := names(role, program.ReadInput)
 	for _, in := range role.Inputs {
 		bound := l.analysis.Inputs[in]
-		if bound == nil || bound.Time != binding.Run || in.Eager || read[in.Name] != nil {
+		if bound == nil || bound.Time != contract.Run || in.Eager || read[in.Name] != nil {
 			continue
 		}
 		why, isLost := lost[in.Name]
 		switch {
 		case isLost:
 			message := fmt.Sprintf("%s reads input %q from a variable, which will be empty: it comes at run time, and no wait can be put into the script", sourceName(role), in.Name)
-			d := l.diags.Warning(source.NeverRead, in.At, message, "`$(hotc-agent get "+in.Name+")` waits for it; `eager: true` makes the whole role wait")
-			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
+			l.diags.Warning(source.NeverRead, in.At, message, "`$(hotc-agent get "+in.Name+")` waits for it; `eager: true` makes the whole role wait").Note(why.At, why.Why)
 			continue
 		case !role.Meaning.Sequence.Complete || readsAny(role) || taskReads(role, in.Name):
 			continue

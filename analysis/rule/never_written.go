@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -49,7 +50,7 @@ func findNeverWritten(l *roles, role *program.Role) {
 		}
 		d := l.diags.Warning(source.NeverWritten, o.At, message, hint)
 		if isLost {
-			d.Notes = append(d.Notes, source.Note{At: why.At, Message: why.Why})
+			d.Note(why.At, why.Why)
 		}
 		l.noteReaders(d, o)
 	}
@@ -78,17 +79,12 @@ func unwritten(l *roles, role *program.Role) {
 func (l *roles) noteReaders(d *source.Diagnostic, o *program.Output) {
 	readers := l.readersOf(o)
 	for _, in := range readers[:min(len(readers), mostReaders)] {
-		d.Notes = append(d.Notes, source.Note{At: in.At, Message: fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key())})
+		d.Note(in.At, fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key()))
 	}
 }
 
 func declares(role *program.Role, output string) bool {
-	for _, o := range role.Outputs {
-		if o.Name == output {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(role.Outputs, func(o *program.Output) bool { return o.Name == output })
 }
 
 // mostReaders is how many readers a diagnostic names.

@@ -2,9 +2,11 @@ package rule
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -18,33 +20,17 @@ func findNotDeclared(l *roles, role *program.Role) {
 	if !read(role) {
 		return
 	}
-	var inputs, outputs []string
-	for _, in := range role.Inputs {
-		inputs = append(inputs, in.Name)
-	}
-	for _, o := range role.Outputs {
-		outputs = append(outputs, o.Name)
-	}
-	undeclared(role, program.ReadInput, "input", inputs, l.diags)
-	undeclared(role, program.WriteOutput, "output", outputs, l.diags)
+	undeclared(role, program.ReadInput, "input", lists.Map(role.Inputs, func(in *program.Input) string { return in.Name }), l.diags)
+	undeclared(role, program.WriteOutput, "output", lists.Map(role.Outputs, func(o *program.Output) string { return o.Name }), l.diags)
 }
 
 func undeclared(role *program.Role, op program.StepOp, kind string, declared []string, diags *source.Diagnostics) {
-	known := map[string]bool{}
-	for _, name := range declared {
-		known[name] = true
-	}
 	steps := names(role, op)
-	var wrong []string
-	for name := range steps {
-		if !known[name] {
-			wrong = append(wrong, name)
+	for _, name := range slices.Sorted(maps.Keys(steps)) {
+		if slices.Contains(declared, name) {
+			continue
 		}
-	}
-	sort.Strings(wrong)
-	for _, name := range wrong {
 		hint := hot.Meant(name, declared, fmt.Sprintf("declare it under `%ss:` of the role", kind))
-		d := diags.Warning(source.NotDeclared, steps[name].At, fmt.Sprintf("role %s declares no %s %q", role.Key(), kind, name), hint)
-		d.Notes = append(d.Notes, source.Note{At: role.At, Message: "the role"})
+		diags.Warning(source.NotDeclared, steps[name].At, fmt.Sprintf("role %s declares no %s %q", role.Key(), kind, name), hint).Note(role.At, "the role")
 	}
 }

@@ -14,16 +14,22 @@ var openToTheWorld = Rule{Code: source.OpenToTheWorld, Category: Security, Sever
 // findOpenToTheWorld finds rules of security groups that let everybody reach ssh, remote
 // desktops, or everything.
 func findOpenToTheWorld(l *Look) {
-	for b := range l.BlocksOf("OS::Neutron::SecurityGroup") {
-		if rules := b.Get("rules"); rules != nil && rules.Kind == yaml.List {
-			for _, n := range rules.Items {
-				l.groupRule(n)
-			}
-		}
+	for n := range l.groupRules {
+		l.groupRule(n)
 	}
-	for b := range l.BlocksOf("OS::Neutron::SecurityGroupRule") {
-		if b.Node != nil {
-			l.groupRule(b.Node)
+}
+
+// groupRules are the rules of security groups, within them and by themselves.
+func (l *Look) groupRules(yield func(*yaml.Node) bool) {
+	for b := range l.BlocksOf("OS::Neutron::SecurityGroup", "OS::Neutron::SecurityGroupRule") {
+		rules := []*yaml.Node{b.Node}
+		if b.Type.Name == "OS::Neutron::SecurityGroup" {
+			rules = b.Get("rules").OneOrMore()
+		}
+		for _, n := range rules {
+			if n != nil && !yield(n) {
+				return
+			}
 		}
 	}
 }
@@ -63,15 +69,10 @@ func (l *Look) groupRule(n *yaml.Node) {
 		l.Found(n, "this lets everybody reach every port", "say which ports, or from where: remote_ip_prefix, remote_group")
 		return
 	}
-	first, isFirst := value.Integer(least)
-	last, isLast := value.Integer(most)
-	a, isA := first.(int64)
-	b, isB := last.(int64)
-	if !isFirst || !isLast || !isA || !isB {
-		return
-	}
+	first, _, isFirst := l.Number(n.Get("port_range_min"))
+	last, _, isLast := l.Number(n.Get("port_range_max"))
 	for _, s := range sensitive {
-		if a <= s.port && s.port <= b {
+		if isFirst && isLast && first <= s.port && s.port <= last {
 			l.Found(n, fmt.Sprintf("this lets everybody reach %s (port %d)", s.name, s.port), "say from where: remote_ip_prefix, remote_group")
 			return
 		}

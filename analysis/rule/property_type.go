@@ -2,8 +2,10 @@ package rule
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -27,18 +29,32 @@ func findPropertyTypes(l *Look) {
 // texts. Of other types its parameters are compared when the stack is put together.
 func findHandedOver(l *Look) {
 	for _, s := range l.Uses {
-		if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil || l.IsCall(s.StackResource.Definition.Properties.Value) {
-			continue
+		for e, around := range l.textArguments(s) {
+			if around.IsCall(e.Value) {
+				continue
+			}
+			p := l.Template.Parameter(e.Name)
+			if _, isFloat := e.Value.Value.(float64); isFloat || e.Value.Kind != yaml.Scalar {
+				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s must be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
+			}
+		}
+	}
+}
+
+// textArguments are what a nested template is given for parameters that are texts, and the look at
+// the template around, where that is written.
+func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
+	return func(yield func(*yaml.Entry, *Look) bool) {
+		if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil {
+			return
 		}
 		around := *l
 		around.Template = s.StackResource.In.Template
-		for _, e := range s.StackResource.Definition.Properties.Value.All() {
-			p := l.Template.Parameter(e.Name)
-			if p == nil || p.Type != "string" || around.IsCall(e.Value) {
-				continue
-			}
-			if _, isFloat := e.Value.Value.(float64); isFloat || e.Value.Kind != yaml.Scalar {
-				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s must be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
+		properties := s.StackResource.Definition.Properties.Value
+		for i := range properties.Entries {
+			e := &properties.Entries[i]
+			if p := l.Template.Parameter(e.Name); p != nil && p.Type == "string" && !around.IsCall(properties) && !yield(e, &around) {
+				return
 			}
 		}
 	}

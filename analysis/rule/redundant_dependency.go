@@ -19,10 +19,7 @@ func findRedundantDependencies(l *Look) {
 		}
 		reads := map[string]*yaml.Node{}
 		l.certain(r.Properties.Value, reads)
-		items := r.DependsOn.Value.Items
-		if r.DependsOn.Value.Kind == yaml.Scalar {
-			items = []*yaml.Node{r.DependsOn.Value}
-		}
+		items := r.DependsOn.Value.OneOrMore()
 		var redundant []int
 		for i, n := range items {
 			if name, isText := n.Text(); isText && reads[name] != nil && l.Template.Resource(name) != nil && l.Template.Resource(name).Condition == nil {
@@ -53,10 +50,7 @@ func (l *Look) certain(n *yaml.Node, reads map[string]*yaml.Node) {
 			return
 		}
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		l.certain(x, reads)
-	}
-	for _, e := range n.Entries {
-		l.certain(e.Value, reads)
 	}
 }

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -13,6 +15,17 @@ func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 			visit(r, c)
 		}
 	}
+}
+
+// named are the names that references of some kinds have; all says that some are computed.
+func (l *Look) named(kinds ...hot.RefKind) (names map[string]bool, all bool) {
+	names = map[string]bool{}
+	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
+		if slices.Contains(kinds, r.Kind) {
+			names[r.Name] = true
+		}
+	})
+	return names, names[""]
 }
 
 // Calls visits all calls of a function in a part of the template.

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -103,12 +104,7 @@ type Wanted struct {
 // Check looks at a program by every rule that is wanted, and is not found by a stage.
 func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.Diagnostics) {
 	whole := !diags.Failed()
-	var rules []*Rule
-	for _, r := range slices.Concat(All(), want.Packs) {
-		if (want.Lint || !r.LintOnly) && (whole || !r.Whole) {
-			rules = append(rules, r)
-		}
-	}
+	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
 	for _, l := range looks(p) {
 		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment = a, p.Types, diags, want.Lint, want.Shell, want.Environment
 		for _, r := range rules {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
@@ -25,10 +24,8 @@ func findSeldomSignalled(l *Look) {
 		if of.Kind != hot.ToResource || of.Name == "" || count == nil {
 			continue
 		}
-		k, known := l.Value(count)
-		number, isNumber := value.Integer(k.Value)
-		want, is := number.(int64)
-		if sent, sure := l.signals(of.Name); known && isNumber && is && sure && sent > 0 && int64(sent) < want {
+		want, k, known := l.Number(count)
+		if sent, sure := l.signals(of.Name); known && sure && sent > 0 && int64(sent) < want {
 			l.Found(count, when(fmt.Sprintf("this waits for %d signals, and scripts send %d: the stack waits until the timeout", want, sent), k), "")
 		}
 	}

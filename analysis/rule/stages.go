@@ -1,14 +1,15 @@
 package rule
 
-import "github.com/hotc-dev/hotc/compiler/source"
+import (
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
+)
 
 // stages are what the stages of the compiler find in templates.
 func stages() []*Rule {
 	var out []*Rule
 	add := func(c Category, t Truth, s source.Severity, codes ...source.Code) {
-		for _, code := range codes {
-			out = append(out, &Rule{Code: code, Category: c, Severity: s, Truth: t})
-		}
+		out = append(out, lists.Map(codes, func(code source.Code) *Rule { return &Rule{Code: code, Category: c, Severity: s, Truth: t} })...)
 	}
 	add(Reading, HeatRefuses, source.Error, source.CannotRead, source.NotYAML, source.Tab, source.SecondDocument, source.TooDeep, source.NotText, source.BadTag)
 	add(Reading, TextShows, source.Warning, source.DuplicateKey)

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
@@ -34,34 +33,22 @@ func findBadRanges(l *Look) {
 			}
 		}
 	}
-	for b := range l.BlocksOf("OS::Neutron::SecurityGroup") {
-		if rules := b.Get("rules"); rules != nil && rules.Kind == yaml.List {
-			for _, n := range rules.Items {
-				l.portRange(n)
-			}
-		}
-	}
-	for b := range l.BlocksOf("OS::Neutron::SecurityGroupRule") {
-		l.portRange(b.Node)
+	for n := range l.groupRules {
+		l.portRange(n)
 	}
 }
 
 // portRange looks at a rule of tcp or udp: to icmp the two are a type and a code.
 func (l *Look) portRange(n *yaml.Node) {
-	if n == nil || n.Kind != yaml.Map || n.Get("port_range_min").IsNull() || n.Get("port_range_max").IsNull() {
+	if n.Kind != yaml.Map || n.Get("port_range_min").IsNull() || n.Get("port_range_max").IsNull() {
 		return
 	}
 	if protocol, _ := n.Get("protocol").Text(); protocol != "tcp" && protocol != "udp" {
 		return
 	}
-	least, known1 := l.Value(n.Get("port_range_min"))
-	most, known2 := l.Value(n.Get("port_range_max"))
-	a, is1 := value.Integer(least.Value)
-	b, is2 := value.Integer(most.Value)
-	x, isX := a.(int64)
-	y, isY := b.(int64)
-	if known1 && known2 && is1 && is2 && isX && isY && x > y {
-		l.Found(n.Get("port_range_min"), fmt.Sprintf("the first port, %d, lies behind the last, %d", x, y), "")
+	first, _, known := l.Number(n.Get("port_range_min"))
+	if last, _, too := l.Number(n.Get("port_range_max")); known && too && first > last {
+		l.Found(n.Get("port_range_min"), fmt.Sprintf("the first port, %d, lies behind the last, %d", first, last), "")
 	}
 }
 

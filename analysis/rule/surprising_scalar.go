@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -36,7 +35,9 @@ func findSurprisingScalars(l *Look) {
 		}
 	}
 	for _, s := range l.Uses {
-		l.surprisingArguments(s)
+		for e, around := range l.textArguments(s) {
+			around.surprising(e.Value, "the text")
+		}
 	}
 	for _, p := range l.Template.Parameters {
 		if p.Type != "string" {
@@ -62,20 +63,6 @@ func findSurprisingScalars(l *Look) {
 				l.surprising(e.Value, "the text")
 			}
 		})
-	}
-}
-
-// surprisingArguments looks at what a nested template is given for parameters that are texts.
-func (l *Look) surprisingArguments(s *program.Stack) {
-	if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil {
-		return
-	}
-	around := *l
-	around.Template = s.StackResource.In.Template
-	for _, e := range s.StackResource.Definition.Properties.Value.All() {
-		if p := l.Template.Parameter(e.Name); p != nil && p.Type == "string" {
-			around.surprising(e.Value, "the text")
-		}
 	}
 }
 

@@ -18,8 +18,7 @@ func taskWrites(l *roles, role *program.Role) {
 		}
 		written := namesIn(t.Meaning.Sequence, program.WriteOutput)
 		for _, name := range slices.Sorted(maps.Keys(written)) {
-			d := l.diags.Warning(source.NotDeclared, written[name].At, fmt.Sprintf("%q of role %s writes the output %q, which only the role itself may write", t.Name, role.Key(), name), "print it: `hotc action --wait` gives what an action prints")
-			d.Notes = append(d.Notes, source.Note{At: t.At, Message: "it runs when the role has ended"})
+			l.diags.Warning(source.NotDeclared, written[name].At, fmt.Sprintf("%q of role %s writes the output %q, which only the role itself may write", t.Name, role.Key(), name), "print it: `hotc action --wait` gives what an action prints").Note(t.At, "it runs when the role has ended")
 		}
 	}
 }

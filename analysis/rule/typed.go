@@ -124,9 +124,7 @@ func (w *walker) resource(r *hot.Resource, kind string, group *program.StackReso
 	w.seen[r.Entry.Value] = true
 	w.kind, w.of, w.index = t, r, ""
 	if group != nil {
-		if counted, is := group.Kind.(program.Counted); is {
-			w.index = counted.Index
-		}
+		w.index = group.IndexVariable()
 	}
 	b := &Block{Of: t.Name, Type: t, Resource: r, Known: t.Properties, At: r.Entry.Key}
 	if r.Properties != nil && !r.Properties.Value.IsNull() {

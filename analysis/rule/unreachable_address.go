@@ -55,10 +55,7 @@ func (l *Look) dependencies() *dependencies {
 			}
 		})
 		if r.DependsOn != nil {
-			if name, is := r.DependsOn.Value.Text(); is {
-				on[name] = true
-			}
-			for _, n := range r.DependsOn.Value.Items {
+			for _, n := range r.DependsOn.Value.OneOrMore() {
 				if name, is := n.Text(); is {
 					on[name] = true
 				}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var (
@@ -24,13 +23,7 @@ func findUnusedParameters(l *Look) {
 	if len(l.Template.Resources) == 0 {
 		return
 	}
-	used, all := map[string]bool{}, false
-	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
-		if r.Kind == hot.ToParameter {
-			used[r.Name] = true
-			all = all || r.Name == ""
-		}
-	})
+	used, all := l.named(hot.ToParameter)
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
 			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.perhapsWithout(p.Entry, l.Template.Words().Parameters)

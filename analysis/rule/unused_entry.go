@@ -81,10 +81,7 @@ func collectWords(n *yaml.Node, words map[string]bool) {
 	if text, is := n.Text(); is {
 		words[text] = true
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		collectWords(x, words)
-	}
-	for _, e := range n.Entries {
-		collectWords(e.Value, words)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 var unusedResource = Rule{Code: source.UnusedResource, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedResources}
@@ -21,13 +20,7 @@ func findUnusedResources(l *Look) {
 	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil }) {
 		return
 	}
-	used, all := map[string]bool{}, false
-	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
-		if r.Kind == hot.ToResource || r.Kind == hot.ToAttribute {
-			used[r.Name] = true
-			all = all || r.Name == ""
-		}
-	})
+	used, all := l.named(hot.ToResource, hot.ToAttribute)
 	if all {
 		return
 	}

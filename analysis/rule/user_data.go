@@ -80,7 +80,7 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 		return nil
 	}
 	if text, is := n.Text(); is {
-		return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), "", text, "the text")}}
+		return l.bootText(n, "", text)
 	}
 	if !l.IsCall(n) {
 		return nil
@@ -92,7 +92,7 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 		if err != nil {
 			return nil // said elsewhere
 		}
-		return []*bootText{{text: string(text), replaced: string(text), whole: true, node: n, places: driver.TextAt(l.Template.Place(n), r.Name, string(text), "the text")}}
+		return l.bootText(n, r.Name, string(text))
 	case r.Kind == hot.ToResource, r.Kind == hot.ToAttribute && r.Attribute == "config":
 		return l.configTexts(r.Name, depth+1)
 	case strings.HasPrefix(n.Entries[0].Name, "str_replace"):
@@ -110,9 +110,13 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 		return l.bootTexts(arg, depth+1)
 	}
 	if text := l.text(n); text != "" {
-		return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), "", text, "the text")}}
+		return l.bootText(n, "", text)
 	}
 	return nil
+}
+
+func (l *Look) bootText(n *yaml.Node, file, text string) []*bootText {
+	return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), file, text, "the text")}}
 }
 
 // configTexts are those of a resource that holds a config.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 var longWait = Rule{Code: source.LongWait, Category: Resources, Severity: source.Info, Truth: CreationFails, LintOnly: true, Template: findLongWaits}
@@ -23,9 +22,7 @@ func findLongWaits(l *Look) {
 		if n == nil {
 			continue
 		}
-		v, known := l.Value(n)
-		number, isNumber := value.Integer(v.Value)
-		if seconds, is := number.(int64); known && isNumber && is && seconds > stackTimeout {
+		if seconds, v, known := l.Number(n); known && seconds > stackTimeout {
 			l.Found(n, when(fmt.Sprintf("this waits %d seconds, and Heat gives a stack %d, if nothing else is said", seconds, stackTimeout), v),
 				fmt.Sprintf("make the stack with `--timeout %d` (minutes) or more", (seconds+59)/60))
 		}

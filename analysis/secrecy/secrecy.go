@@ -117,7 +117,7 @@ func (c *checker) properties(a *binding.Analysis) {
 				if path := c.finder.Find(r.In, r.In.Template.Expr(r.Call)); path != nil {
 					d.Notes = append(d.Notes, path.Hops...)
 				}
-				d.Notes = append(d.Notes, source.Note{At: o.At, Message: "the output is declared secret"})
+				d.Note(o.At, "the output is declared secret")
 				break
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -25,8 +26,8 @@ type Prediction struct {
 
 // Perhaps is a server that is there only if Heat decides so.
 type Perhaps struct {
-	Server string `json:"server"`
-	Unless string `json:"unless"` // why it is not
+	Server contract.ServerPath `json:"server"`
+	Unless string              `json:"unless"` // why it is not
 }
 
 // Predict runs a program's net, as usual and at worst.

@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -37,8 +38,8 @@ type record struct {
 }
 
 type recordServer struct {
-	Path  string       `yaml:"path"`
-	Roles []recordRole `yaml:"roles"`
+	Path  contract.ServerPath `yaml:"path"`
+	Roles []recordRole        `yaml:"roles"`
 }
 
 type recordRole struct {
@@ -110,7 +111,7 @@ func (rec *record) durations(name string, p *program.Program, boot float64) (of 
 	}
 	for _, server := range rec.Servers {
 		if first := server.firstBegan(p); !first.IsZero() {
-			of[server.Path] = Duration{Seconds: boot + first.Sub(began).Seconds()}
+			of[string(server.Path)] = Duration{Seconds: boot + first.Sub(began).Seconds()}
 		}
 		var before time.Time
 		for _, role := range server.Roles {
@@ -169,7 +170,7 @@ func (server *recordServer) firstBegan(p *program.Program) time.Time {
 	return server.Roles[0].Started
 }
 
-func roleOf(p *program.Program, server, name string) *program.Role {
+func roleOf(p *program.Program, server contract.ServerPath, name string) *program.Role {
 	if s := p.Server(server); s != nil {
 		return s.Role(name)
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Durations are how long things take, in seconds.
@@ -147,9 +148,7 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 	for p := range n.Processes {
 		ready[p] = size - 1 - p
 		out := Process{Name: n.Processes[p].Name}
-		for _, t := range n.Processes[p].Tasks {
-			out.Tasks = append(out.Tasks, Task{Name: t.Name, Heat: t.Heat, Start: -1, End: -1})
-		}
+		out.Tasks = append(out.Tasks, lists.Map(n.Processes[p].Tasks, func(t waits.Task) Task { return Task{Name: t.Name, Heat: t.Heat, Start: -1, End: -1} })...)
 		s.run.Processes[p] = out
 	}
 	// A process runs ahead as far as it can: a cell is written once, so the time of

@@ -39,7 +39,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	}
 	for server, facts := range a.Facts {
 		for _, fact := range facts {
-			c.facts[program.FactCell(server, fact)] = true
+			c.facts[server.Fact(fact)] = true
 		}
 	}
 	for _, s := range p.Servers {
@@ -91,7 +91,7 @@ func (c *checker) declared(o *program.Output) {
 // what only Heat computes, Heat itself finds the functions that cannot work.
 func (c *checker) input(in *program.Input, bound *binding.Bound) {
 	is := Any
-	if bound.Time == binding.Run {
+	if bound.Time == contract.Run {
 		is = c.typeOf(bound.Expr)
 	} else {
 		is = c.known(bound.Expr)

@@ -1,6 +1,11 @@
 package waits
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/rings"
+)
 
 // Wait is one link of a cycle: a process that reads what the next one writes only
 // after its own read.
@@ -71,70 +76,23 @@ func (t *tangle) next(n int32) (before, writer int32) {
 	return before, t.writer[n]
 }
 
-// knots are the strongly connected parts of a tangle that hold a cycle, in a
-// fixed order (Tarjan's algorithm, with a stack of its own).
-func (t *tangle) knots() [][]int32 {
-	size := len(t.process)
-	order, low := make([]int32, size), make([]int32, size)
-	on := make([]bool, size)
-	var stack []int32
-	var knots [][]int32
-	counter := int32(0)
-	type frame struct {
-		node int32
-		edge uint8
+// knots are the parts of a tangle whose operations all wait for each other, in a fixed order.
+func (t *tangle) knots() (knots [][]int32) {
+	all := make([]int32, len(t.process))
+	for n := range all {
+		all[n] = int32(n)
 	}
-	for root := range size {
-		if order[root] != 0 {
-			continue
-		}
-		path := []frame{{node: int32(root)}}
-		for len(path) > 0 {
-			f := &path[len(path)-1]
-			n := f.node
-			if f.edge == 0 {
-				counter++
-				order[n], low[n] = counter, counter
-				stack, on[n] = append(stack, n), true
-			}
-			before, writer := t.next(n)
-			to := int32(-1)
-			switch f.edge {
-			case 0:
-				to = before
-			case 1:
-				to = writer
-			}
-			if f.edge < 2 {
-				f.edge++
-				switch {
-				case to < 0:
-				case order[to] == 0:
-					path = append(path, frame{node: to})
-				case on[to]:
-					low[n] = min(low[n], order[to])
-				}
-				continue
-			}
-			if low[n] == order[n] {
-				var knot []int32
-				for {
-					last := stack[len(stack)-1]
-					stack, on[last] = stack[:len(stack)-1], false
-					knot = append(knot, last)
-					if last == n {
-						break
-					}
-				}
-				if len(knot) > 1 {
-					knots = append(knots, knot)
-				}
-			}
-			path = path[:len(path)-1]
-			if len(path) > 0 {
-				up := path[len(path)-1].node
-				low[up] = min(low[up], low[n])
-			}
+	ring := rings.Of(all, func(n int32) []int32 {
+		before, writer := t.next(n)
+		return lists.Only([]int32{before, writer}, func(n int32) bool { return n >= 0 })
+	})
+	of := map[int][]int32{}
+	for _, n := range all {
+		of[ring[n]] = append(of[ring[n]], n)
+	}
+	for _, n := range all {
+		if knot := of[ring[n]]; len(knot) > 1 && knot[0] == n {
+			knots = append(knots, knot)
 		}
 	}
 	return knots
@@ -145,16 +103,11 @@ const searches = 4 << 20
 
 // shortest is the cycle of a knot with the fewest waits, as numbers of its reads.
 func (t *tangle) shortest(knot []int32) []int32 {
-	in := make(map[int32]bool, len(knot))
-	first := knot[0]
-	for _, n := range knot {
-		in[n] = true
-		first = min(first, n)
-	}
+	in := lists.Set(knot)
 	var best []int32
 	left := searches
-	for n := first; int(n) < len(t.process) && left > 0; n++ {
-		if !in[n] || t.writer[n] < 0 || !in[t.writer[n]] {
+	for _, n := range knot {
+		if left <= 0 || t.writer[n] < 0 || !in[t.writer[n]] {
 			continue
 		}
 		if cycle := t.cycleFrom(n, in, &left); cycle != nil && (best == nil || len(cycle) < len(best)) {

@@ -1,9 +1,11 @@
 package waits
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/rings"
 )
 
 // Verdict is how sure a deadlock is.
@@ -101,10 +103,7 @@ func (d *decider) certain(program straight, verdict Verdict) {
 
 // behindThem counts the processes that hang without being among those.
 func (r *run) behindThem(those []int) int {
-	is := map[int]bool{}
-	for _, p := range those {
-		is[p] = true
-	}
+	is := lists.Set(those)
 	count := 0
 	for p := range r.program {
 		if r.hung(p) && !is[p] {
@@ -149,56 +148,30 @@ type group struct {
 }
 
 // groups joins knots that share a process or a condition.
-func (d *decider) groups(t *tangle, knots [][]int32) []group {
-	parent := make([]int, len(knots))
-	for i := range parent {
-		parent[i] = i
-	}
-	root := func(i int) int {
-		for parent[i] != i {
-			i = parent[i]
-		}
-		return i
-	}
-	byProcess, byKey := map[int]int{}, map[string]int{}
-	all := make([][]int, len(knots))
-	join := func(i, j int) {
-		if a, b := root(i), root(j); a != b {
-			parent[max(a, b)] = min(a, b)
-		}
-	}
+func (d *decider) groups(t *tangle, knots [][]int32) (groups []group) {
+	all, shares := make([][]int, len(knots)), map[any][]any{} // knots have numbers below zero
 	for i, knot := range knots {
 		all[i] = d.withFailing(t.processesOf(knot))
+		join := func(with any) { shares[-i-1], shares[with] = append(shares[-i-1], with), append(shares[with], -i-1) }
 		for _, p := range all[i] {
-			if j, have := byProcess[p]; have {
-				join(i, j)
-			} else {
-				byProcess[p] = i
-			}
+			join(p)
 			for _, key := range d.keysOf(p) {
-				if j, have := byKey[key]; have {
-					join(i, j)
-				} else {
-					byKey[key] = i
-				}
+				join(key)
 			}
 		}
 	}
-	var out []group
+	ring := rings.Of(slices.Collect(maps.Keys(shares)), func(x any) []any { return shares[x] })
 	index := map[int]int{}
-	for i := range knots {
-		r := root(i)
-		if _, have := index[r]; !have {
-			index[r] = len(out)
-			out = append(out, group{knot: knots[r]})
+	for i, knot := range knots {
+		at, known := index[ring[-i-1]]
+		if !known {
+			at = len(groups)
+			index[ring[-i-1]] = at
+			groups = append(groups, group{knot: knot})
 		}
-		g := &out[index[r]]
-		g.processes = append(g.processes, all[i]...)
+		groups[at].processes = sorted(append(groups[at].processes, all[i]...))
 	}
-	for i := range out {
-		out[i].processes = sorted(out[i].processes)
-	}
-	return out
+	return groups
 }
 
 // mostProcesses is how many processes are looked at together to learn whether what
@@ -219,10 +192,7 @@ func (d *decider) withFailing(processes []int) []int {
 			}
 		}
 	}
-	in := map[int]bool{}
-	for _, p := range processes {
-		in[p] = true
-	}
+	in := lists.Set(processes)
 	all := append([]int{}, processes...)
 	for i := 0; i < len(all) && len(all) <= mostProcesses; i++ {
 		for _, t := range d.net.Processes[all[i]].Tasks {

@@ -122,7 +122,7 @@ func (w *world) boot(s heattest.Server) *exec.Cmd {
 	for _, list := range s.Addresses {
 		address = list[0]
 	}
-	b.Facts = map[string]json.RawMessage{contract.FactID: quoted(s.ID), contract.FactName: quoted(s.PhysicalName), contract.FactFirstAddress: quoted(address)}
+	b.Facts = map[contract.Fact]json.RawMessage{contract.FactID: quoted(s.ID), contract.FactName: quoted(s.PhysicalName), contract.FactFirstAddress: quoted(address)}
 	dir := w.t.TempDir()
 	text, err := json.Marshal(b)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -117,24 +118,24 @@ func (v *evaluator) one(in *compilation, text string, s streams) error {
 		return printJSON(s.out, answer)
 	}
 	key, val := "value", bound.Expr.Value
-	if bound.Time != binding.Static {
+	if bound.Time != contract.Static {
 		key, val = "residual", left(bound)
 	}
-	_, err = fmt.Fprintf(s.out, "binding: %s\n%s: %s\n", yaml.FlowText(bound.Time.String()), key, yaml.FlowText(val))
+	_, err = fmt.Fprintf(s.out, "binding: %s\n%s: %s\n", yaml.FlowText(string(bound.Time)), key, yaml.FlowText(val))
 	return err
 }
 
 func answerOf(bound *binding.Bound) evaluated {
-	a := evaluated{Binding: bound.Time.String()}
+	a := evaluated{Binding: string(bound.Time)}
 	v := bound.Expr.Value
-	if bound.Time != binding.Static {
+	if bound.Time != contract.Static {
 		v = left(bound)
 	}
 	text := value.EncodeJSON(v)
 	switch {
 	case !json.Valid(text):
 		return evaluated{Error: "the value is infinite or no number, which JSON cannot say"}
-	case bound.Time == binding.Static:
+	case bound.Time == contract.Static:
 		a.Value = text
 	default:
 		a.Residual = text
@@ -144,7 +145,7 @@ func answerOf(bound *binding.Bound) evaluated {
 
 // left is what is left of an expression: HOT for Heat, a plan's form for agents.
 func left(bound *binding.Bound) value.Value {
-	if v, ok := bound.Expr.HOT(); ok && bound.Time == binding.Deploy {
+	if v, ok := bound.Expr.HOT(); ok && bound.Time == contract.Deploy {
 		return v
 	}
 	text, _ := hot.EncodeResidual[string](bound.Expr)

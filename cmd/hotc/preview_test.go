@@ -21,7 +21,7 @@ func TestUpShowsWhatAChangeSetsGoing(t *testing.T) {
 		return contract.Role{Name: "r", Idempotent: true, Follows: []contract.Follow{{Cell: cell, Watch: true}}}
 	}
 	db := contract.Role{Name: "r", Outputs: []contract.Output{{Name: "x", Cell: "db.r:x"}}}
-	p := &contract.Plan{Format: contract.Format, Servers: []contract.Server{{Path: "db", Facts: []string{"address"}, Roles: []contract.Role{db}},
+	p := &contract.Plan{Format: contract.Format, Servers: []contract.Server{{Path: "db", Facts: []contract.Fact{"address"}, Roles: []contract.Role{db}},
 		{Path: "app", Roles: []contract.Role{follows("db.r:x")}}, {Path: "dns", Roles: []contract.Role{follows("db:address")}}}}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	var snapshot deploy.Snapshot

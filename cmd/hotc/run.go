@@ -190,7 +190,7 @@ func parseFacts(given []string, p *program.Program) (localheat.Facts, error) {
 	if len(given) > 0 {
 		p.Root.Walk(func(s *program.Stack) {
 			for _, r := range s.Template.Resources {
-				known[s.PathOf(r.Name)] = true
+				known[string(s.PathOf(r.Name))] = true
 			}
 		})
 	}

@@ -80,7 +80,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 	fmt.Fprint(s.out, t.String())
 	fmt.Fprintf(s.out, "\n%s\n", p.Headline())
 	if n := len(p.Perhaps); n > 0 {
-		names := lists.Map(p.Perhaps, func(x timeline.Perhaps) string { return x.Server })
+		names := lists.Map(p.Perhaps, func(x timeline.Perhaps) string { return string(x.Server) })
 		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", source.Counted(n, "server"), few(names))
 	}
 	for _, failed := range p.Failures() {

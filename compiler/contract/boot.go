@@ -29,7 +29,7 @@ type Boot struct {
 	Deploy map[string]json.RawMessage `json:"deploy,omitempty"`
 	// Facts overrides what the agent would find out about its server; `hotc run`
 	// makes them up here.
-	Facts map[string]json.RawMessage `json:"facts,omitempty"`
+	Facts map[Fact]json.RawMessage `json:"facts,omitempty"`
 }
 
 // Handles are wait condition handles by name. Those of the stacks around are under

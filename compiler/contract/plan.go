@@ -12,13 +12,15 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Format is the version of plan.json and of the boot file that this code
 // writes and reads.
 const Format = 1
 
-// ServerPath names a server in a deployment: its resource's name, preceded by
+// ServerPath names a server, or another resource, in a deployment: its name, preceded by
 // those of the nested stacks it lives in ("db", "tier/2/db").
 type ServerPath string
 
@@ -26,7 +28,7 @@ type ServerPath string
 func (s ServerPath) Role(name string) RoleKey { return RoleKey(string(s) + "." + name) }
 
 // Fact names the cell of a fact that the server's agent publishes.
-func (s ServerPath) Fact(name string) CellName { return CellName(string(s) + ":" + name) }
+func (s ServerPath) Fact(fact Fact) CellName { return CellName(string(s) + ":" + string(fact)) }
 
 // RoleKey names a role in a deployment: SERVER.ROLE, split at the last dot.
 type RoleKey string
@@ -142,7 +144,7 @@ type Server struct {
 	// of deploy-time values, by their keys.
 	Decides map[string]json.RawMessage `json:"decides,omitempty"`
 	// Facts are the names of the facts that somebody reads: see the Fact constants.
-	Facts []string `json:"facts,omitempty"`
+	Facts []Fact `json:"facts,omitempty"`
 	// Deploy are the values that Heat puts into the boot file, by key. A key is
 	// derived from the expression, so that user-data of an older plan can lack a
 	// value but never hold a wrong one.
@@ -314,13 +316,9 @@ type Task struct {
 // AllFiles are the digests of the files that the role and its tasks need.
 func (r *Role) AllFiles() []string {
 	all := append([]string(nil), r.Files...)
-	for _, f := range r.Render {
-		all = append(all, f.Template)
-	}
+	all = append(all, lists.Map(r.Render, func(f RenderedFile) string { return f.Template })...)
 	for _, tasks := range [][]Task{r.Actions, r.Hooks} {
-		for _, t := range tasks {
-			all = append(all, t.Files...)
-		}
+		all = append(all, lists.Flat(tasks, func(t Task) []string { return t.Files })...)
 	}
 	return all
 }
@@ -444,22 +442,25 @@ type File struct {
 	Name   string `json:"name"`   // where it came from, for people
 }
 
-// The facts an agent can publish about its server.
+// Fact names what an agent can publish about its server.
+type Fact string
+
+// The facts of every server.
 const (
-	FactID           = "id"            // Nova's instance id, as get_resource gives it
-	FactName         = "name"          // the server's name in Nova
-	FactFirstAddress = "first_address" // the address of the one network
+	FactID           Fact = "id"            // Nova's instance id, as get_resource gives it
+	FactName         Fact = "name"          // the server's name in Nova
+	FactFirstAddress Fact = "first_address" // the address of the one network
 )
 
 // addressFact is the name of an address on one of a server's networks, both counted from 0.
 const addressFact = "address.%d.%d"
 
 // AddressFact is the name of the fact that is an address on one of a server's networks.
-func AddressFact(network, number int) string { return fmt.Sprintf(addressFact, network, number) }
+func AddressFact(network, number int) Fact { return Fact(fmt.Sprintf(addressFact, network, number)) }
 
 // ParseAddressFact reads the name of such a fact.
-func ParseAddressFact(name string) (network, number int, ok bool) {
-	n, err := fmt.Sscanf(name, addressFact, &network, &number)
+func ParseAddressFact(name Fact) (network, number int, ok bool) {
+	n, err := fmt.Sscanf(string(name), addressFact, &network, &number)
 	return network, number, err == nil && n == 2 && network >= 0 && number >= 0 && AddressFact(network, number) == name
 }
 

@@ -63,8 +63,7 @@ func (m *merging) client(f *File, section string, into map[string]Setting) {
 		}
 		merged, ok := deepUpdate(old.Value, v)
 		if !ok {
-			d := m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("parameter %q has a map here where an earlier file has none, on which the client fails", p.Name), "")
-			d.Notes = append(d.Notes, source.Note{At: old.At, Message: "the earlier file"})
+			m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("parameter %q has a map here where an earlier file has none, on which the client fails", p.Name), "").Note(old.At, "the earlier file")
 		}
 		into[p.Name] = Setting{Value: merged, At: f.Place(p.Key)}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -234,11 +235,7 @@ func (r *Registry) matching(typeName, resource string) []*mapping {
 		if x.pattern != resource {
 			continue
 		}
-		for _, m := range x.types {
-			if m.pattern == typeName {
-				out = append(out, m)
-			}
-		}
+		out = append(out, lists.Only(x.types, func(m *mapping) bool { return m.pattern == typeName })...)
 	}
 	for _, m := range r.types {
 		before, isPattern := strings.CutSuffix(m.pattern, "*")
@@ -260,9 +257,7 @@ func (r *Registry) Types() []string {
 			out = append(out, m.pattern)
 		}
 	}
-	for _, x := range r.resources {
-		out = append(out, x.Types()...)
-	}
+	out = append(out, lists.Flat(r.resources, func(x named) []string { return x.Types() })...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )

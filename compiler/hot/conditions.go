@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -42,9 +43,7 @@ func foldIf(f *folder, call *Expr) (*Expr, error) {
 		return Constant(absent{}, call.At), nil
 	}
 	branches := []*Expr{condition}
-	for _, x := range items[1:] {
-		branches = append(branches, f.branch(call.Func, x))
-	}
+	branches = append(branches, lists.Map(items[1:], func(x *Expr) *Expr { return f.branch(call.Func, x) })...)
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: branches}), nil
 }
 
@@ -211,12 +210,7 @@ func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 // doubtful are the items that Heat evaluates though the matter is decided, and that
 // may fail.
 func doubtful(items []*Expr) (out []*Expr) {
-	for _, x := range items {
-		if !x.harmless() && !x.isTruth() {
-			out = append(out, x)
-		}
-	}
-	return out
+	return lists.Only(items, func(x *Expr) bool { return !x.harmless() && !x.isTruth() })
 }
 
 func (e *Expr) withOpen(items []*Expr) *Expr {

@@ -215,20 +215,22 @@ func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]
 	return part{expr: e}
 }
 
-// Inside are the items of a list, the values of a map, or the argument of a call: for
-// those who look at everything.
+// Inside are the items of a list or the values of a map, and what stands in the argument of a
+// call: the calls and single values, not how they stand there, which only views tell (view.go).
 func (e *Expr) Inside() iter.Seq[*Expr] {
-	return func(yield func(*Expr) bool) {
-		if e.Kind == CallExpr {
-			yield(e.arg)
-			return
-		}
-		for _, x := range e.Items {
-			if !yield(x) {
-				return
-			}
-		}
+	if e.Kind == CallExpr {
+		return func(yield func(*Expr) bool) { e.arg.scatter(yield) }
 	}
+	return slices.Values(e.Items)
+}
+
+// scatter visits the calls and single values of an argument until yield says to stop.
+func (e *Expr) scatter(yield func(*Expr) bool) bool {
+	_, items := e.entries()
+	if e.Kind == CallExpr || len(items) == 0 {
+		return yield(e)
+	}
+	return !slices.ContainsFunc(items, func(x *Expr) bool { return !x.scatter(yield) })
 }
 
 // Walk visits an expression and all in it, in the order of the text, until visit

@@ -18,7 +18,7 @@ func (e *Expr) HOT() (v value.Value, ok bool) {
 	default:
 		ok = !e.looksLikeCall(isFunctionName)
 	}
-	v = e.AsValue(func(x *Expr) value.Value {
+	v = e.asValue(func(x *Expr) value.Value {
 		part, fine := x.HOT()
 		ok = ok && fine
 		return part

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -199,11 +200,7 @@ func filtered(call, values, list *Expr) (*Expr, error) {
 	}
 	items, _ := list.list()
 	kept := &Expr{Kind: ListExpr, At: list.At}
-	for _, x := range items {
-		if !x.IsValue() || !in(out, x.Value) {
-			kept.Items = append(kept.Items, x)
-		}
-	}
+	kept.Items = append(kept.Items, lists.Only(items, func(x *Expr) bool { return !x.IsValue() || !in(out, x.Value) })...)
 	if kept := kept.collapse(); kept.IsValue() {
 		return kept, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -90,9 +91,7 @@ func (r *parameterReader) readHOT(n *yaml.Node) {
 		if tags.Kind != yaml.List {
 			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
 		}
-		for _, x := range tags.Items {
-			p.Tags = append(p.Tags, value.ToString(x.Data()))
-		}
+		p.Tags = append(p.Tags, lists.Map(tags.Items, func(x *yaml.Node) string { return value.ToString(x.Data()) })...)
 	}
 	r.readConstraints(n.Get("constraints"))
 }
@@ -193,9 +192,7 @@ func commaDelimited(v value.Value) (value.Value, error) {
 	list := []value.Value{}
 	switch v := v.(type) {
 	case []value.Value:
-		for _, x := range v {
-			list = append(list, value.ToString(x))
-		}
+		list = value.Texts(lists.Map(v, value.ToString))
 	case string:
 		if v != "" {
 			list = value.Texts(strings.Split(v, ","))

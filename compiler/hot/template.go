@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -124,9 +125,7 @@ func urlAuthority(text map[string]string) string {
 // urlQuery is urllib.parse.urlencode, with slashes left alone.
 func urlQuery(d *value.Dict) string {
 	pairs := make([]string, 0, d.Len())
-	for _, k := range d.Keys() {
-		pairs = append(pairs, quotePlus(k)+"="+quotePlus(value.ToString(d.At(k))))
-	}
+	pairs = append(pairs, lists.Map(d.Keys(), func(k string) string { return quotePlus(k) + "=" + quotePlus(value.ToString(d.At(k))) })...)
 	return strings.ReplaceAll(strings.Join(pairs, "&"), "%2F", "/")
 }
 

@@ -3,6 +3,7 @@ package hot
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -97,18 +98,22 @@ func listCall(f *Function, at source.Place, items ...*Expr) *Expr {
 // MapPresence changes the parts of a call of those that no template has (OfPresence).
 func (e *Expr) MapPresence(change func(*Expr) *Expr) *Expr { return e.withArg(e.arg.Map(change)) }
 
-// Map changes what is inside a list, map or call.
+// Map changes what is inside a list or map, and the calls and values in the argument of a call.
 func (e *Expr) Map(change func(*Expr) *Expr) *Expr {
 	out := *e
 	if e.Kind == CallExpr {
-		out.arg = change(e.arg)
-		return &out
-	}
-	out.Items = make([]*Expr, len(e.Items))
-	for i, x := range e.Items {
-		out.Items[i] = change(x)
+		out.arg = e.arg.mapped(change)
+	} else {
+		out.Items = lists.Map(e.Items, change)
 	}
 	return &out
+}
+
+func (e *Expr) mapped(change func(*Expr) *Expr) *Expr {
+	if e.Kind != ListExpr && e.Kind != MapExpr {
+		return change(e)
+	}
+	return e.Map(func(x *Expr) *Expr { return x.mapped(change) })
 }
 
 // Logic takes a condition apart: an `equals` of two, `and`, `or`, `not` or `if`, and its
@@ -205,19 +210,28 @@ func (e *Expr) Beginning() *Expr {
 
 // OwnFact is what a call of OwnFact names: a fact, or an address of a network and its
 // number.
-func (e *Expr) OwnFact() (name string, network, number value.Value) {
+func (e *Expr) OwnFact() (name contract.Fact, network, number value.Value) {
 	switch v := e.arg.Value.(type) {
 	case string:
-		return v, nil, nil
+		return contract.Fact(v), nil, nil
 	case []value.Value: // as the schema has it
 		return "", v[1], v[2]
 	}
 	return "", nil, nil
 }
 
-// AsValue is an expression as the value that a template would hold; part says what those
-// inside are.
-func (e *Expr) AsValue(part func(*Expr) value.Value) value.Value {
+// AsValue is an expression as the value that a template would hold; instead, if it is not nil,
+// says what stands in the place of a call.
+func (e *Expr) AsValue(instead func(call *Expr) (v value.Value, is bool)) value.Value {
+	if e.Kind == CallExpr && instead != nil {
+		if v, is := instead(e); is {
+			return v
+		}
+	}
+	return e.asValue(func(x *Expr) value.Value { return x.AsValue(instead) })
+}
+
+func (e *Expr) asValue(part func(*Expr) value.Value) value.Value {
 	switch e.Kind {
 	case ListExpr:
 		return lists.Map(e.Items, part)

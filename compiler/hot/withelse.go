@@ -1,6 +1,9 @@
 package hot
 
-import "github.com/hotc-dev/hotc/compiler/value"
+import (
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/value"
+)
 
 // WithElse is an expression of the same value in which no `if` lacks its else, as far
 // as that can be said. Heat before 23.0.0 fails on a resource with one whose condition
@@ -53,9 +56,7 @@ func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 	}
 	items, _ := e.arg.list()
 	branches := []*Expr{items[0]}
-	for _, x := range items[1:] {
-		branches = append(branches, x.elsewise(value, nothing))
-	}
+	branches = append(branches, lists.Map(items[1:], func(x *Expr) *Expr { return x.elsewise(value, nothing) })...)
 	if len(branches) == 2 {
 		branches = append(branches, nothing)
 	}

@@ -9,3 +9,30 @@ func Map[From, To any](list []From, f func(From) To) []To {
 	}
 	return out
 }
+
+// Flat are the items that f makes of each item.
+func Flat[From, To any](list []From, f func(From) []To) (all []To) {
+	for _, x := range list {
+		all = append(all, f(x)...)
+	}
+	return all
+}
+
+// Only are the items that are so.
+func Only[T any](list []T, is func(T) bool) (kept []T) {
+	for _, x := range list {
+		if is(x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// Set has the items of a list.
+func Set[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
+	for _, x := range list {
+		set[x] = true
+	}
+	return set
+}

@@ -84,8 +84,7 @@ func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Me
 		err = p.Check(cast)
 	}
 	if err != nil {
-		d := l.diags.Error(source.BadParameter, at, fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "")
-		d.Notes = append(d.Notes, source.Note{At: s.Place(p.Entry.Key), Message: "the parameter"})
+		l.diags.Error(source.BadParameter, at, fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "").Note(s.Place(p.Entry.Key), "the parameter")
 		return
 	}
 	s.Supplied.Parameters[p.Name] = cast

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -52,10 +53,10 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	}
 	entry := r.Properties.Value.Entry(g.definition)
 	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata"), TypeNode: definition.Get("type")}
-	n := &program.StackResource{In: s, Resource: r, Kind: program.Scaled{}, Definition: d}
+	n := program.NewStackResource(s, r, program.Scaled{}, d)
 	size := r.Property(g.size)
 	if g.counted {
-		n.Kind = program.Counted{Index: l.indexVariable(s, r)}
+		n = program.NewStackResource(s, r, program.Counted{Index: l.indexVariable(s, r)}, d)
 		n.Size = l.size(s, size, hot.CountDefault)
 	} else {
 		size = l.scales(n, r)
@@ -227,9 +228,7 @@ func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok 
 	for _, p := range policies {
 		if d, isMap := p.(*value.Dict); isMap {
 			items, _ := d.At("resource_list").([]value.Value)
-			for _, x := range items {
-				names = append(names, value.ToString(x))
-			}
+			names = append(names, lists.Map(items, value.ToString)...)
 		}
 	}
 	return names, true

@@ -186,7 +186,8 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 			"map a type of your own to the file, in the resource_registry of an environment")
 		return
 	}
-	n := &program.StackResource{In: s, Resource: r, Kind: program.NestedTemplate{}, Definition: r, Size: 1}
+	n := program.NewStackResource(s, r, program.NestedTemplate{}, r)
+	n.Size = 1
 	m := &program.Member{}
 	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
 		return
@@ -287,7 +288,7 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 			d.Message, d.Hint = known.Message, known.Hint
 		}
 		if t.At.Known() {
-			d.Notes = append(d.Notes, source.Note{At: t.At, Message: "the environment maps the type to it"})
+			d.Note(t.At, "the environment maps the type to it")
 		}
 		l.diags.Add(d)
 		return nil

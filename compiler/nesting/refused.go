@@ -40,7 +40,7 @@ func (l *loader) membersMention(s *program.Stack, r *hot.Resource, t environment
 	if !environment.IsTemplate(t.Name) {
 		return false
 	}
-	n := &program.StackResource{In: s, Resource: r, Kind: program.Counted{}, Definition: &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode}}
+	n := program.NewStackResource(s, r, program.Counted{}, &hot.Resource{Name: r.Name, Entry: r.Entry, TypeNode: r.TypeNode})
 	m := &program.Member{Name: "0"}
 	m.Stack = l.member(n, m, t, at, registry)
 	return m.Stack != nil && mentionsRoles(m.Stack)
@@ -104,8 +104,7 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 	}
 	for _, name := range registry.Types() {
 		if t, err := registry.Resolve(name, "0"); err == nil && l.mayMention(l.trial(), s, r, t, at, registry.Child("0", t)) {
-			d := l.diags.Warning(source.NotYet, s.Place(n), fmt.Sprintf("which types the chain %q makes is left to Heat, and %s, which may be among them, has servers with roles; if it is, they do not run", r.Name, name), hint)
-			d.Notes = append(d.Notes, source.Note{At: t.At, Message: "the environment maps the type to it"})
+			l.diags.Warning(source.NotYet, s.Place(n), fmt.Sprintf("which types the chain %q makes is left to Heat, and %s, which may be among them, has servers with roles; if it is, they do not run", r.Name, name), hint).Note(t.At, "the environment maps the type to it")
 			return
 		}
 	}

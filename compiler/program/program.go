@@ -5,8 +5,11 @@
 package program
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -22,12 +25,12 @@ type Program struct {
 	// Servers are those with roles, in all stacks, in the order of the text.
 	Servers []*Server
 
-	byPath map[string]*Server
+	byPath map[contract.ServerPath]*Server
 }
 
 // New makes a program of a root template without any servers yet.
 func New(t *hot.Template, given *Supplied) *Program {
-	return &Program{Template: t, Supplied: given, Root: NewStack("", t, given, nil), byPath: map[string]*Server{}}
+	return &Program{Template: t, Supplied: given, Root: NewStack("", t, given, nil), byPath: map[contract.ServerPath]*Server{}}
 }
 
 // AddServer adds a server of a stack, or returns the one of that resource.
@@ -47,7 +50,7 @@ func (p *Program) AddMember(n *StackResource, m *Member) *Server {
 	return m.Server
 }
 
-func (p *Program) add(in *Stack, r *hot.Resource, path string) *Server {
+func (p *Program) add(in *Stack, r *hot.Resource, path contract.ServerPath) *Server {
 	s := &Server{Path: path, Template: in.Template, Stack: in, Resource: r, attributes: map[string]*Output{}, roles: map[string]*Role{}}
 	p.Servers = append(p.Servers, s)
 	p.byPath[path] = s
@@ -55,7 +58,7 @@ func (p *Program) add(in *Stack, r *hot.Resource, path string) *Server {
 }
 
 // Server finds a server by its path: in the root, the name of its resource.
-func (p *Program) Server(path string) *Server { return p.byPath[path] }
+func (p *Program) Server(path contract.ServerPath) *Server { return p.byPath[path] }
 
 // Stacks are all stacks, the root first, in the order of the text.
 func (p *Program) Stacks() []*Stack {
@@ -66,7 +69,7 @@ func (p *Program) Stacks() []*Stack {
 
 // Server is a server with roles.
 type Server struct {
-	Path     string
+	Path     contract.ServerPath
 	Template *hot.Template
 	// Stack is the one in which the server's expressions are evaluated: a group's
 	// server is described by the stack around the group.
@@ -90,13 +93,7 @@ func (s *Server) Output(attribute string) *Output { return s.attributes[attribut
 
 // Attributes are the names that references to the server's outputs may use.
 func (s *Server) Attributes() []string {
-	var names []string
-	for _, r := range s.Roles {
-		for _, o := range r.Outputs {
-			names = append(names, o.Attribute)
-		}
-	}
-	return names
+	return lists.Flat(s.Roles, func(r *Role) []string { return lists.Map(r.Outputs, func(o *Output) string { return o.Attribute }) })
 }
 
 // Declare makes an output known as an attribute of the server. It returns the
@@ -140,23 +137,15 @@ type Role struct {
 
 // Update is the hook that brings the role to what has changed; nil is none.
 func (r *Role) Update() *Task {
-	for _, t := range r.Hooks {
-		if t.Name == "update" {
-			return t
-		}
+	if i := slices.IndexFunc(r.Hooks, func(t *Task) bool { return t.Name == "update" }); i >= 0 {
+		return r.Hooks[i]
 	}
 	return nil
 }
 
 // Apart are the tasks that are not part of the role's own run.
 func (r *Role) Apart() []*Task {
-	apart := append([]*Task(nil), r.Actions...)
-	for _, t := range r.Hooks {
-		if t.Name != "create" {
-			apart = append(apart, t)
-		}
-	}
-	return apart
+	return slices.Concat(r.Actions, lists.Only(r.Hooks, func(t *Task) bool { return t.Name != "create" }))
 }
 
 // Task is a run of the role's tool beside the role's own. It reads the role's
@@ -199,7 +188,7 @@ func (f *RoleFile) Reads(r *Role) map[string]bool {
 }
 
 // Key is SERVER.ROLE.
-func (r *Role) Key() contract.RoleKey { return contract.ServerPath(r.Server.Path).Role(r.Name) }
+func (r *Role) Key() contract.RoleKey { return r.Server.Path.Role(r.Name) }
 
 // Meaning is what a driver found a role's source to mean.
 type Meaning struct {
@@ -255,9 +244,9 @@ type Input struct {
 	Timeout    float64 // seconds; 0 is never
 	IfDown     float64 // seconds; 0 is the default
 	Eager      bool
-	EagerSaid  bool         // the user did, either way
-	EagerAt    source.Place // where the role's source reads it from its environment, if it is eager for that
-	Bind       string       // "", "deploy" or "run"
+	EagerSaid  bool          // the user did, either way
+	EagerAt    source.Place  // where the role's source reads it from its environment, if it is eager for that
+	Bind       contract.Time // "", "deploy" or "run"
 	// WatchAt is where the input says that its role follows the value; not known if it does not.
 	WatchAt source.Place
 	// AtLeast is how many members of a group must be in it for the role's first run; 0 is all.
@@ -282,6 +271,3 @@ type Output struct {
 
 // Cell is the name of the output's cell: SERVER.ROLE:OUTPUT.
 func (o *Output) Cell() contract.CellName { return o.Role.Key().Output(o.Name) }
-
-// FactCell is the name of the cell of a server's fact.
-func FactCell(server, fact string) contract.CellName { return contract.ServerPath(server).Fact(fact) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -18,7 +19,7 @@ import (
 type Stack struct {
 	// Path is what server paths in the stack begin with: "" for the root, else
 	// "tier" or "tier/2".
-	Path          string
+	Path          contract.ServerPath
 	Template      *hot.Template
 	Supplied      *Supplied
 	StackResource *StackResource // what this is a member of; nil for the root
@@ -41,7 +42,7 @@ type Argument struct {
 }
 
 // NewStack makes a stack without any resources known yet.
-func NewStack(path string, t *hot.Template, given *Supplied, nest *StackResource) *Stack {
+func NewStack(path contract.ServerPath, t *hot.Template, given *Supplied, nest *StackResource) *Stack {
 	return &Stack{Path: path, Template: t, Supplied: given, StackResource: nest, types: map[string]string{}, absent: map[string]bool{}, removals: map[string]*Removal{},
 		nests: map[string]*StackResource{}, byResource: map[string]*Server{}}
 }
@@ -55,11 +56,11 @@ func (s *Stack) Around() *Stack {
 }
 
 // PathOf is the path of a resource.
-func (s *Stack) PathOf(resource string) string {
+func (s *Stack) PathOf(resource string) contract.ServerPath {
 	if s.Path == "" {
-		return resource
+		return contract.ServerPath(resource)
 	}
-	return s.Path + "/" + resource
+	return s.Path + "/" + contract.ServerPath(resource)
 }
 
 // Type is the type that a resource's type stands for.
@@ -82,7 +83,7 @@ type Removal struct {
 }
 
 // Note says of a resource why its roles are not there.
-func (r *Removal) Note(resource string) source.Note {
+func (r *Removal) Note(resource contract.ServerPath) source.Note {
 	return source.Note{At: r.At, Message: fmt.Sprintf("why %q is not there: %s", resource, r.Why)}
 }
 
@@ -115,7 +116,7 @@ func (s *Stack) Removed(resource string) *Removal {
 
 // RemovedOn finds the first resource on a path of servers whose roles are not there;
 // nil if there is none.
-func (s *Stack) RemovedOn(path string) (resource string, why *Removal) {
+func (s *Stack) RemovedOn(path string) (resource contract.ServerPath, why *Removal) {
 	names := strings.Split(path, "/")
 	for at := s; at != nil && len(names) > 0; {
 		if why := at.Removed(names[0]); why != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -14,7 +15,6 @@ import (
 type StackResource struct {
 	In       *Stack
 	Resource *hot.Resource
-	Kind     StackResourceKind
 	// Definition is what each member is: the resource itself, or the resource_def of
 	// a group.
 	Definition *hot.Resource
@@ -35,6 +35,13 @@ type StackResource struct {
 	SizeAt source.Place
 	// EachResources is how many resources every member has, nested ones included.
 	EachResources int
+
+	kind StackResourceKind
+}
+
+// NewStackResource makes one of a kind, whose members are not known yet.
+func NewStackResource(in *Stack, r *hot.Resource, kind StackResourceKind, definition *hot.Resource) *StackResource {
+	return &StackResource{In: in, Resource: r, kind: kind, Definition: definition}
 }
 
 // StackResourceKind is how a stack resource names its members, and what is read through it. The kinds are
@@ -76,7 +83,7 @@ const (
 // Select says what reading an attribute of a stack resource gives, or a part of it; more says that
 // the path goes on with what is computed.
 func (n *StackResource) Select(attribute string, path []value.Value, more bool) Selection {
-	return n.Kind.selects(n, attribute, path, more)
+	return n.kind.selects(n, attribute, path, more)
 }
 
 // named is a selection of what a path begins with.
@@ -99,15 +106,15 @@ type Member struct {
 }
 
 // Group says whether the stack resource has several members, with names.
-func (n *StackResource) Group() bool { return n.Kind != NestedTemplate{} }
+func (n *StackResource) Group() bool { return n.kind != NestedTemplate{} }
 
 // Scales says whether Heat makes the members' names up: Members are slots then, each of
 // which some member takes, and Count is how many members there are at first.
-func (n *StackResource) Scales() bool { return n.Kind == Scaled{} }
+func (n *StackResource) Scales() bool { return n.kind == Scaled{} }
 
 // Alike says whether two stack resources make members of the same kind; either may be nil.
 func (n *StackResource) Alike(other *StackResource) bool {
-	return n != nil && other != nil && n.Kind.sort() == other.Kind.sort()
+	return n != nil && other != nil && n.kind.sort() == other.kind.sort()
 }
 
 // HasRoles says whether there is a server with roles in a stack resource.
@@ -123,11 +130,14 @@ func (n *StackResource) Open() bool { return n.Count != nil }
 // Slots says whether the members are slots of a group that scales.
 func (n *StackResource) Slots() bool { return n.Scales() && n.Open() }
 
+// OwnPath is the path of the resource itself.
+func (n *StackResource) OwnPath() contract.ServerPath { return n.In.PathOf(n.Resource.Name) }
+
 // Path is the path of a stack resource's member.
-func (n *StackResource) Path(m *Member) string {
-	path := n.In.PathOf(n.Resource.Name)
+func (n *StackResource) Path(m *Member) contract.ServerPath {
+	path := n.OwnPath()
 	if m.Name != "" {
-		path += "/" + m.Name
+		path += "/" + contract.ServerPath(m.Name)
 	}
 	return path
 }
@@ -168,6 +178,6 @@ func (n *StackResource) Indexed(e *hot.Expr, member string) *hot.Expr {
 
 // IndexVariable is what a group replaces by a member's name, "" for none.
 func (n *StackResource) IndexVariable() string {
-	counted, _ := n.Kind.(Counted)
+	counted, _ := n.kind.(Counted)
 	return counted.Index
 }

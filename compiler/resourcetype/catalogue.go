@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Catalogue is the resource types that a cloud has: those of a release of Heat, and its own.

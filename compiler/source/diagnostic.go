@@ -49,6 +49,12 @@ func (d *Diagnostic) Error() string {
 	return b.String()
 }
 
+// Note adds a further place.
+func (d *Diagnostic) Note(at Place, message string) *Diagnostic {
+	d.Notes = append(d.Notes, Note{at, message})
+	return d
+}
+
 // Fail makes an error without a place: of a command, a file, a connection.
 func Fail(code Code, message, hint string) *Diagnostic {
 	return &Diagnostic{Code: code, Message: message, Hint: hint}
@@ -123,12 +129,7 @@ func (l *Diagnostics) Warning(code Code, at Place, message, hint string) *Diagno
 
 // Failed says whether there is an error among them.
 func (l *Diagnostics) Failed() bool {
-	for _, d := range l.list {
-		if d.Severity == Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.list, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
 // FailedAt says whether there is an error at a place.

@@ -192,7 +192,7 @@ func (p *parser) settle(n *Node, entries []Entry) {
 		if first := out[i]; !first.Merged {
 			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
 				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
-			d.Notes = append(d.Notes, source.Note{At: source.Place{File: p.file, Span: first.Key.Span}, Message: "what is lost"})
+			d.Note(source.Place{File: p.file, Span: first.Key.Span}, "what is lost")
 			d.Fix = p.without(&first)
 			if n.sharing == nil {
 				n.sharing = &sharing{}
@@ -236,11 +236,8 @@ func numberNamed(name string) value.Value {
 
 // uniqueWithin is settle for all maps of a text in JSON.
 func (p *parser) uniqueWithin(n *Node) {
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		p.uniqueWithin(x)
-	}
-	for _, e := range n.Entries {
-		p.uniqueWithin(e.Value)
 	}
 	p.settle(n, n.Entries)
 }

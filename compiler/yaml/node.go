@@ -3,6 +3,9 @@
 package yaml
 
 import (
+	"iter"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -142,6 +145,22 @@ func (n *Node) All() []Entry {
 	return n.Entries
 }
 
+// Below are the items of a list, or the values of a map.
+func (n *Node) Below() iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, x := range n.Items {
+			if !yield(x) {
+				return
+			}
+		}
+		for i := range n.Entries {
+			if !yield(n.Entries[i].Value) {
+				return
+			}
+		}
+	}
+}
+
 // Text is a scalar's string.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {
@@ -158,11 +177,7 @@ func (n *Node) IsNull() bool { return n == nil || n.Kind == Scalar && n.Value ==
 func (n *Node) Data() value.Value {
 	switch n.Kind {
 	case List:
-		list := make([]value.Value, len(n.Items))
-		for i, x := range n.Items {
-			list[i] = x.Data()
-		}
-		return list
+		return lists.Map(n.Items, (*Node).Data)
 	case Map:
 		d := value.SizedDict(len(n.Entries))
 		for i := range n.Entries {

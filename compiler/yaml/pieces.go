@@ -7,6 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -160,9 +161,7 @@ func assemble(file *source.File, pieces []piece, diags *source.Diagnostics) *Nod
 		return nil
 	}
 	resources := &Node{Kind: Map, Style: Block, Entries: make([]Entry, 0, count)}
-	for _, x := range pieces[1 : len(pieces)-1] {
-		resources.Entries = append(resources.Entries, x.entries...)
-	}
+	resources.Entries = append(resources.Entries, lists.Flat(pieces[1:len(pieces)-1], func(x piece) []Entry { return x.entries })...)
 	if len(resources.Entries) == 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func planOf(sealed []contract.CellName, servers ...contract.Server) *contract.Pl
 	for i := range servers {
 		s := &servers[i]
 		for _, f := range s.Facts {
-			cell(contract.Cell{Name: contract.CellName(string(s.Path) + ":" + f), Server: s.Path})
+			cell(contract.Cell{Name: s.Path.Fact(f), Server: s.Path})
 		}
 		for _, r := range s.Roles {
 			for _, o := range r.Outputs {
@@ -98,7 +98,7 @@ func withFiles(r contract.Role, files ...string) contract.Role {
 func before() *contract.Plan {
 	var servers []contract.Server
 	servers = append(servers,
-		contract.Server{Path: "db", Facts: []string{contract.FactName}, Roles: []contract.Role{
+		contract.Server{Path: "db", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{
 			withFiles(aRole("db", "mysql", true, []string{"endpoint", "password", "old"}), deploytest.MysqlScript), aRole("db", "backup", true, []string{"place"})}},
 		contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", true, []string{"port"}, "db.mysql:endpoint", "db.mysql:password"), deploytest.WebScript)}},
 		contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", true, []string{"url"}, "app.web:port", "db.mysql:password", "db:name"), deploytest.WebScript)}})
@@ -115,11 +115,11 @@ func before() *contract.Plan {
 func after() *contract.Plan {
 	var servers []contract.Server
 	servers = append(servers,
-		contract.Server{Path: "app", Facts: []string{contract.FactName}, Roles: []contract.Role{
+		contract.Server{Path: "app", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{
 			withFiles(aRole("app", "web", true, []string{"port", "token"}), deploytest.WebScript), withFiles(aRole("app", "watch", false, nil, "db.mysql:endpoint"), deploytest.WebAgain)}},
 		contract.Server{Path: "db", Roles: []contract.Role{
 			aRole("db", "tune", false, nil, "app:name"), withFiles(aRole("db", "mysql", true, []string{"endpoint", "old"}, "app.web:port", "app.web:token"), deploytest.MysqlScript)}},
-		contract.Server{Path: "cache", Facts: []string{contract.FactName}, Roles: []contract.Role{withFiles(aRole("cache", "redis", false, []string{"auth"}, "app.web:token"), deploytest.WebAgain)}})
+		contract.Server{Path: "cache", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{withFiles(aRole("cache", "redis", false, []string{"auth"}, "app.web:token"), deploytest.WebAgain)}})
 	for i := range 11 {
 		if i == 3 {
 			continue

@@ -146,7 +146,7 @@ func ThreeTier() *contract.Plan {
 		Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
 		Servers: []contract.Server{
 			{
-				Path: "db", At: "site.yaml:3:3", Facts: []string{contract.FactFirstAddress},
+				Path: "db", At: "site.yaml:3:3", Facts: []contract.Fact{contract.FactFirstAddress},
 				Writes: []contract.CellName{"db:first_address", "db.mysql:endpoint", "db.mysql"},
 				Roles: []contract.Role{{
 					Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"file":"` + MysqlScript + `"}`),

@@ -3,19 +3,20 @@ package graph
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
 // collapse finds the boxes of servers: members of a group that run the same roles
 // share one, so that a group of 500 is one thing to look at.
 type collapse struct {
-	boxes map[string]string // by path
-	size  map[string]int    // how many servers a box stands for
+	boxes map[contract.ServerPath]string // by path
+	size  map[string]int                 // how many servers a box stands for
 }
 
 // newCollapse looks at a program; with single every server has a box of its own.
 func newCollapse(p *program.Program, single bool) *collapse {
-	c := &collapse{boxes: map[string]string{}, size: map[string]int{}}
+	c := &collapse{boxes: map[contract.ServerPath]string{}, size: map[string]int{}}
 	if single {
 		return c
 	}
@@ -70,11 +71,11 @@ func alike(a, b *program.Server) bool {
 }
 
 // box is the name of the box that a server is in.
-func (c *collapse) box(path string) string {
+func (c *collapse) box(path contract.ServerPath) string {
 	if box, ok := c.boxes[path]; ok {
 		return box
 	}
-	return path
+	return string(path)
 }
 
 func (c *collapse) count(box string) int { return max(1, c.size[box]) }

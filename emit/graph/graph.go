@@ -40,7 +40,7 @@ type Edge struct {
 	From, To Port
 	// Labels are the values that go along it.
 	Labels []Label
-	Time   binding.Time
+	Time   contract.Time
 	// Completion says that only the end of the role is waited for.
 	Completion bool
 	Deadlocked bool
@@ -100,13 +100,13 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 	}
 	for _, w := range a.Waits {
 		b.server(w.Resource)
-		b.edge(Port{w.Role.Server.Path, w.Role.Name}, Port{Server: w.Resource}, binding.Run, true, Label{})
+		b.edge(b.port(w.Role.Server.Path, w.Role.Name), b.port(w.Resource, ""), contract.Run, true, Label{})
 	}
 	for _, resource := range slices.Sorted(maps.Keys(a.Edges)) {
 		for _, e := range a.Edges[resource] {
 			from, to := b.servers[b.box(e.On)], b.servers[b.box(resource)]
 			if from != nil && to != nil && from != to {
-				b.edge(Port{Server: e.On}, Port{Server: resource}, binding.Deploy, false, Label{})
+				b.edge(b.port(e.On, ""), b.port(resource, ""), contract.Deploy, false, Label{})
 			}
 		}
 	}
@@ -125,7 +125,7 @@ type builder struct {
 
 type edgeKey struct {
 	from, to   Port
-	time       binding.Time
+	time       contract.Time
 	completion bool
 }
 
@@ -140,7 +140,7 @@ func (p Port) compare(other Port) int {
 
 func (e *Edge) key() edgeKey { return edgeKey{e.From, e.To, e.Time, e.Completion} }
 
-func (b *builder) server(path string) *Server {
+func (b *builder) server(path contract.ServerPath) *Server {
 	name := b.box(path)
 	if b.servers[name] == nil {
 		b.servers[name] = &Server{Name: name, Count: b.count(name), Deadlocked: map[string]bool{}}
@@ -150,9 +150,9 @@ func (b *builder) server(path string) *Server {
 }
 
 func (b *builder) role(role *program.Role, a *binding.Analysis) {
-	to := Port{role.Server.Path, role.Name}
+	to := b.port(role.Server.Path, role.Name)
 	for _, d := range role.DependsOn {
-		b.edge(Port{d.Role.Server.Path, d.Role.Name}, to, binding.Run, true, Label{})
+		b.edge(b.port(d.Role.Server.Path, d.Role.Name), to, contract.Run, true, Label{})
 	}
 	for _, in := range role.Inputs {
 		bound := a.Inputs[in]
@@ -166,17 +166,19 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 			o := b.outputs[ref.Cell]
 			switch {
 			case o != nil:
-				b.edge(Port{o.Role.Server.Path, o.Role.Name}, to, binding.Run, false, Label{o.Name, o.Secret})
-			case string(ref.Writer) != role.Server.Path:
-				b.server(string(ref.Writer))
-				b.edge(Port{Server: string(ref.Writer)}, to, binding.Run, false, Label{Name: string(ref.Cell[len(ref.Writer)+1:])})
+				b.edge(b.port(o.Role.Server.Path, o.Role.Name), to, contract.Run, false, Label{o.Name, o.Secret})
+			case ref.Writer != role.Server.Path:
+				b.server(ref.Writer)
+				b.edge(b.port(ref.Writer, ""), to, contract.Run, false, Label{Name: string(ref.Cell[len(ref.Writer)+1:])})
 			}
 		}
 	}
 }
 
-func (b *builder) edge(from, to Port, time binding.Time, completion bool, label Label) {
-	from.Server, to.Server = b.box(from.Server), b.box(to.Server)
+// port is that of a role, or with "" of the server, in the box that the server is in.
+func (b *builder) port(path contract.ServerPath, role string) Port { return Port{b.box(path), role} }
+
+func (b *builder) edge(from, to Port, time contract.Time, completion bool, label Label) {
 	e := &Edge{From: from, To: to, Time: time, Completion: completion}
 	if known := b.edges[e.key()]; known != nil {
 		e = known
@@ -194,9 +196,9 @@ func (b *builder) deadlocks(f *analysis.Findings) {
 	port := func(process, task int) Port {
 		p := f.Net.Processes[process]
 		if p.Tasks[task].Heat {
-			return Port{Server: b.box(p.Name)}
+			return b.port(contract.ServerPath(p.Name), "")
 		}
-		return Port{b.box(p.Name), p.Tasks[task].Name}
+		return b.port(contract.ServerPath(p.Name), p.Tasks[task].Name)
 	}
 	for _, d := range f.Deadlocks {
 		for i, w := range d.Cycle {

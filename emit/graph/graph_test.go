@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/timeline"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/emit/graph"
 )
 
@@ -17,8 +17,8 @@ func small() *graph.Graph {
 	db, web := graph.Port{Server: "db", Role: "mysql"}, graph.Port{Server: "web", Role: `a "quoted" <role>`}
 	return &graph.Graph{
 		Servers: []*graph.Server{{Name: "db", Roles: []string{"base", "mysql"}}, {Name: "web", Roles: []string{web.Role}, Deadlocked: map[string]bool{web.Role: true}}},
-		Edges: []*graph.Edge{{From: db, To: web, Labels: []graph.Label{{Name: "url"}, {Name: "password", Secret: true}}, Time: binding.Run, Deadlocked: true},
-			{From: web, To: db, Time: binding.Run, Completion: true}, {From: graph.Port{Server: "db"}, To: graph.Port{Server: "web"}, Time: binding.Deploy}},
+		Edges: []*graph.Edge{{From: db, To: web, Labels: []graph.Label{{Name: "url"}, {Name: "password", Secret: true}}, Time: contract.Run, Deadlocked: true},
+			{From: web, To: db, Time: contract.Run, Completion: true}, {From: graph.Port{Server: "db"}, To: graph.Port{Server: "web"}, Time: contract.Deploy}},
 	}
 }
 
@@ -47,7 +47,7 @@ func TestSVG(t *testing.T) {
 	large := &graph.Graph{}
 	for i := range 500 {
 		large.Servers = append(large.Servers, &graph.Server{Name: fmt.Sprint("s", i), Roles: []string{"r"}})
-		large.Edges = append(large.Edges, &graph.Edge{From: graph.Port{Server: fmt.Sprint("s", i/7), Role: "r"}, To: graph.Port{Server: fmt.Sprint("s", i), Role: "r"}, Time: binding.Run})
+		large.Edges = append(large.Edges, &graph.Edge{From: graph.Port{Server: fmt.Sprint("s", i/7), Role: "r"}, To: graph.Port{Server: fmt.Sprint("s", i), Role: "r"}, Time: contract.Run})
 	}
 	hung := &timeline.Run{Hung: true, Processes: []timeline.Process{{Name: "a<b", Tasks: []timeline.Task{{Name: "a<b", Heat: true, End: 40},
 		{Name: "r", Start: 40, End: -1, Waits: []timeline.Wait{{Cell: "b.r:x", From: 50, To: -1}}}}}}}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 const margin = 48
@@ -125,7 +125,7 @@ func (e *Edge) tip() string {
 	if e.marked() != "" {
 		text += ": " + e.marked()
 	}
-	if e.Time == binding.Run {
+	if e.Time == contract.Run {
 		return text + " (run time)"
 	}
 	return text + " (Heat)"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // The colours of arrows, by what they mean.
@@ -20,7 +20,7 @@ func (e *Edge) color() string {
 	switch {
 	case e.Deadlocked:
 		return deadlockColor
-	case e.Time == binding.Run:
+	case e.Time == contract.Run:
 		return runColor
 	}
 	return deployColor

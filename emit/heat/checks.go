@@ -88,7 +88,7 @@ func (s *stack) checkDeleteHooks(n *program.StackResource) {
 	for _, x := range s.program.Servers {
 		for _, role := range x.Roles {
 			for _, t := range role.Hooks {
-				if t.Name != contract.HookDelete || !strings.HasPrefix(x.Path, n.In.PathOf(n.Resource.Name)+"/") {
+				if t.Name != contract.HookDelete || !strings.HasPrefix(string(x.Path), string(n.OwnPath())+"/") {
 					continue
 				}
 				s.diags.Add(&source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,

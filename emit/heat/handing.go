@@ -13,7 +13,7 @@ import (
 
 // handing is what a stack resource's members get.
 func (s *stack) handing(n *program.StackResource) *value.Dict {
-	var path value.Value = n.In.PathOf(n.Resource.Name)
+	var path value.Value = string(n.OwnPath())
 	rest := []value.Value{n.Resource.Name}
 	if n.Group() {
 		rest = append(rest, n.IndexVariable())

@@ -155,7 +155,7 @@ func stackPath(s *program.Stack) string {
 	if s.Path == "" {
 		return "the root stack"
 	}
-	return s.Path
+	return string(s.Path)
 }
 
 // notHere refuses a function that the root's version has in another form.

@@ -122,12 +122,13 @@ func knownText(e *hot.Expr) string {
 		if s, ok := e.Value.(string); ok {
 			b.WriteString(s)
 		}
-		if pattern := e.Pattern(); pattern != nil {
+		switch pattern := e.Pattern(); {
+		case pattern != nil:
 			collect(pattern)
-			return
-		}
-		for x := range e.Inside() {
-			collect(x)
+		case e.Ref().Kind == hot.NoRef:
+			for x := range e.Inside() {
+				collect(x)
+			}
 		}
 	}
 	collect(e)

@@ -15,9 +15,6 @@ import (
 
 // ifPresent writes what depends on Heat's own decisions; done is false for all else.
 func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) (v tree, done bool) {
-	if e.Kind != hot.CallExpr {
-		return nil, false
-	}
 	if e.Func == hot.AbsentRef {
 		return nil, true
 	}

@@ -39,7 +39,7 @@ func (s *stack) rewriteReads() {
 		case r.Output.Value != nil:
 			replace(r.Call, emitplan.HOT(r.Output.Value))
 		default:
-			arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", r.Output.Role.Server.Path, r.Output.Attribute}
+			arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", string(r.Output.Role.Server.Path), r.Output.Attribute}
 			for _, n := range r.Path {
 				arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
 			}

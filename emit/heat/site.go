@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -40,13 +41,13 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		resource string
 	}
 	known := map[place]int{}
-	add := func(s *program.Stack, resource, serverPath string, roles bool) {
+	add := func(s *program.Stack, resource string, serverPath contract.ServerPath, roles bool) {
 		at := place{s.Template, resource}
 		if i, have := known[at]; have {
 			merge(&out[s.Template][i], b.Deploy[serverPath])
 			return
 		}
-		x := site{resource: resource, path: serverPath, longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
+		x := site{resource: resource, path: string(serverPath), longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
 		if s.StackResource != nil {
 			known[at] = len(out[s.Template]) // the root has one use only
 			x.path = join("/", parameter(ParameterPath), resource)
@@ -145,22 +146,22 @@ func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 // when the whole deployment is done.
 func (s *stack) fromValues(e *hot.Expr) value.Value {
 	return s.withValues(e, func(o *program.Output, path []value.Value) tree {
-		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]value.Value{o.Role.Server.Path, o.Attribute}, path...)...)
+		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]value.Value{string(o.Role.Server.Path), o.Attribute}, path...)...)
 	})
 }
 
 // withValues is an expression in which roles' outputs are read from where they are.
 func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
-	if r := e.Ref(); r.Kind == hot.ToCell {
-		if o := s.analysis.Cells[r.Cell()]; o != nil {
-			return val(o, r.Path)
+	return e.AsValue(func(call *hot.Expr) (value.Value, bool) {
+		if r := call.Ref(); r.Kind == hot.ToCell {
+			if o := s.analysis.Cells[r.Cell()]; o != nil {
+				return val(o, r.Path), true
+			}
 		}
-	}
-	if v, done := s.ifPresent(e, val); done {
-		return v
-	}
-	if e.Kind == hot.CallExpr && !s.template.Functions.Has(e.Func) {
-		s.notHere(e)
-	}
-	return e.AsValue(func(x *hot.Expr) value.Value { return s.withValues(x, val) })
+		v, done := s.ifPresent(call, val)
+		if !done && !s.template.Functions.Has(call.Func) {
+			s.notHere(call)
+		}
+		return v, done
+	})
 }

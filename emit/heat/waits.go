@@ -145,9 +145,9 @@ func (s *stack) isFollowed() bool {
 	followed := s.built.Plan.Followed()
 	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
 		if s.inMember {
-			return followed[use.PathOf(s.group.Name)] != nil
+			return followed[string(use.PathOf(s.group.Name))] != nil
 		}
-		return use.StackResource != nil && use.StackResource.Group() && followed[use.StackResource.In.PathOf(use.StackResource.Resource.Name)] != nil
+		return use.StackResource != nil && use.StackResource.Group() && followed[string(use.StackResource.OwnPath())] != nil
 	})
 }
 

@@ -37,17 +37,17 @@ type Heat struct {
 
 	root identity
 	// identities are those of the nested stacks, by path.
-	identities map[string]identity
+	identities map[contract.ServerPath]identity
 	// memberNames are those that Heat would make up, in groups that scale.
 	memberNames map[*program.Member]string
-	made        map[string]map[string]value.Value
-	invented    map[string]string
+	made        map[contract.ServerPath]map[contract.Fact]value.Value
+	invented    map[contract.ServerPath]string
 }
 
 // New stands in for Heat of a stack of some name.
 func New(name string, r *emit.Result, f Facts) *Heat {
 	return &Heat{program: r.Program, analysis: r.Analysis, built: r.Built, facts: f, root: newIdentity(name),
-		identities: map[string]identity{}, memberNames: map[*program.Member]string{}, invented: map[string]string{}}
+		identities: map[contract.ServerPath]identity{}, memberNames: map[*program.Member]string{}, invented: map[contract.ServerPath]string{}}
 }
 
 // Root answers what Heat would in the root stack.
@@ -61,16 +61,16 @@ func (h *Heat) Boots() (boots []contract.Boot, lacking []*source.Diagnostic, err
 	made := h.madeUp()
 	for _, s := range h.built.Plan.Servers {
 		b := contract.Boot{Format: contract.Format, Deployment: h.root.name, StackID: h.root.id, Server: s.Path,
-			Deploy: map[string]json.RawMessage{}, Facts: map[string]json.RawMessage{}}
-		for name, v := range made[string(s.Path)] {
+			Deploy: map[string]json.RawMessage{}, Facts: map[contract.Fact]json.RawMessage{}}
+		for name, v := range made[s.Path] {
 			b.Facts[name] = value.EncodeJSON(v)
 		}
 		for _, name := range s.Facts {
 			if network, number, is := contract.ParseAddressFact(name); is {
-				b.Facts[name] = value.EncodeJSON(addressOn(made[string(s.Path)][contract.FactFirstAddress], network, number))
+				b.Facts[name] = value.EncodeJSON(addressOn(made[s.Path][contract.FactFirstAddress], network, number))
 			}
 		}
-		deploy := h.built.Deploy[string(s.Path)]
+		deploy := h.built.Deploy[s.Path]
 		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
 			e := deploy[key]
 			before := len(open.found)
@@ -131,7 +131,7 @@ func inTextOrder(m map[string]*hot.Expr) []string {
 // allThere notes what only Heat could decide: which servers there are.
 func (h *Heat) allThere(lacking *factsLacking) {
 	for _, s := range h.built.Plan.Servers {
-		for _, p := range h.analysis.Presences[string(s.Path)] {
+		for _, p := range h.analysis.Presences[s.Path] {
 			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
 				Hint: "give the parameters that decide it with -P or -e"})
 		}
@@ -155,19 +155,19 @@ func addressOn(first value.Value, network, number int) value.Value {
 
 // madeUp are plausible facts of all servers: an address of this machine's own, a name that
 // no other one has, a random id. They are made once.
-func (h *Heat) madeUp() map[string]map[string]value.Value {
+func (h *Heat) madeUp() map[contract.ServerPath]map[contract.Fact]value.Value {
 	if h.made != nil {
 		return h.made
 	}
-	out := map[string]map[string]value.Value{}
+	out := map[contract.ServerPath]map[contract.Fact]value.Value{}
 	n := 0
-	add := func(path string) {
+	add := func(path contract.ServerPath) {
 		n++
-		out[path] = map[string]value.Value{contract.FactID: uuid.NewString(), contract.FactName: strings.ReplaceAll(path, "/", "-"),
+		out[path] = map[contract.Fact]value.Value{contract.FactID: uuid.NewString(), contract.FactName: strings.ReplaceAll(string(path), "/", "-"),
 			contract.FactFirstAddress: fmt.Sprintf("127.%d.%d.%d", 1+n/62500, n/250%250, 1+n%250)}
-		for name, f := range h.facts[path] {
-			if _, known := out[path][name]; known {
-				out[path][name] = f
+		for name, f := range h.facts[string(path)] {
+			if _, known := out[path][contract.Fact(name)]; known {
+				out[path][contract.Fact(name)] = f
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (h *Heat) identity(s *program.Stack) identity {
 	if s.StackResource == nil {
 		return h.root
 	}
-	made := func(path string, make func() identity) identity {
+	made := func(path contract.ServerPath, make func() identity) identity {
 		if _, have := h.identities[path]; !have {
 			h.identities[path] = make()
 		}

@@ -22,14 +22,14 @@ type scope struct {
 
 // scopeOf is the scope of a server's deploy-time values.
 func (h *Heat) scopeOf(path contract.ServerPath) *scope {
-	if s := h.program.Server(string(path)); s != nil {
+	if s := h.program.Server(path); s != nil {
 		if s.StackResource != nil {
 			return &scope{h, s.Stack, s}
 		}
 		return &scope{h, s.Stack, nil}
 	}
 	for _, f := range h.analysis.FactServers {
-		if f.Path == string(path) {
+		if f.Path == path {
 			return &scope{h, f.Stack, nil}
 		}
 	}
@@ -47,13 +47,13 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	}
 	resource, attribute, path := ref.Name, ref.Attribute, ref.Path
 	if ref.Kind == hot.ToResource {
-		attribute = contract.FactID // a resource's own id counts as its attribute
+		attribute = string(contract.FactID) // a resource's own id counts as its attribute
 	}
 	where := s.stack.PathOf(resource)
-	if v, ok := s.heat.madeUp()[where][attribute]; ok {
+	if v, ok := s.heat.madeUp()[where][contract.Fact(attribute)]; ok {
 		return hot.Constant(hot.Select(v, path), call.At), nil
 	}
-	if f, ok := s.heat.facts[where][attribute]; ok {
+	if f, ok := s.heat.facts[string(where)][attribute]; ok {
 		return hot.Constant(hot.Select(f, path), call.At), nil
 	}
 	if e, err := s.nested(call, resource, attribute, path); e != nil || err != nil {
@@ -183,7 +183,7 @@ func (s *scope) ofMembers(call *hot.Expr, nest *program.StackResource, sel progr
 
 func (s *scope) ofMember(call *hot.Expr, nest *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
-		if v, ok := s.heat.madeUp()[nest.Path(m)][attribute]; ok {
+		if v, ok := s.heat.madeUp()[nest.Path(m)][contract.Fact(attribute)]; ok {
 			return hot.Constant(hot.Select(v, path), call.At), nil
 		}
 		return nil, nil

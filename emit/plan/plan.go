@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/follow"
@@ -35,7 +34,7 @@ type Built struct {
 	// Files are the contents of the plan's files, by digest.
 	Files map[string][]byte
 	// Deploy are the expressions that Heat resolves for each server, by key.
-	Deploy map[string]map[string]*hot.Expr
+	Deploy map[contract.ServerPath]map[string]*hot.Expr
 	// Carried are the keys of those that a relay carries.
 	Carried map[string]bool
 	// OutputDeploy are those of the stack's outputs, by key.
@@ -46,7 +45,7 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
-		Files: map[string][]byte{}, Deploy: map[string]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
+		Files: map[string][]byte{}, Deploy: map[contract.ServerPath]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
 	for _, r := range a.Reads {
 		for _, o := range r.Outputs {
 			b.heat[o] = o.Value == nil || b.heat[o]
@@ -111,8 +110,8 @@ func pinnedOf(p *program.Program) (all []pinned) {
 	return all
 }
 
-func (b *builder) declare(name contract.CellName, server, role string) *contract.Cell {
-	c := &contract.Cell{Name: name, Server: contract.ServerPath(server), Role: role}
+func (b *builder) declare(name contract.CellName, server contract.ServerPath, role string) *contract.Cell {
+	c := &contract.Cell{Name: name, Server: server, Role: role}
 	b.cells[c.Name] = c
 	b.order = append(b.order, c)
 	return c
@@ -142,9 +141,9 @@ func (b *builder) finishSecrets() {
 
 func (b *builder) declareCells() {
 	b.declareSecrets()
-	declareFacts := func(server string) {
+	declareFacts := func(server contract.ServerPath) {
 		for _, fact := range b.analysis.Facts[server] {
-			b.declare(program.FactCell(server, fact), server, "")
+			b.declare(server.Fact(fact), server, "")
 		}
 	}
 	for _, s := range b.program.Servers {
@@ -182,7 +181,7 @@ func (b *builder) finishCells() {
 }
 
 func (b *builder) factServer(s binding.FactServer) {
-	w := &serverWriter{builder: b, out: contract.Server{Path: contract.ServerPath(s.Path),
+	w := &serverWriter{builder: b, out: contract.Server{Path: s.Path,
 		At: position(s.Stack.Place(s.Resource.Entry.Key).Portable()), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}}
 	w.out.Slot = slot(s.Path, s.Stack, nil, nil)
 	w.presence()
@@ -194,7 +193,7 @@ func (b *builder) factServer(s binding.FactServer) {
 }
 
 func (b *builder) server(s *program.Server) {
-	w := &serverWriter{builder: b, out: contract.Server{Path: contract.ServerPath(s.Path), At: position(s.At().Portable()),
+	w := &serverWriter{builder: b, out: contract.Server{Path: s.Path, At: position(s.At().Portable()),
 		Slot: slot(s.Path, s.Stack, s.StackResource, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}, reads: map[contract.CellName]bool{}}
 	w.presence()
 	for _, r := range s.Roles {
@@ -205,15 +204,15 @@ func (b *builder) server(s *program.Server) {
 
 // slot is a server's place in a group that scales, of which it is a member itself or lies
 // in one; nil if there is none.
-func slot(path string, in *program.Stack, n *program.StackResource, m *program.Member) *contract.Slot {
+func slot(path contract.ServerPath, in *program.Stack, n *program.StackResource, m *program.Member) *contract.Slot {
 	if n == nil || !n.Slots() {
 		if n, m = in.Scaled(); n == nil {
 			return nil
 		}
 	}
-	group := n.In.PathOf(n.Resource.Name)
-	return &contract.Slot{Group: group, Number: slices.Index(n.Members, m),
-		Shared: contract.ServerPath(group + "/" + contract.AnyMember + strings.TrimPrefix(path, n.Path(m)))}
+	group := n.OwnPath()
+	return &contract.Slot{Group: string(group), Number: slices.Index(n.Members, m),
+		Shared: group + "/" + contract.AnyMember + path[len(n.Path(m)):]}
 }
 
 // serverWriter collects one server's part.
@@ -322,7 +321,7 @@ func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []pr
 			continue
 		}
 		// no secret is in the environment, where other processes could read it
-		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == binding.Run || b.secret.Secret(in) {
+		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == contract.Run || b.secret.Secret(in) {
 			late = append(late, in.Name)
 		}
 	}
@@ -352,12 +351,12 @@ func (w *serverWriter) output(o *program.Output) contract.Output {
 func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.Input {
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual[contract.Position](e)
-	out := contract.Input{Name: in.Name, Time: contract.Time(bound.Time.String()), Expr: expr, At: at, Optional: in.Optional,
+	out := contract.Input{Name: in.Name, Time: bound.Time, Expr: expr, At: at, Optional: in.Optional,
 		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), AtLeast: in.AtLeast, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}
-	if slices.ContainsFunc(bound.References, func(r binding.Reference) bool { return r.Time == binding.Static }) {
+	if slices.ContainsFunc(bound.References, func(r binding.Reference) bool { return r.Time == contract.Static }) {
 		out.Parameters = w.behind(in)
 	}
 	seen := map[contract.CellName]bool{}
@@ -389,10 +388,10 @@ func (b *builder) behind(in *program.Input) map[string]string {
 // deploy gives an expression a slot in the server's boot file.
 func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	key := binding.Key(e)
-	if w.built.Deploy[string(w.out.Path)] == nil {
-		w.built.Deploy[string(w.out.Path)] = map[string]*hot.Expr{}
+	if w.built.Deploy[w.out.Path] == nil {
+		w.built.Deploy[w.out.Path] = map[string]*hot.Expr{}
 	}
-	w.built.Deploy[string(w.out.Path)][key] = e
+	w.built.Deploy[w.out.Path][key] = e
 	if w.out.Deploy == nil {
 		w.out.Deploy = map[string]contract.DeployValue{}
 	}
@@ -440,11 +439,10 @@ func Encode(p *contract.Plan) ([]byte, error) {
 // presence writes down what Heat decides of whether the server is there, and which
 // decisions the server itself can tell.
 func (w *serverWriter) presence() {
-	path := string(w.out.Path)
-	for _, p := range w.analysis.Presences[path] {
+	for _, p := range w.analysis.Presences[w.out.Path] {
 		w.out.If = append(w.out.If, contract.Presence{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
 	}
-	for _, x := range w.analysis.Witnesses[path] {
+	for _, x := range w.analysis.Witnesses[w.out.Path] {
 		if w.out.Decides == nil {
 			w.out.Decides = map[string]json.RawMessage{}
 		}

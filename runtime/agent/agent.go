@@ -56,7 +56,7 @@ type Config struct {
 	// Room is how many bytes a folder's disk has left; nil asks the file system.
 	Room func(folder string) (uint64, error)
 	// Facts finds out what the server knows of itself; nil is nothing.
-	Facts func(ctx context.Context, name string) (json.RawMessage, error)
+	Facts func(ctx context.Context, name contract.Fact) (json.RawMessage, error)
 	// Heat makes the client of a handle; nil is signal.NewClient.
 	Heat func(signal.Handle) *signal.Client
 	// Disk is where the journal lies; nil is the folder State.

@@ -129,7 +129,7 @@ func reads(r contract.Role) []contract.CellName {
 }
 
 // fact makes a server tell one.
-func (b *bed) fact(s *contract.Server, name string) {
+func (b *bed) fact(s *contract.Server, name contract.Fact) {
 	cell := s.Path.Fact(name)
 	s.Facts = append(s.Facts, name)
 	s.Writes = append(s.Writes, cell)

@@ -44,7 +44,7 @@ func (a *agent) publishFacts(ctx context.Context) error {
 	return a.board.commit(ctx, failed, nil)
 }
 
-func (a *agent) fact(ctx context.Context, name string) (json.RawMessage, error) {
+func (a *agent) fact(ctx context.Context, name contract.Fact) (json.RawMessage, error) {
 	if value, given := a.Boot.Facts[name]; given {
 		return value, nil
 	}

@@ -295,7 +295,7 @@ func TestAFactThatHasChanged(t *testing.T) {
 	b.apply()
 	address := func(text string) func(*agent.Config) {
 		return func(c *agent.Config) {
-			c.Boot.Facts = map[string]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
+			c.Boot.Facts = map[contract.Fact]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
 		}
 	}
 	b.start("db", address("10.0.0.1")).mustBeDone()

@@ -138,7 +138,7 @@ func TestFactsAreRunTimeValues(t *testing.T) {
 	b := newBed(t)
 	// Each needs the other's address: a cycle of servers, but not of values.
 	for _, pair := range [][2]contract.ServerPath{{"head", "node"}, {"node", "head"}} {
-		cell := contract.CellName(string(pair[1]) + ":" + contract.FactFirstAddress)
+		cell := pair[1].Fact(contract.FactFirstAddress)
 		s := b.server(pair[0], with(b.sh("slurm", "hotc-agent get peer"), func(r *contract.Role) {
 			r.Inputs = []contract.Input{{Name: "peer", Time: contract.Run, Reads: []contract.CellName{cell},
 				Expr: []byte(fmt.Sprintf(`{"list_join":[":",[{"$cell":%q},"6817"]]}`, cell))}}
@@ -148,7 +148,7 @@ func TestFactsAreRunTimeValues(t *testing.T) {
 	b.apply()
 	address := func(text string) func(*agent.Config) {
 		return func(c *agent.Config) {
-			c.Boot.Facts = map[string]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
+			c.Boot.Facts = map[contract.Fact]rawMessage{contract.FactFirstAddress: rawMessage(`"` + text + `"`)}
 		}
 	}
 	head, node := b.start("head", address("10.0.0.1")), b.start("node", address("10.0.0.2"))

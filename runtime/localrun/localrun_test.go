@@ -103,5 +103,5 @@ func TestFailureReachesReaders(t *testing.T) {
 }
 
 func boot(server contract.ServerPath) contract.Boot {
-	return contract.Boot{Format: contract.Format, Deployment: string(Name), Server: server, Facts: map[string]json.RawMessage{contract.FactID: json.RawMessage(`"i-` + string(server) + `"`)}}
+	return contract.Boot{Format: contract.Format, Deployment: string(Name), Server: server, Facts: map[contract.Fact]json.RawMessage{contract.FactID: json.RawMessage(`"i-` + string(server) + `"`)}}
 }

@@ -89,7 +89,7 @@ func (m Machine) Name() (string, error) {
 }
 
 // Fact is the value of one of plan's facts.
-func (m Machine) Fact(ctx context.Context, name string) (json.RawMessage, error) {
+func (m Machine) Fact(ctx context.Context, name contract.Fact) (json.RawMessage, error) {
 	var value string
 	var err error
 	switch name {

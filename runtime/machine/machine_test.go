@@ -58,7 +58,7 @@ func TestWhatCloudInitWroteDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := root(t, c.files)
-			for fact, want := range map[string]string{contract.FactID: c.id, contract.FactName: c.name, contract.FactFirstAddress: `"10.0.0.5"`,
+			for fact, want := range map[contract.Fact]string{contract.FactID: c.id, contract.FactName: c.name, contract.FactFirstAddress: `"10.0.0.5"`,
 				"colour": "!does not know"} {
 				value, err := m.Fact(t.Context(), fact)
 				if part, fails := strings.CutPrefix(want, "!"); fails {

@@ -200,7 +200,7 @@ func (p *process) open(ctx context.Context, _ string, creds ...coordinator.Crede
 	return s, s.travel(ctx, s.way(s.identify("open", ""), "there"))
 }
 
-func (p *process) fact(context.Context, string) (json.RawMessage, error) {
+func (p *process) fact(context.Context, contract.Fact) (json.RawMessage, error) {
 	if p.machine.NoFact {
 		return nil, errors.New("nobody told it")
 	}

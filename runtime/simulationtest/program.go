@@ -108,7 +108,7 @@ func (g *generator) perhaps(p float64) bool { return g.Float64() < p }
 func (g *generator) server(path contract.ServerPath) {
 	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: []contract.Role{}}
 	if g.perhaps(0.4) {
-		s.Facts = []string{contract.FactFirstAddress}
+		s.Facts = []contract.Fact{contract.FactFirstAddress}
 		g.own(&s, path.Fact(contract.FactFirstAddress), "")
 	}
 	for i := range g.IntN(4) {

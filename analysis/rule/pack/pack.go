@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/analysis/rule/pack/onap"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -17,19 +18,12 @@ func All() []rule.Pack { return []rule.Pack{onap.Pack} }
 
 // Names are the names of the packs.
 func Names() (names []string) {
-	for _, p := range All() {
-		names = append(names, p.Name)
-	}
-	return names
+	return lists.Map(All(), func(p rule.Pack) string { return p.Name })
 }
 
 // Rules are all rules: hotc's own, and those of all packs.
 func Rules() []*rule.Rule {
-	out := slices.Clone(rule.All())
-	for _, p := range All() {
-		out = append(out, p.Rules...)
-	}
-	return out
+	return slices.Concat(rule.All(), lists.Flat(All(), func(p rule.Pack) []*rule.Rule { return p.Rules }))
 }
 
 // Of finds the rule of a code, in packs, too; nil if there is none.

@@ -52,7 +52,7 @@ func (l *lowering) isPlaybook(file *source.File) bool {
 func (l *lowering) wrong(at source.Place, format string, args ...any) {
 	d := l.WrongAt(at, "", format, args...)
 	if l.Role.SourceAt.Known() {
-		d.Notes = append(d.Notes, source.Note{At: l.Role.SourceAt, Message: "the role's source"})
+		d.Note(l.Role.SourceAt, "the role's source")
 	}
 }
 

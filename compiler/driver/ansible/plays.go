@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -119,10 +118,7 @@ func (w *walker) sequence(playbooks []string) *program.Sequence {
 	var steps []program.Step
 	for range 2 {
 		w.allTasks, w.tasks = w.tasks, 0
-		steps = nil
-		for _, name := range playbooks {
-			steps = append(steps, w.playbook(name)...)
-		}
+		steps = lists.Flat(playbooks, w.playbook)
 	}
 	if w.budget <= 0 {
 		return nil
@@ -143,11 +139,7 @@ func (w *walker) playbook(name string) []program.Step {
 	}
 	w.depth++
 	defer func() { w.depth-- }()
-	var steps []program.Step
-	for _, play := range plays.items() {
-		steps = append(steps, w.play(play, name)...)
-	}
-	return steps
+	return lists.Flat(plays.items(), func(play piece) []program.Step { return w.play(play, name) })
 }
 
 func (w *walker) play(play piece, file string) []program.Step {
@@ -203,9 +195,7 @@ func (w *walker) isMine(hosts piece) (mine, certain bool) {
 
 func (w *walker) playBody(play piece, at where) []program.Step {
 	w.handlers, w.notified, w.any, w.ends, w.seen = nil, map[string]bool{}, false, false, map[string]bool{}
-	for _, h := range play.get("handlers").items() {
-		w.handlers = append(w.handlers, handler{h, at})
-	}
+	w.handlers = append(w.handlers, lists.Map(play.get("handlers").items(), func(h piece) handler { return handler{h, at} })...)
 	for _, name := range play.get("vars_files").texts() {
 		if !holdsVariables(path.Dir(name)) && !w.defined[name] {
 			w.defined[name] = true

@@ -7,6 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -37,14 +38,9 @@ func (w *walker) task(p piece, at where) []program.Step {
 	module, args := moduleOf(p)
 	loops, certain := w.loop(p)
 	steps = append(steps, loops...)
-	var body []program.Step
-	for _, key := range []string{"environment", "delegate_to", "become_user", "args"} {
-		body = append(body, w.reads(p.get(key))...)
-	}
+	body := lists.Flat([]string{"environment", "delegate_to", "become_user", "args"}, func(key string) []program.Step { return w.reads(p.get(key)) })
 	body = append(body, w.run(module, args, p, at)...)
-	for _, key := range []string{"until", "changed_when", "failed_when"} {
-		body = append(body, w.conditions(p.get(key))...)
-	}
+	body = append(body, lists.Flat([]string{"until", "changed_when", "failed_when"}, func(key string) []program.Step { return w.conditions(p.get(key)) })...)
 	body = append(body, w.writes(module, args, p, at)...)
 	for _, name := range p.get("notify").texts() {
 		w.notified[name] = true
@@ -128,18 +124,11 @@ func (w *walker) block(p piece, at where) []program.Step {
 	w.depth++
 	defer func() { w.depth-- }()
 	list := func(key string) []program.Step {
-		var steps []program.Step
-		for _, t := range p.get(key).items() {
-			steps = append(steps, w.task(t, at)...)
-		}
-		return steps
+		return lists.Flat(p.get(key).items(), func(t piece) []program.Step { return w.task(t, at) })
 	}
 	steps := list("block")
 	if p.get("rescue").there() {
-		var loose []program.Step
-		for _, s := range steps {
-			loose = append(loose, program.Perhaps(s.At, []program.Step{s})...)
-		}
+		loose := lists.Flat(steps, func(s program.Step) []program.Step { return program.Perhaps(s.At, []program.Step{s}) })
 		steps = append(loose, program.Perhaps(p.get("rescue").place(), list("rescue"))...)
 	}
 	return append(steps, list("always")...)
@@ -206,11 +195,7 @@ func (w *walker) included(name string, p piece, at where) []program.Step {
 	w.depth++
 	defer func() { w.depth-- }()
 	at.file = found
-	var steps []program.Step
-	for _, t := range tasks.items() {
-		steps = append(steps, w.task(t, at)...)
-	}
-	return steps
+	return lists.Flat(tasks.items(), func(t piece) []program.Step { return w.task(t, at) })
 }
 
 // template are the reads of a file that is a template.
@@ -245,9 +230,7 @@ func (w *walker) writes(module string, args, p piece, at where) []program.Step {
 	case module == "include_vars":
 		name := args.text()
 		_, found := at.tree.firstOf(path.Join(path.Dir(at.file), name), path.Join(at.base, "vars", name), path.Join(path.Dir(at.file), "vars", name))
-		for _, e := range at.tree.parse(found).entries() {
-			names = append(names, e.name)
-		}
+		names = append(names, lists.Map(at.tree.parse(found).entries(), func(e entry) string { return e.name })...)
 		if name == "" || found == "" {
 			return append([]program.Step{w.mayWrite(p.place(), someFacts)}, w.written(p, at, nil)...)
 		}

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -210,9 +209,7 @@ func (p piece) own() (all []entry, merged []piece) {
 		case key.Tag != "!!merge":
 			all = append(all, entry{key.Value, piece{key, p.file}, value})
 		case value.node.Kind == yaml.SequenceNode:
-			for _, n := range value.node.Content[:min(len(value.node.Content), maxWithin)] {
-				merged = append(merged, piece{n, p.file})
-			}
+			merged = append(merged, lists.Map(value.node.Content[:min(len(value.node.Content), maxWithin)], func(n *yaml.Node) piece { return piece{n, p.file} })...)
 		default:
 			merged = append(merged, value)
 		}

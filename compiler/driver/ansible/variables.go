@@ -8,6 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -163,11 +164,7 @@ func (p *part) all() []string {
 	if p.input != "" {
 		return []string{p.input}
 	}
-	var names []string
-	for _, key := range p.order {
-		names = append(names, p.parts[key].all()...)
-	}
-	return names
+	return lists.Flat(p.order, func(key string) []string { return p.parts[key].all() })
 }
 
 // named are the inputs that a mention means, and whether it certainly means them.
@@ -198,13 +195,8 @@ func (w *walker) reads(p piece, within ...string) []program.Step {
 		}
 		return w.readsOf(w.mentions(p.node.Value), p.place(), within)
 	}
-	var steps []program.Step
-	for _, x := range p.items() {
-		steps = append(steps, w.reads(x, append(within, "")...)...)
-	}
-	for _, e := range p.entries() {
-		steps = append(steps, w.reads(e.piece, append(within, "")...)...)
-	}
+	steps := lists.Flat(p.items(), func(x piece) []program.Step { return w.reads(x, append(within, "")...) })
+	steps = append(steps, lists.Flat(p.entries(), func(e entry) []program.Step { return w.reads(e.piece, append(within, "")...) })...)
 	return steps
 }
 
@@ -241,10 +233,7 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 	if slices.Contains(within, top) || len(within) > maxWithin {
 		return nil
 	}
-	var own []program.Step
-	for _, p := range w.variables.made[top] {
-		own = append(own, w.reads(p, append(slices.Clone(within), top)...)...)
-	}
+	own := lists.Flat(w.variables.made[top], func(p piece) []program.Step { return w.reads(p, append(slices.Clone(within), top)...) })
 	if w.inputs.parts[top] == nil {
 		if len(w.variables.made[top]) != 1 || w.variables.set[top] {
 			own = program.Perhaps(at, own)
@@ -256,9 +245,9 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 	if !w.spend(len(names)) {
 		return nil
 	}
-	for _, n := range names {
-		steps = append(steps, program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()})
-	}
+	steps = append(steps, lists.Map(names, func(n string) program.Step {
+		return program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()}
+	})...)
 	if !certain {
 		return program.Perhaps(at, append(steps, own...))
 	}

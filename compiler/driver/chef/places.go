@@ -77,9 +77,8 @@ func (l *lowering) overlap(p place, before []place) {
 		if !slices.Equal(short, long[:len(short)]) {
 			continue
 		}
-		d := l.WrongAt(p.at, "an input hides what a cookbook sets there, and all below it: choose places beside each other",
-			"%s %q and %s %q of role %q are the same place of the node, or one lies in the other", p.kind(), p.name, other.kind(), other.name, l.Role.Name)
-		d.Notes = append(d.Notes, source.Note{At: other.at, Message: "the other one"})
+		l.WrongAt(p.at, "an input hides what a cookbook sets there, and all below it: choose places beside each other",
+			"%s %q and %s %q of role %q are the same place of the node, or one lies in the other", p.kind(), p.name, other.kind(), other.name, l.Role.Name).Note(other.at, "the other one")
 		return
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -56,9 +57,7 @@ func (l *lowering) runList() {
 	at := l.Role.Locate("run_list")
 	switch val := val.(type) {
 	case string:
-		for _, text := range strings.Split(val, ",") {
-			texts = append(texts, strings.TrimSpace(text))
-		}
+		texts = append(texts, lists.Map(strings.Split(val, ","), strings.TrimSpace)...)
 	case []value.Value:
 		for _, v := range val {
 			text, is := v.(string)
@@ -169,11 +168,7 @@ func near(name string, known []string, all string) string {
 }
 
 func (l *lowering) roleNames() []string {
-	var names []string
-	for _, t := range l.holds.roles {
-		names = append(names, stems(t, ".", ".rb", ".json")...)
-	}
-	return names
+	return lists.Flat(l.holds.roles, func(t tree) []string { return stems(t, ".", ".rb", ".json") })
 }
 
 // recipeEndings are the kinds of recipes (YAML from Chef 16 on, JSON from 17 on).

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -184,9 +185,7 @@ func rubyRunList(text string) (items []string, ok bool) {
 	if strings.HasSuffix(list, ",") || !itsEnd.MatchString(text[m[2]+len(list):]) {
 		return nil, false
 	}
-	for _, t := range itsTexts.FindAllStringSubmatch(list, -1) {
-		items = append(items, t[1]+t[2])
-	}
+	items = append(items, lists.Map(itsTexts.FindAllStringSubmatch(list, -1), func(t []string) string { return t[1] + t[2] })...)
 	return items, true
 }
 
@@ -238,9 +237,7 @@ func (c *cookbook) depends() []string {
 		return names
 	}
 	text, _ := fs.ReadFile(c.tree, "metadata.rb")
-	for _, m := range dependsLine.FindAllSubmatch(text, -1) {
-		names = append(names, string(m[1]))
-	}
+	names = append(names, lists.Map(dependsLine.FindAllSubmatch(text, -1), func(m [][]byte) string { return string(m[1]) })...)
 	return names
 }
 
@@ -350,12 +347,7 @@ func (w *walker) template(book *cookbook, a act) {
 	}
 	_, elsewhere := a.Properties["cookbook"]
 	_, local := a.Properties["local"]
-	var files []string
-	for _, file := range w.templatesOf(book) {
-		if path.Base(file) == path.Base(name) {
-			files = append(files, file)
-		}
-	}
+	files := lists.Only(w.templatesOf(book), func(file string) bool { return path.Base(file) == path.Base(name) })
 	if len(files) == 1 && !elsewhere && !local && name != "" {
 		w.page(book, files[0], a, a.Perhaps)
 		return

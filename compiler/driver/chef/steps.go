@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -83,9 +82,7 @@ func (b *builder) act(to *[]program.Step, a act) {
 // names are those of the inputs, or outputs, as they are declared.
 func (b *builder) names(of map[string][]string) []string {
 	names := lists.Map(b.Role.Inputs, func(in *program.Input) string { return in.Name })
-	for _, o := range b.Role.Outputs {
-		names = append(names, o.Name)
-	}
+	names = append(names, lists.Map(b.Role.Outputs, func(o *program.Output) string { return o.Name })...)
 	return slices.DeleteFunc(names, func(name string) bool { return of[name] == nil })
 }
 

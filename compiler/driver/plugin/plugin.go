@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -203,12 +204,8 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 
 func (d *Driver) ask(role driver.Role) (*answer, error) {
 	q := question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source), Inputs: []string{}, Outputs: []output{}}
-	for _, in := range role.Inputs {
-		q.Inputs = append(q.Inputs, in.Name)
-	}
-	for _, o := range role.Outputs {
-		q.Outputs = append(q.Outputs, output{o.Name, o.Type, o.Resource})
-	}
+	q.Inputs = append(q.Inputs, lists.Map(role.Inputs, func(in *program.Input) string { return in.Name })...)
+	q.Outputs = append(q.Outputs, lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, o.Type, o.Resource} })...)
 	line, err := json.Marshal(q)
 	if err != nil {
 		return nil, err

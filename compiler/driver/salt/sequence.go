@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -287,9 +288,7 @@ func (w *walker) states(f *file) {
 		events = append(events, event{from, write})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.offset - b.offset })
-	for _, e := range events {
-		w.run = append(w.run, e.steps...)
-	}
+	w.run = append(w.run, lists.Flat(events, func(e event) []program.Step { return e.steps })...)
 }
 
 // inBranch says that a place of a template may not be reached.

@@ -6,11 +6,10 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -234,6 +233,6 @@ func refuse(role driver.Role, places driver.Text, err error, diags *source.Diagn
 	message, at := saying(err)
 	d := diags.Error(source.BadScript, places.Place(at, at+1), fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
 	if role.SourceAt.Known() {
-		d.Notes = append(d.Notes, source.Note{At: role.SourceAt, Message: "the role's source"})
+		d.Note(role.SourceAt, "the role's source")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -20,13 +21,8 @@ var copiers = []string{"cp", "mv", "tee", "install", "ln", "dd", "sponge"}
 
 // call walks a simple command: its words first, from left to right.
 func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
-	var steps []program.Step
-	for _, a := range c.Args {
-		steps = append(steps, w.word(a)...)
-	}
-	for _, a := range c.Assigns {
-		steps = append(steps, w.expansions(a)...)
-	}
+	steps := lists.Flat(c.Args, w.word)
+	steps = append(steps, lists.Flat(c.Assigns, func(a *syntax.Assign) []program.Step { return w.expansions(a) })...)
 	if len(c.Args) == 0 {
 		return steps, goesOn
 	}
@@ -45,15 +41,11 @@ func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
 		own, end := w.function(name, functions[len(functions)-1])
 		return append(steps, own...), end
 	case slices.Contains(copiers, name):
-		for _, a := range args {
-			steps = append(steps, w.outputFile(a, true)...)
-		}
+		steps = append(steps, lists.Flat(args, func(a *syntax.Word) []program.Step { return w.outputFile(a, true) })...)
 	case slices.Contains(opaque, path.Base(name)) || strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
 		w.complete = false
 	default:
-		for _, a := range args {
-			steps = append(steps, w.outputFile(a, false)...)
-		}
+		steps = append(steps, lists.Flat(args, func(a *syntax.Word) []program.Step { return w.outputFile(a, false) })...)
 	}
 	if run.by != nil && run.by[0] == "exec" {
 		w.exits++

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -81,7 +82,7 @@ func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
 		}
 		return all
 	}
-	if s := l.program.Server(path); s != nil {
+	if s := l.program.Server(contract.ServerPath(path)); s != nil {
 		return []*program.Server{s}
 	}
 	return nil

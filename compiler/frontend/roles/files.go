@@ -9,11 +9,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -114,8 +113,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 			code = source.NotDeclared
 		}
 		from := uint32(wrong.Offset)
-		d := l.diags.Error(code, places.Place(from, from+1), fmt.Sprintf("the template of file %q: %s", f.Path, wrong.Message), wrong.Hint)
-		d.Notes = append(d.Notes, source.Note{At: f.At, Message: fmt.Sprintf("the file, of role %q", role.Name)})
+		l.diags.Error(code, places.Place(from, from+1), fmt.Sprintf("the template of file %q: %s", f.Path, wrong.Message), wrong.Hint).Note(f.At, fmt.Sprintf("the file, of role %q", role.Name))
 		return false
 	}
 	if err != nil {
@@ -137,9 +135,7 @@ func fileSteps(list []filetemplate.Step, places driver.Text) []program.Step {
 			step.Op = program.ReadAny
 		case s.Input == "":
 			step.Op = program.Fork
-			for _, way := range s.Ways {
-				step.Ways = append(step.Ways, fileSteps(way, places))
-			}
+			step.Ways = append(step.Ways, lists.Map(s.Ways, func(way []filetemplate.Step) []program.Step { return fileSteps(way, places) })...)
 		}
 		out = append(out, step)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -27,13 +28,7 @@ func (l *lowering) source(role *program.Role, tool driver.Driver, src *yaml.Node
 
 // written are the outputs that a role's source has to write.
 func written(role *program.Role) []*program.Output {
-	var outputs []*program.Output
-	for _, o := range role.Outputs {
-		if o.Value == nil {
-			outputs = append(outputs, o)
-		}
-	}
-	return outputs
+	return lists.Only(role.Outputs, func(o *program.Output) bool { return o.Value == nil })
 }
 
 // meaning finds what a source means to its driver; nil with a diagnostic if it

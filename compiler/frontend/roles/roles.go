@@ -90,8 +90,7 @@ func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
 func (l *lowering) moreThanSaid(n *program.StackResource, block *yaml.Entry) {
 	at := block.Value.Get(nesting.MaxMembers)
 	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
-		d := l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "")
-		d.Notes = append(d.Notes, source.Note{At: l.template.Place(at), Message: "the bound"})
+		l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "").Note(l.template.Place(at), "the bound")
 	}
 }
 
@@ -145,8 +144,7 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 		role.At = l.template.Place(n.Get("name"))
 	}
 	if other := s.Role(role.Name); other != nil {
-		d := l.diags.Error(source.DuplicateRole, role.At, fmt.Sprintf("server %q has a role %q already", s.Path, role.Name), "give one of them another name")
-		d.Notes = append(d.Notes, source.Note{At: other.At, Message: "the first one"})
+		l.diags.Error(source.DuplicateRole, role.At, fmt.Sprintf("server %q has a role %q already", s.Path, role.Name), "give one of them another name").Note(other.At, "the first one")
 		return nil
 	}
 	setting := func(key string) *yaml.Node {

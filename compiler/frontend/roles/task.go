@@ -2,6 +2,7 @@ package roles
 
 import (
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -15,9 +16,7 @@ const (
 
 // tasks reads a role's actions and hooks.
 func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
-	for _, e := range n.Get("actions").All() {
-		role.Actions = append(role.Actions, l.task(role, tool, e, nil))
-	}
+	role.Actions = append(role.Actions, lists.Map(n.Get("actions").All(), func(e yaml.Entry) *program.Task { return l.task(role, tool, e, nil) })...)
 	for _, e := range n.Get("hooks").All() {
 		var t *program.Task
 		switch e.Name {

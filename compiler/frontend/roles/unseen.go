@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -80,11 +82,8 @@ func (l *lowering) misspelt(n *yaml.Node) {
 			l.diags.Warning(source.UnknownFunction, l.template.Place(n.Entries[0].Key), fmt.Sprintf("there is no function %s: the role gets this map as it is", key), fmt.Sprintf("did you mean %q?", near))
 		}
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		l.misspelt(x)
-	}
-	for _, e := range n.Entries {
-		l.misspelt(e.Value)
 	}
 }
 
@@ -117,7 +116,7 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 		}
 	}
 	for _, s := range l.program.Servers {
-		if o := s.Output(name); o != nil && (server == key || s.Path == server) {
+		if o := s.Output(name); o != nil && (server == key || s.Path == contract.ServerPath(server)) {
 			return fmt.Sprintf("%s is an output of role %s: write %s", name, o.Role.Key(), o.Role.Key())
 		}
 	}
@@ -127,9 +126,7 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 // rolesOf names the roles of some servers.
 func (l *lowering) rolesOf(servers []*program.Server) (names []string) {
 	for _, s := range servers {
-		for _, r := range s.Roles {
-			names = append(names, string(r.Key()))
-		}
+		names = append(names, lists.Map(s.Roles, func(r *program.Role) string { return string(r.Key()) })...)
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -71,7 +72,8 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	}
 	in.Timeout = seconds(n.Get("timeout"))
 	in.IfDown = seconds(n.Get("if_down"))
-	in.Bind, _ = n.Get("bind").Text()
+	bind, _ := n.Get("bind").Text()
+	in.Bind = contract.Time(bind)
 	in.Type, _ = n.Get("type").Text()
 }
 
@@ -102,8 +104,7 @@ func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 			continue
 		}
 		if taken := role.Server.Declare(o); taken != nil {
-			d := l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q has an output %q already", role.Server.Path, o.Attribute), "`attribute:` gives one of them another name")
-			d.Notes = append(d.Notes, source.Note{At: taken.At, Message: "declared by role " + taken.Role.Name})
+			l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q has an output %q already", role.Server.Path, o.Attribute), "`attribute:` gives one of them another name").Note(taken.At, "declared by role "+taken.Role.Name)
 			continue
 		}
 		role.Outputs = append(role.Outputs, o)

@@ -144,11 +144,7 @@ func (w *walk) command(c *parse.CommandNode, piped bool, s scope) []Step {
 }
 
 func (w *walk) arguments(args []parse.Node, s scope) []Step {
-	var steps []Step
-	for _, a := range args {
-		steps = append(steps, w.argument(a, s)...)
-	}
-	return steps
+	return lists.Flat(args, func(a parse.Node) []Step { return w.argument(a, s) })
 }
 
 func (w *walk) argument(n parse.Node, s scope) []Step {
