@@ -62,6 +62,8 @@ type Options struct {
 	Packs []*rule.Rule
 	// Shell looks at scripts of shells for the linter; nil if nothing is to.
 	Shell func(script string) []rule.Advice
+	// Profile takes down how long the linter's rules take; nil if nobody asks.
+	Profile *rule.Profile
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
 	// to their defaults have them.
 	WithoutHeat bool
@@ -128,6 +130,7 @@ func Analyse(o Options, diags *source.Diagnostics) *Result {
 }
 
 func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
+	defer o.Profile.Whole(o.Profile.Begin())
 	file := o.read(files, diags)
 	if file == nil {
 		return nil
@@ -147,7 +150,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
-	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env}
+	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources, Samples: o.Lint}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)

@@ -9,14 +9,16 @@ import (
 
 // checkRoles looks at every role by every rule that is about roles. Most look only at
 // scripts that were read to the end: what cannot be looked into may do anything.
-func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, diags *source.Diagnostics) {
+func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile *Profile, diags *source.Diagnostics) {
 	l := &roles{analysis: a, diags: &source.Diagnostics{}}
 	defer l.tell(diags)
 	for _, s := range p.Servers {
 		for _, role := range s.Roles {
 			for _, r := range rules {
 				if r.Role != nil {
+					began := profile.Begin()
 					r.Role(l, role)
+					profile.look(r, began)
 				}
 			}
 		}

@@ -99,6 +99,8 @@ type Wanted struct {
 	Environment *environment.Environment
 	// Shell looks at a script of a shell; nil if nothing is to.
 	Shell func(script string) []Advice
+	// Profile takes down how long rules take; nil if nobody asks.
+	Profile *Profile
 }
 
 // Check looks at a program by every rule that is wanted, and is not found by a stage.
@@ -107,13 +109,18 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
 	for _, l := range looks(p) {
 		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment = a, p.Types, diags, want.Lint, want.Shell, want.Environment
+		for _, t := range l.Typed() {
+			l.valuesOf(t) // here, so that no rule seems to take what all are given
+		}
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
+				began := want.Profile.Begin()
 				r.Template(l)
+				want.Profile.look(r, began)
 			}
 		}
 	}
-	checkRoles(p, a, rules, diags)
+	checkRoles(p, a, rules, want.Profile, diags)
 }
 
 // looks are the templates of a program, each with all its uses.

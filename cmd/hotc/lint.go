@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -53,6 +55,9 @@ out of it, starts no plug-in, and bounds time and memory.
 				o.Drivers = driversWith(plugin.Drivers{})
 			}
 			how.cloud = in.cloud
+			if how.profile {
+				o.Profile = &rule.Profile{}
+			}
 			want, err := how.options(o, cmd.Flags().Changed("fail-on"), s)
 			if err != nil {
 				return err
@@ -78,6 +83,9 @@ out of it, starts no plug-in, and bounds time and memory.
 			if err := format.Write(s.out, how.format, found, s.outInk()); err != nil {
 				return err
 			}
+			if how.profile {
+				printProfile(s, want.Compile.Profile)
+			}
 			if found.Failed() {
 				return errReported
 			}
@@ -98,6 +106,7 @@ out of it, starts no plug-in, and bounds time and memory.
 	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
 	f.Lookup("fix").NoOptDefVal = "safe"
 	f.StringArrayVar(&how.packs, "pack", nil, "`NAME` of a pack of rules that is on, beside hotc's own: "+strings.Join(pack.Names(), ", ")+" (several times)")
+	f.BoolVar(&how.profile, "profile", false, "then say on standard error how long each rule took")
 	f.BoolVar(&how.shellcheck, "shellcheck", false, "also ask shellcheck about the shell scripts in user_data, if it is installed")
 	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
@@ -118,6 +127,7 @@ type linting struct {
 	fix          string // "", safe or unsafe
 	diff         bool
 	shellcheck   bool
+	profile      bool
 	// writeBaseline says that the baseline is written, not used.
 	writeBaseline bool
 	cloud         emit.Cloud
@@ -252,6 +262,24 @@ func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s st
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	return []lint.Target{{Path: filepath.Clean(l.stdinName), Text: append([]byte{}, text...)}}, nil
+}
+
+// printProfile says what rules take, the slowest first.
+func printProfile(s streams, p *rule.Profile) {
+	whole, rules := p.Sum()
+	t := &table{width: s.width(), columns: []column{{"RULE", 0}, {"TIME", 0}, {"SHARE", 0}, {"LOOKS", 0}, {"", 12}}}
+	share := func(of time.Duration) float64 { return of.Seconds() / max(whole.Seconds(), 1e-9) }
+	rest := whole
+	for _, x := range rules {
+		rest -= x.Time
+		over := ""
+		if x.Over(whole) {
+			over = fmt.Sprintf("more than its budget of %g %%", 100*rule.Budget)
+		}
+		t.add(string(x.Code), x.Time.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(x.Time)), fmt.Sprint(x.Looks), over)
+	}
+	t.add("stages", rest.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(rest)), "", "reading, names, order, types: what all rules are given")
+	fmt.Fprint(s.err, t.String())
 }
 
 func formatHelp() string {

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/emit"
+	"github.com/hotc-dev/hotc/emit/lint"
 )
 
 // BenchmarkYamllint lints a thousand files of 200 lines beside yamllint, as processes: the
@@ -73,4 +77,30 @@ func usual(number int) string {
 `, i+1)
 	}
 	return t.String()
+}
+
+// BenchmarkBudget says which share of the time the slowest rule takes; each has its budget.
+func BenchmarkBudget(b *testing.B) {
+	dir := b.TempDir()
+	var targets []lint.Target
+	for i := range 100 {
+		path := filepath.Join(dir, fmt.Sprintf("t%d.yaml", i))
+		if err := os.WriteFile(path, []byte(usual(i)), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		targets = append(targets, lint.Target{Path: path})
+	}
+	profile := &rule.Profile{}
+	for b.Loop() {
+		if _, err := lint.Run(b.Context(), targets, lint.Options{Compile: emit.Options{Profile: profile}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	whole, rules := profile.Sum()
+	for _, r := range rules {
+		if r.Over(whole) {
+			b.Errorf("%s takes %v of %v", r.Code, r.Time, whole)
+		}
+	}
+	b.ReportMetric(100*rules[0].Time.Seconds()/whole.Seconds(), "%slowest")
 }

@@ -1,0 +1,85 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+)
+
+// Budget is the share of all the time spent on templates that one rule may take. A rule that takes
+// more looks at something that it should be given, or at it more often than once.
+const Budget = 0.08
+
+// Profile is what each rule takes (`hotc lint --profile`). The zero value is empty; nil measures
+// nothing. Templates may be looked at side by side: the times are added up.
+type Profile struct {
+	mu    sync.Mutex
+	whole time.Duration
+	spent map[source.Code]Spent
+}
+
+// Spent is what the looks of a rule took.
+type Spent struct {
+	Code  source.Code
+	Time  time.Duration
+	Looks int // at templates and roles
+}
+
+// fewLooks are too few to tell what a rule takes: the first look of a process reads Heat's tables.
+const fewLooks = 20
+
+// Over says that the rule took more than its budget of the whole.
+func (s Spent) Over(whole time.Duration) bool {
+	return s.Looks >= fewLooks && s.Time.Seconds() > Budget*whole.Seconds()
+}
+
+// Begin is when something begins, for Whole.
+func (p *Profile) Begin() (now time.Time) {
+	if p != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// Whole adds what all the stages took for a template, its rules among them.
+func (p *Profile) Whole(began time.Time) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.whole += time.Since(began)
+}
+
+func (p *Profile) look(r *Rule, began time.Time) {
+	if p == nil {
+		return
+	}
+	took := time.Since(began)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spent == nil {
+		p.spent = map[source.Code]Spent{}
+	}
+	s := p.spent[r.Code]
+	p.spent[r.Code] = Spent{r.Code, s.Time + took, s.Looks + 1}
+}
+
+// Sum is the time of all stages, and what each rule took of it, the most first.
+func (p *Profile) Sum() (whole time.Duration, rules []Spent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.spent {
+		rules = append(rules, s)
+	}
+	slices.SortFunc(rules, func(a, b Spent) int {
+		if a.Time != b.Time {
+			return int(b.Time - a.Time)
+		}
+		return strings.Compare(string(a.Code), string(b.Code))
+	})
+	return p.whole, rules
+}
