@@ -117,10 +117,14 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}
 	}
+	if w.wentOn("theirs") > 0 {
+		t.Error("the relay let Heat go on at a hook of somebody else's")
+	}
 }
 
 // Heat waits for nobody who will not come: an agent that is away, or one from before agents were
-// told; a role that waits for a value; a machine that is no server.
+// told; a role that waits for a value; a machine that is no server. A hook that somebody else has set
+// is left to them.
 func TestHeatWaitsForNobodyInVain(t *testing.T) {
 	b := newBed(t)
 	b.plan.Signal = contract.RelaySignals
@@ -138,11 +142,13 @@ func TestHeatWaitsForNobodyInVain(t *testing.T) {
 	b.awaitState("waits", func(s coordinator.ServerState) bool { return len(s.Roles) > 0 && len(s.Roles[0].Blocked) > 0 })
 	w := &waiting{status: "COMPLETE"}
 	said := b.relays(w, 50*time.Millisecond)
+	w.pause("theirs")
 	for _, s := range []string{"away", "waits", "nobody"} {
 		w.pause(s)
 		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
 	}
-	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "no server of the plan is that machine"} {
+	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "no server of the plan is that machine",
+		"Heat waits at the hook of web/theirs/server: whoever has set this hook lets Heat go on"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}

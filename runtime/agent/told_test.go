@@ -45,8 +45,12 @@ func (w *waiting) EndDeployment(_ context.Context, id string, end heatapi.Deploy
 	return &heatapi.Deployment{ID: id}, nil
 }
 
-func (w *waiting) Definition(context.Context, *heatapi.Stack) (json.RawMessage, error) {
-	return nil, errors.New("nobody asks")
+// Definition has a server of hotc's in each stack but that of "theirs".
+func (w *waiting) Definition(_ context.Context, s *heatapi.Stack) (json.RawMessage, error) {
+	if s.ID == "stack of theirs" {
+		return json.RawMessage(`{"resources": {"server": {"type": "OS::Nova::Server"}}}`), nil
+	}
+	return json.RawMessage(`{"resources": {"server": {"properties": {"user_data": {"get_param": "hotc_secret"}}}}}`), nil
 }
 
 func (w *waiting) Resources(context.Context, string, string, int) ([]heatapi.Resource, error) {

@@ -1,7 +1,9 @@
 package heat
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -56,14 +58,24 @@ func (p Paused) All() []Event {
 
 // Clearer lets the resource of an event go on that waits at a hook.
 type Clearer interface {
+	Definition(ctx context.Context, s *Stack) (json.RawMessage, error)
 	ClearHook(ctx context.Context, e Event, hook string) error
 }
 
+// ErrForeign is a hook that hotc has not set: the resource is no server with an agent.
+var ErrForeign = errors.New("whoever has set this hook lets Heat go on (openstack stack hook clear --" + PreDelete + ")")
+
 // Clear lets a resource go on, and says whether it did: Heat may be away, or somebody else was
-// faster.
+// faster. ErrForeign, once.
 func (p Paused) Clear(ctx context.Context, by Clearer, e Event) (bool, error) {
-	err := by.ClearHook(ctx, e, PreDelete)
+	err := hasAgent(ctx, by, e)
+	if err == nil {
+		err = by.ClearHook(ctx, e, PreDelete)
+	}
 	switch {
+	case errors.Is(err, ErrForeign):
+		delete(p, [2]string{e.StackID, e.Name})
+		return false, err
 	case errors.Is(err, ErrUnreachable): // at the next look
 		return false, nil
 	case err != nil && !errors.Is(err, ErrNotFound) && !Refused(err): // gone on, or gone
@@ -71,4 +83,21 @@ func (p Paused) Clear(ctx context.Context, by Clearer, e Event) (bool, error) {
 	}
 	delete(p, [2]string{e.StackID, e.Name})
 	return err == nil, nil
+}
+
+// hasAgent says by the template of its stack whether a resource is a server with an agent: then its
+// user_data has parameters of hotc's. ErrForeign.
+func hasAgent(ctx context.Context, by Clearer, e Event) error {
+	text, err := by.Definition(ctx, &Stack{Name: e.StackName, ID: e.StackID})
+	if err != nil {
+		return err
+	}
+	var t struct{ Resources map[string]json.RawMessage }
+	if err := json.Unmarshal(text, &t); err != nil {
+		return err
+	}
+	if !bytes.Contains(t.Resources[e.Name], []byte(`"hotc_`)) {
+		return ErrForeign
+	}
+	return nil
 }

@@ -112,6 +112,10 @@ func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 			continue
 		}
 		went, err := g.paused.Clear(ctx, r.Heat, e)
+		if errors.Is(err, heat.ErrForeign) {
+			r.sayGoing("Heat waits at the hook of " + at + ": " + err.Error())
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -72,6 +72,10 @@ func (f *following) letGo(ctx context.Context) error {
 			continue
 		}
 		went, err := f.paused.Clear(ctx, f.cloud, e)
+		if errors.Is(err, heat.ErrForeign) {
+			f.view.Say("Heat waits at the hook of " + e.Path(f.name) + ": " + err.Error())
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -353,6 +353,7 @@ func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
 
 func TestDownGoesOnWhereItWasEnded(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "DELETE_IN_PROGRESS"}, states: []heat.State{"DELETE_IN_PROGRESS", "DELETE_COMPLETE"},
+		definition: `{"resources": {"waits": {"properties": {"user_data": {"get_param": "hotc_secret"}}}}}`,
 		events: []heat.Event{
 			{ID: "1", Name: "done", Reason: "DELETE paused until Hook pre-delete is cleared"}, {ID: "2", Name: "done", Reason: "Hook pre-delete is cleared"},
 			{ID: "3", Name: "waits", Reason: "DELETE paused until Hook pre-delete is cleared"}}}
@@ -483,14 +484,17 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		{true, false, "left hooked"},
 		{false, false, "left hooked other"},
 		{true, true, "left hooked other"},
-	} {
+	} { // a volume's hook is somebody else's, and waits for that one
 		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
 		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before
+		cloud.definition = `{"resources": {"server": {"properties": {"user_data": {"get_param": "hotc_secret"}}}, "volume": {"type": "OS::Cinder::Volume"}}}`
+		volume := pause("theirs", "volume-id")
+		volume.Name = "volume"
 		u, v := begin(t, cloud, d)
 		u.TakesOver, u.SkipHooks = c.relays, c.skips
 		cloud.looked = func() {
 			if len(cloud.states) == 2 {
-				cloud.events = append(cloud.events, pause("left", left), pause("other", other))
+				cloud.events = append(cloud.events, pause("left", left), pause("other", other), volume)
 			}
 		}
 		if _, err := u.Run(t.Context()); err != nil {
@@ -498,7 +502,8 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		}
 		var cleared []string
 		for _, asked := range cloud.asked {
-			if of, is := strings.CutPrefix(asked, "clear server "); is {
+			if of, is := strings.CutPrefix(asked, "clear "); is {
+				of = strings.TrimPrefix(of, "server ")
 				cleared = append(cleared, of)
 			}
 		}
