@@ -53,7 +53,7 @@ test: packages build lint
 e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
 	$(GO) tool staticcheck -tags e2e ./emit/heat/bed
-	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 15m ./emit/heat/bed
+	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 25m ./emit/heat/bed
 
 soak: export HOTC_SOAK := 1
 soak: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))
