@@ -116,7 +116,7 @@ func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (ke
 // that of cells.
 func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}}
-	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Cells: cells}
+	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Cells: cells, After: map[contract.RoleKey][]contract.RoleKey{}}
 	var changed []*program.Role
 	for _, x := range reads {
 		how, why := reachOf(x, r.heat)
@@ -126,9 +126,10 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 		case how == "":
 			c.Keeps = append(c.Keeps, keeps(x.input, x.at, why))
 		case i < 0:
-			c.Reaches = append(c.Reaches, Reached{role.Key(), how, r.readFrom(role, changed)})
+			after := r.readFrom(role, changed)
+			c.Reaches = append(c.Reaches, Reached{role.Key(), how, after})
 			changed = append(changed, role)
-			begin.Roles[contract.RoleKey(role.Key())] = brings(role)
+			begin.Roles[role.Key()], begin.After[role.Key()] = brings(role), after
 		case how != Apply:
 			c.Reaches[i].How = how
 		}

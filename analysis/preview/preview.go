@@ -120,6 +120,9 @@ type Begin struct {
 	Roles map[contract.RoleKey]How
 	Cells []contract.CellName   // that get other values
 	Anew  []contract.ServerPath // servers that are built anew
+	// After are roles that others of these wait for, though they do not follow them: those that
+	// they read from, where the change is one of Heat's.
+	After map[contract.RoleKey][]contract.RoleKey
 }
 
 // Preview is what a change sets going (docs/json.md).
@@ -155,6 +158,11 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 		for _, w := range g.followed(i) {
 			if how[w] == Run || how[w] != "" && how[i] != Run { // what runs for the first time takes the values that are there
 				s.After = append(s.After, g.roles[w].Key)
+			}
+		}
+		for _, key := range b.After[s.Role] {
+			if !slices.Contains(s.After, key) {
+				s.After = append(s.After, key)
 			}
 		}
 		slices.Sort(s.After)

@@ -64,6 +64,9 @@ func TestPreview(t *testing.T) {
 		"a server does one at a time": {"s.a: x\ns.b: <- s.a:x\ns.c: <- s.a:x", roles("s.a"), "0-10 s.a hook []; 10-20 s.b hook [s.a]; 20-30 s.c hook [s.a]; 30: s.a s.b s.c"},
 		"new machines take what is there": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Anew: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
 			"0-10 t.b hook []; 100-110 s.a run []; 110: s s.a"},
+		"who reads of another waits, where the change is Heat's": {"a.r: x\nb.r: y\nc.r: <- b.r:y",
+			preview.Begin{Roles: roles("a.r", "b.r").Roles, After: map[contract.RoleKey][]contract.RoleKey{"b.r": {"a.r"}}},
+			"0-10 a.r hook []; 10-20 b.r hook [a.r]; 20-45 c.r hook [b.r]; 45: a.r b.r c.r"},
 	} {
 		if got := show(site(c.site).Of(c.begin, d)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
