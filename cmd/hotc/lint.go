@@ -71,6 +71,9 @@ out of it, starts no plug-in, and bounds time and memory.
 			if err != nil {
 				return err
 			}
+			if how.profile {
+				printProfile(s, want.Compile.Profile)
+			}
 			if how.diff {
 				if differs {
 					return errReported
@@ -82,9 +85,6 @@ out of it, starts no plug-in, and bounds time and memory.
 			}
 			if err := format.Write(s.out, how.format, found, s.outInk()); err != nil {
 				return err
-			}
-			if how.profile {
-				printProfile(s, want.Compile.Profile)
 			}
 			if found.Failed() {
 				return errReported
@@ -106,7 +106,7 @@ out of it, starts no plug-in, and bounds time and memory.
 	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
 	f.Lookup("fix").NoOptDefVal = "safe"
 	f.StringArrayVar(&how.packs, "pack", nil, "`NAME` of a pack of rules that is on, beside hotc's own: "+strings.Join(pack.Names(), ", ")+" (several times)")
-	f.BoolVar(&how.profile, "profile", false, "then say on standard error how long each rule took")
+	f.BoolVar(&how.profile, "profile", false, "say on standard error how long each rule took")
 	f.BoolVar(&how.shellcheck, "shellcheck", false, "also ask shellcheck about the shell scripts in user_data, if it is installed")
 	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
 	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
