@@ -6,7 +6,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
@@ -33,10 +32,7 @@ func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, kno
 	if n.IsNull() {
 		return otherwise, k, true
 	}
-	k, known = l.Value(n)
-	v, _ := value.Integer(k.Value)
-	number, is := v.(int64)
-	return number, k, known && is
+	return l.Number(n)
 }
 
 // items are a list's; none of what is computed.
@@ -138,17 +134,9 @@ func (l *Look) sameSecrets(b *Block) {
 func (l *Look) allowedResources(b *Block) {
 	for _, n := range l.items(b.Get("AllowedResources")) {
 		if name := l.text(n); name != "" && (l.Template.Resource(name) == nil || l.Use(name) == nil) {
-			l.Found(n, fmt.Sprintf("there is no resource %q", name), hintAt(name, l.Template.ResourceNames()))
+			l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
 		}
 	}
-}
-
-// hintAt is a hint at the name that is perhaps meant.
-func hintAt(name string, names []string) string {
-	if near := hot.Nearest(name, names); near != "" {
-		return meant(near)
-	}
-	return ""
 }
 
 // launchConfiguration finds a group whose configuration is a mere name: Heat wants a
@@ -159,7 +147,7 @@ func (l *Look) launchConfiguration(b *Block) {
 		return
 	}
 	if l.Template.Resource(name) == nil {
-		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("there is no resource %q", name), hintAt(name, l.Template.ResourceNames()))
+		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
 	} else if waits := b.Resource.Entry.Value.Get(l.Template.Words().DependsOn); waits == nil {
 		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("the group needs a reference to %q, not its name", name), "write `get_resource`, or `Ref`")
 	}
@@ -201,7 +189,7 @@ func (l *Look) usersDatabases(b *Block) {
 	for _, user := range l.items(b.Get("users")) {
 		for _, n := range l.items(user.Get("databases")) {
 			if name := l.text(n); name != "" && !slices.Contains(names, name) {
-				l.Found(n, fmt.Sprintf("%s has no database %q", b.Of, name), hintAt(name, names))
+				l.Found(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.Meant(name, names, ""))
 			}
 		}
 	}
