@@ -41,7 +41,7 @@ packages:
 	@sh .ci/packages
 
 test: packages build lint
-	GORACE="suppressions=$(CURDIR)/coordinator/zookeeper/race.supp" $(GO) test -race -timeout 30m ./...
+	GORACE="suppressions=$(CURDIR)/coordinator/zookeeper/race.supp" sh .ci/summary $(GO) test -race -timeout 30m ./...
 	@# go test keeps quiet about skipped tests of packages that pass
 	@command -v chef-solo >/dev/null || echo "SKIPPED: the tests with a real Chef, for which there is no chef-solo on PATH; its stand-in was tried"
 	@command -v salt-call >/dev/null || echo "SKIPPED: the tests with a real Salt, for which there is no salt-call on PATH; its stand-in was tried"
@@ -53,7 +53,7 @@ test: packages build lint
 e2e: packages
 	$(GO) vet -tags e2e ./emit/heat/bed
 	$(GO) tool staticcheck -tags e2e ./emit/heat/bed
-	$(GO) test -tags e2e -count=1 -parallel 4 -timeout 25m ./emit/heat/bed
+	sh .ci/summary $(GO) test -tags e2e -count=1 -parallel 4 -timeout 25m ./emit/heat/bed
 
 soak: export HOTC_SOAK := 1
 soak: export DURATION := $(or $(DURATION),$(if $(SEED)$(SEEDS),,10m))

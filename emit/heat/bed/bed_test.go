@@ -4,11 +4,13 @@ package bed_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
@@ -71,9 +73,23 @@ func another(t *testing.T, test, variable string) *exec.Cmd {
 	return cmd
 }
 
+// commandTime bounds what would otherwise hang all tests; no test is about it.
+const commandTime = 2 * patience
+
+// hotcCommand is a command of hotc's. One that has not ended with its context is made to print
+// where all its goroutines are.
+func hotcCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(place.programs, "hotc"), args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = patience / 10
+	return cmd
+}
+
 // hotc runs a command of the operator's, who sits in the bed.
 func hotc(args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(place.programs, "hotc"), args...)
+	ctx, stop := context.WithTimeout(context.Background(), commandTime)
+	defer stop()
+	cmd := hotcCommand(ctx, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	// status and why answer, too, where a role has failed

@@ -3,8 +3,8 @@
 package bed_test
 
 import (
+	"context"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -100,7 +100,9 @@ func (d *deployment) destroy(flags ...string) (string, error) {
 
 func (d *deployment) destroying(flags ...string) *exec.Cmd {
 	args := append([]string{"destroy", "--yes", "--stack", d.name, "--coordinator", d.url, "--secret-file", d.secret}, flags...)
-	cmd := exec.Command(filepath.Join(place.programs, "hotc"), args...)
+	ctx, stop := context.WithTimeout(d.t.Context(), commandTime)
+	d.t.Cleanup(stop)
+	cmd := hotcCommand(ctx, args...)
 	cmd.Env = d.clientEnvironment()
 	return cmd
 }

@@ -5,6 +5,7 @@ package bed_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,7 +71,9 @@ func (s *said) String() string {
 func (d *deployment) relay(args ...string) *runningRelay {
 	d.t.Helper()
 	args = append([]string{"relay", "--stack", d.name, "--coordinator", d.url, "--secret-file", d.secret}, args...)
-	r := &runningRelay{cmd: exec.Command(filepath.Join(place.programs, "hotc"), args...), said: &said{}}
+	ctx, stop := context.WithTimeout(context.Background(), commandTime)
+	d.t.Cleanup(stop)
+	r := &runningRelay{cmd: hotcCommand(ctx, args...), said: &said{}}
 	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = d.clientEnvironment(), r.said, r.said
 	do(d.t, r.cmd.Start())
 	d.t.Cleanup(func() {

@@ -3,6 +3,7 @@
 package bed_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -72,7 +73,9 @@ func (w *world) clientEnvironment() []string {
 // openstack runs the client as the stacks' owner.
 func openstack(t testing.TB, w *world, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("openstack", args...)
+	ctx, stop := context.WithTimeout(t.Context(), commandTime)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "openstack", args...)
 	cmd.Env = w.clientEnvironment()
 	var errs strings.Builder
 	cmd.Stderr = &errs

@@ -4,6 +4,7 @@ package bed_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -52,7 +53,9 @@ func (c *command) printed() string {
 
 func (o *operator) start(args ...string) *command {
 	o.t.Helper()
-	c := &command{Cmd: exec.CommandContext(o.t.Context(), filepath.Join(place.programs, "hotc"), args...)}
+	ctx, stop := context.WithTimeout(o.t.Context(), commandTime)
+	o.t.Cleanup(stop)
+	c := &command{Cmd: hotcCommand(ctx, args...)}
 	c.Env, c.Stdout, c.Stderr = o.env, c, c
 	do(o.t, c.Start())
 	o.t.Cleanup(func() {
@@ -93,7 +96,9 @@ func (o *operator) expect(status int, args []string, parts ...string) string {
 // removed takes a stack away with the test, however that has gone.
 func (o *operator) removed(stack string) {
 	o.t.Cleanup(func() {
-		c := exec.Command(filepath.Join(place.programs, "hotc"), "down", stack, "--yes", "--skip-hooks")
+		ctx, stop := context.WithTimeout(context.Background(), commandTime)
+		defer stop()
+		c := hotcCommand(ctx, "down", stack, "--yes", "--skip-hooks")
 		c.Env = o.env
 		if out, err := c.CombinedOutput(); err != nil {
 			o.t.Errorf("hotc down %s: %v: %s", stack, err, out)

@@ -146,12 +146,24 @@ func (w *world) watched(d *deployment) *deployment {
 	w.t.Cleanup(func() {
 		if w.t.Failed() {
 			d.tell()
+			d.unhook()
 		}
 		if s := d.stack.Status(w.t); s.Action != "DELETE" {
 			d.stack.Delete(w.t)
 		}
 	})
 	return d
+}
+
+// unhook lets Heat go on where it may still wait for delete hooks, whose relay is gone.
+func (d *deployment) unhook() {
+	ctx, stop := context.WithTimeout(context.Background(), commandTime)
+	defer stop()
+	cmd := hotcCommand(ctx, "down", d.name, "--yes", "--skip-hooks", "--coordinator", d.url, "--secret-file", d.secret)
+	cmd.Env = d.clientEnvironment()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Logf("hotc down %s: %v\n%s", d.name, err, out)
+	}
 }
 
 // deploy applies and creates.

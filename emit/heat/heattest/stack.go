@@ -101,15 +101,18 @@ func (st *Stack) Status(t testing.TB) Status {
 	return s
 }
 
-// Wait returns once the stack's last action has ended, well or not. It has no
-// time limit of its own; the template's wait conditions have.
+// Wait returns once the stack's last action has ended, well or not. One that has
+// not ended after answerLimit hangs: that fails the test.
 func (st *Stack) Wait(t testing.TB) Status {
 	t.Helper()
-	for {
+	for began := time.Now(); ; {
 		var s Status
 		st.ask(t, "wait", arguments{"seconds": waitSlice.Seconds()}, &s)
 		if s.Status != "IN_PROGRESS" {
 			return s
+		}
+		if time.Since(began) > answerLimit {
+			t.Fatalf("stack %s is %s for %v", st.Name, s, answerLimit)
 		}
 	}
 }
