@@ -40,12 +40,6 @@ type HeatNumber struct {
 	Number int64 `json:"number"`
 }
 
-// HeatNumber holds the HeatNumber, signed by a relay.
-func (d Deployment) HeatNumber() Path { return d.Relay().Join("values") }
-
-// HeatValues holds the HeatValues of a server, signed by a relay.
-func (d Deployment) HeatValues(s contract.ServerPath) Path { return d.Server(s).Join("heat") }
-
 // HeatRecordOf is a value of Heat's as a cell that roles follow. Its version follows from the
 // value: the same value again is the same version, whoever says it.
 func HeatRecordOf(value json.RawMessage, number int64) CellRecord {

@@ -52,74 +52,51 @@ func (p Path) Depth() int {
 	return 1 + strings.Count(string(p), "/")
 }
 
-// Root is the deployment's own node; it holds a DeploymentRecord.
-func (d Deployment) Root() Path { return Path(Segment(string(d))) }
+// The nodes of a deployment, with what each holds. Who may do what there: docs/coordination.md, "Paths".
 
-// Ready stands when all else does; it is created last and deleted first.
-func (d Deployment) Ready() Path { return d.Root().Join("ready") }
+func (d Deployment) Root() Path              { return Path(Segment(string(d))) } // DeploymentRecord
+func (d Deployment) Ready() Path             { return d.Root().Join("ready") }   // created last, when all else stands, and deleted first
+func (d Deployment) Plan() Path              { return d.Root().Join("plan") }    // the whole plan, in parts, for the operator
+func (d Deployment) Files() Path             { return d.Root().Join("files") }
+func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }          // in parts
+func (d Deployment) Groups() Path            { return d.Root().Join("groups") }         // those that scale
+func (d Deployment) Group(group string) Path { return d.Groups().Join(Segment(group)) } // SlotsRecord
+func (d Deployment) Servers() Path           { return d.Root().Join("servers") }
 
-// Plan holds the whole plan, in parts, for the operator.
-func (d Deployment) Plan() Path { return d.Root().Join("plan") }
+// What relays read and write.
 
-// Files holds the roles' files by digest.
-func (d Deployment) Files() Path { return d.Root().Join("files") }
+func (d Deployment) Relay() Path               { return d.Root().Join("relay") }
+func (d Deployment) ServersKeys() Path         { return d.Relay().Join("keys") }   // ServersKeys, in parts
+func (d Deployment) Heat() Path                { return d.Relay().Join("heat") }   // HeatRecord, signed by a relay
+func (d Deployment) HeatNumber() Path          { return d.Relay().Join("values") } // HeatNumber, signed by a relay
+func (d Deployment) Relays() Path              { return d.Relay().Join("here") }   // relays' presences
+func (d Deployment) MembersOf() Path           { return d.Relay().Join("members") }
+func (d Deployment) Members(group string) Path { return d.MembersOf().Join(Segment(group)) } // MembersRecord, signed by a relay
 
-// File holds one file, in parts.
-func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }
+// Those of a server. Pass, ApprovalRequests and Admission are there where tokens are good for one
+// enrolment: what the first machine takes, what later ones say of themselves, and what lets one in.
 
-// Groups holds the groups that scale.
-func (d Deployment) Groups() Path { return d.Root().Join("groups") }
-
-// Group holds the SlotsRecord of a group that scales.
-func (d Deployment) Group(group string) Path { return d.Groups().Join(Segment(group)) }
-
-// Servers holds the servers.
-func (d Deployment) Servers() Path { return d.Root().Join("servers") }
-
-// Server holds a server's IncarnationRecord.
-func (d Deployment) Server(s contract.ServerPath) Path { return d.Servers().Join(Segment(string(s))) }
-
-// ServerPlan holds the server's part of the plan, in parts.
-func (d Deployment) ServerPlan(s contract.ServerPath) Path { return d.Server(s).Join("plan") }
-
-// Identity holds the IdentityRecord of a server.
-func (d Deployment) Identity(s contract.ServerPath) Path { return d.Server(s).Join("identity") }
-
-// Keys holds the KeysRecord of a server: passwords of the readers' sets it is in.
-func (d Deployment) Keys(s contract.ServerPath) Path { return d.Server(s).Join("keys") }
-
-// Public holds the PublicRecord of a server that reads or writes sealed cells.
-func (d Deployment) Public(s contract.ServerPath) Path { return d.Server(s).Join("public") }
-
-// Seals holds, by reader, the keys of what a server has sealed.
-func (d Deployment) Seals(s contract.ServerPath) Path { return d.Server(s).Join("seals") }
+func (d Deployment) Server(s contract.ServerPath) Path           { return d.Servers().Join(Segment(string(s))) } // IncarnationRecord
+func (d Deployment) ServerPlan(s contract.ServerPath) Path       { return d.Server(s).Join("plan") }             // its part of the plan, in parts
+func (d Deployment) Identity(s contract.ServerPath) Path         { return d.Server(s).Join("identity") }         // IdentityRecord
+func (d Deployment) Keys(s contract.ServerPath) Path             { return d.Server(s).Join("keys") }             // KeysRecord: passwords of the readers' sets it is in
+func (d Deployment) Public(s contract.ServerPath) Path           { return d.Server(s).Join("public") }           // PublicRecord, if it reads or writes sealed cells
+func (d Deployment) Seals(s contract.ServerPath) Path            { return d.Server(s).Join("seals") }            // by reader, the keys of what it has sealed
+func (d Deployment) Pass(s contract.ServerPath) Path             { return d.Server(s).Join("pass") }             // PassRecord
+func (d Deployment) ApprovalRequests(s contract.ServerPath) Path { return d.Server(s).Join("knock") }            // ApprovalRequests
+func (d Deployment) Admission(s contract.ServerPath) Path        { return d.Server(s).Join("admission") }        // AdmissionRecord
+func (d Deployment) State(s contract.ServerPath) Path            { return d.Server(s).Join("state") }            // ServerState, which its agent reports
+func (d Deployment) Requests(s contract.ServerPath) Path         { return d.Server(s).Join("requests") }         // RequestsRecord: what its agent is asked for
+func (d Deployment) Answers(s contract.ServerPath) Path          { return d.Server(s).Join("answers") }          // AnswersRecord
+func (d Deployment) HeatValues(s contract.ServerPath) Path       { return d.Server(s).Join("heat") }             // HeatValues, signed by a relay
+func (d Deployment) Agent(s contract.ServerPath) Path            { return d.Server(s).Join("agent") }            // where its agent may create its presence
+func (d Deployment) Presence(s contract.ServerPath) Path         { return d.Agent(s).Join("presence") }          // stands while its agent has a session
+func (d Deployment) Cells(s contract.ServerPath) Path            { return d.Server(s).Join("cells") }
 
 // SealsFor holds the SealsRecord for one reader.
 func (d Deployment) SealsFor(s, reader contract.ServerPath) Path {
 	return d.Seals(s).Join(Segment(string(reader)))
 }
-
-// Pass, ApprovalRequests and Admission are there where tokens are good for one enrolment: what the
-// first machine takes, what later ones say of themselves, and what lets that one in.
-func (d Deployment) Pass(s contract.ServerPath) Path { return d.Server(s).Join("pass") }
-
-// ApprovalRequests holds the record of that name.
-func (d Deployment) ApprovalRequests(s contract.ServerPath) Path { return d.Server(s).Join("knock") }
-
-// Admission holds an AdmissionRecord.
-func (d Deployment) Admission(s contract.ServerPath) Path { return d.Server(s).Join("admission") }
-
-// State holds the ServerState that the server's agent reports.
-func (d Deployment) State(s contract.ServerPath) Path { return d.Server(s).Join("state") }
-
-// Requests holds the RequestsRecord of what the server's agent is asked for.
-func (d Deployment) Requests(s contract.ServerPath) Path { return d.Server(s).Join("requests") }
-
-// Answers holds the AnswersRecord of what it answered.
-func (d Deployment) Answers(s contract.ServerPath) Path { return d.Server(s).Join("answers") }
-
-// Agent is where the server's agent may create its presence.
-func (d Deployment) Agent(s contract.ServerPath) Path { return d.Server(s).Join("agent") }
 
 // Life stands as long as the deployment in which a machine, by its random id, has
 // become the server. A deployment that was made anew has nodes of the same names and
@@ -128,16 +105,10 @@ func (d Deployment) Life(s contract.ServerPath, id string) Path {
 	return d.Agent(s).Join("life:" + Segment(id))
 }
 
-// Presence stands while the server's agent has a session.
-func (d Deployment) Presence(s contract.ServerPath) Path { return d.Agent(s).Join("presence") }
-
 // Log holds the end of what a role printed, as it stands (at most LogSize bytes).
 func (d Deployment) Log(s contract.ServerPath, role string) Path {
 	return d.Server(s).Join("log:" + Segment(role))
 }
-
-// Cells holds a server's cells.
-func (d Deployment) Cells(s contract.ServerPath) Path { return d.Server(s).Join("cells") }
 
 // Cell holds a CellRecord.
 func (d Deployment) Cell(c contract.CellRef) Path {

@@ -123,21 +123,3 @@ const (
 	HeatDone   HeatWaitState = "COMPLETE"
 	HeatFailed HeatWaitState = "FAILED"
 )
-
-// Relay is the folder of what relays read and write.
-func (d Deployment) Relay() Path { return d.Root().Join("relay") }
-
-// ServersKeys holds the ServersKeys, in parts.
-func (d Deployment) ServersKeys() Path { return d.Relay().Join("keys") }
-
-// Heat holds the HeatRecord, signed by a relay.
-func (d Deployment) Heat() Path { return d.Relay().Join("heat") }
-
-// Relays holds the relays' presences.
-func (d Deployment) Relays() Path { return d.Relay().Join("here") }
-
-// MembersOf is the folder of what relays say of groups' members.
-func (d Deployment) MembersOf() Path { return d.Relay().Join("members") }
-
-// Members holds a group's MembersRecord, signed by a relay.
-func (d Deployment) Members(group string) Path { return d.MembersOf().Join(Segment(group)) }

@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
-
-	"github.com/spf13/cobra"
-
-	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 func newSuspendCommand(io streams) *cobra.Command {

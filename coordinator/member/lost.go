@@ -54,7 +54,6 @@ func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, er
 	}
 }
 
-// Read implements Store.
 func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
 	return lasts(ctx, s.m, func() (coordinator.Node, error) { return s.Store.Read(ctx, path) })
 }

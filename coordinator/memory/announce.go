@@ -6,14 +6,13 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// announcement is a node that stands as long as somebody keeps it there.
+// announcement is a coordinator.Announcement: a node that stands as long as somebody keeps it there.
 type announcement struct {
 	session *session
 	path    coordinator.Path
 	data    []byte
 }
 
-// Announce implements coordinator.Store.
 func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	if len(data) > MaxValue {
 		return fail(opAnnounce, path, tooLarge(len(data)))
@@ -28,7 +27,6 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 	return nil
 }
 
-// Put implements coordinator.Announcement.
 func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err error) {
 	s := a.session
 	leave, err := s.enter(ctx, a.path)
@@ -56,7 +54,6 @@ func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err 
 	return true, nil
 }
 
-// Withdraw implements coordinator.Announcement.
 func (a *announcement) Withdraw() {
 	t := a.session.tree
 	t.mu.Lock()

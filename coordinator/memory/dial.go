@@ -111,7 +111,6 @@ func (r *remote) receive() {
 	}
 }
 
-// do implements link.
 func (r *remote) do(ctx context.Context, q request) (response, error) { return r.call(ctx, q, nil) }
 
 // call sends a request and waits for its answer. Where that leaves something standing, events
@@ -208,19 +207,16 @@ func (r *remote) stand(ctx context.Context, q request, events, ended func()) err
 	return nil
 }
 
-// Watch implements coordinator.Store.
 func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	tokens := make(chan struct{}, 1)
 	err := r.stand(ctx, request{Op: opWatch, Path: path}, func() { coordinator.Wake(tokens) }, func() { close(tokens) })
 	return tokens, err
 }
 
-// Announce implements coordinator.Store.
 func (r *remote) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	return r.stand(ctx, request{Op: opAnnounce, Path: path, Data: data}, func() {}, func() {})
 }
 
-// Close implements coordinator.Store.
 func (r *remote) Close() error {
 	r.mu.Lock()
 	r.end()

@@ -282,7 +282,6 @@ func (s *session) handedOver(n *node, from coordinator.Credential, to coordinato
 	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&coordinator.MayRead != 0
 }
 
-// Close implements coordinator.Store.
 func (s *session) Close() error {
 	s.tree.mu.Lock()
 	s.end()

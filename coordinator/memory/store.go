@@ -8,7 +8,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// store is a session with a tree, which differ in how a request comes to the tree.
+// store is a coordinator.Store: a session with a tree. Sessions differ in how a request comes to
+// the tree.
 type store struct{ link }
 
 // link is the way to a tree: a session in this process, or a connection to another one.
@@ -19,7 +20,6 @@ type link interface {
 	Close() error
 }
 
-// Create implements coordinator.Store.
 func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	for _, n := range nodes {
 		if len(n.Data) > MaxValue {
@@ -50,53 +50,44 @@ func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	return nil
 }
 
-// Read implements coordinator.Store.
 func (s store) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
 	answer, err := s.do(ctx, request{Op: opRead, Path: path})
 	return coordinator.Node{Data: answer.Data, Version: answer.Version}, err
 }
 
-// Stat implements coordinator.Store.
 func (s store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
 	answer, err := s.do(ctx, request{Op: opStat, Path: path})
 	return answer.Version, answer.Exists, err
 }
 
-// Children implements coordinator.Store.
 func (s store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
 	answer, err := s.do(ctx, request{Op: opChildren, Path: path})
 	return answer.Names, err
 }
 
-// Commit implements coordinator.Store.
 func (s store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	_, err := s.do(ctx, request{Op: opCommit, Ops: ops})
 	return err
 }
 
-// DeleteTree implements coordinator.Store.
 func (s store) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	_, err := s.do(ctx, request{Op: opDeleteTree, Path: path})
 	return err
 }
 
-// Rights implements coordinator.Store.
 func (s store) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
 	answer, err := s.do(ctx, request{Op: opRights, Path: path, Known: known})
 	return answer.Grants, err
 }
 
-// ChangeRights implements coordinator.Store.
 func (s store) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
 	_, err := s.do(ctx, request{Op: opChangeRights, Path: path, Rights: &change})
 	return err
 }
 
-// Authenticate implements coordinator.Store.
 func (s store) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	_, err := s.do(ctx, request{Op: opAuthenticate, Credential: &c})
 	return err
 }
 
-// MaxValue implements coordinator.Store.
 func (s store) MaxValue() int { return MaxValue }

@@ -14,7 +14,6 @@ func (t *Tree) changed(path coordinator.Path) {
 	}
 }
 
-// Watch implements coordinator.Store.
 func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	leave, err := s.enter(ctx, path)
 	if err != nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// announcement is a node that one store keeps in place.
+// announcement is a coordinator.Announcement: a node that one store keeps in place.
 type announcement struct {
 	store *store
 	at    string
 	data  []byte
 }
 
-// Announce implements coordinator.Store.
 func (s *store) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	if len(data) > MaxValue {
 		return fail("announce", path, tooLarge(len(data)))
@@ -31,7 +30,6 @@ func (s *store) Announce(ctx context.Context, path coordinator.Path, data []byte
 	return nil
 }
 
-// Put implements coordinator.Announcement.
 func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err error) {
 	for look := !replace; ; look = true {
 		if look {
@@ -98,7 +96,6 @@ func (s *store) remembers(session int64) bool {
 	return ok
 }
 
-// Withdraw implements coordinator.Announcement.
 func (a *announcement) Withdraw() {
 	s := a.store
 	stat, err := s.exists(s.link.alive, a.at, false)

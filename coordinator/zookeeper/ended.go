@@ -27,7 +27,6 @@ func (l *link) endSession() net.Conn {
 	return &endedConn{answer: *bytes.NewReader(answer)}
 }
 
-// Connection implements coordinator.Connected.
 func (s *store) Connection() (coordinator.Connection, <-chan struct{}) {
 	l := s.link
 	l.mu.Lock()

@@ -39,7 +39,6 @@ func (h *hosts) Init(servers []string) error {
 	return nil
 }
 
-// Len implements zk.HostProvider.
 func (h *hosts) Len() int { return len(h.addrs) }
 
 // Next implements zk.HostProvider. Only when the end has come does it report the
@@ -75,5 +74,4 @@ func (h *hosts) Next() (server string, end bool) {
 	}
 }
 
-// Connected implements zk.HostProvider.
 func (h *hosts) Connected() { h.met, h.tried, h.pause = true, 0, 0 }

@@ -26,7 +26,6 @@ type others struct {
 	counted time.Time
 }
 
-// Among implements coordinator.Crowd.
 func (s *store) Among(path coordinator.Path) {
 	s.others.mu.Lock()
 	defer s.others.mu.Unlock()

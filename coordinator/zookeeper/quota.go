@@ -23,7 +23,6 @@ const (
 	statsName  = "zookeeper_stats"
 )
 
-// SetLimit implements coordinator.Limiter.
 func (s *store) SetLimit(ctx context.Context, path coordinator.Path, l coordinator.Limit, grants ...coordinator.Grant) error {
 	at := quotas + s.at(path)
 	if err := s.setLimit(ctx, at, l, acl(grants, s.owner())); err != nil {
@@ -92,7 +91,6 @@ func limitText(l coordinator.Limit) string {
 	return fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=%d;countHardLimit=%d", hard(l.Bytes), hard(l.Nodes))
 }
 
-// Limit implements coordinator.Limiter.
 func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.Limit, error) {
 	data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
 		data, _, err := c.Get(quotas + s.at(path) + "/" + limitsName)
@@ -121,7 +119,6 @@ func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.L
 	return l, nil
 }
 
-// Surroundings implements coordinator.Limiter.
 func (s *store) Surroundings(ctx context.Context) (coordinator.Rights, error) {
 	_, list, err := s.accessList(ctx, "/")
 	if errors.Is(err, zk.ErrNoAuth) {

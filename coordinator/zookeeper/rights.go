@@ -89,7 +89,6 @@ func rightsOf(perms int32) (may coordinator.Rights) {
 	return may
 }
 
-// Rights implements coordinator.Store.
 func (s *store) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
 	_, list, err := s.accessList(ctx, s.at(path))
 	if err != nil {

@@ -60,7 +60,6 @@ func (s *socket) release() {
 	s.once.Do(func() { close(s.rewatched) })
 }
 
-// SetReadDeadline implements net.Conn.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	if !s.established.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
@@ -93,7 +92,6 @@ func (s *socket) Write(p []byte) (int, error) {
 // just when the library had taken the request up.
 const mostHold = 300 * time.Millisecond
 
-// Read implements net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.buffer.Read(p)
 	var op *net.OpError

@@ -94,7 +94,6 @@ func (s *store) path(at string) coordinator.Path {
 	return coordinator.Path(strings.TrimPrefix(strings.TrimPrefix(at, s.root), "/"))
 }
 
-// Read implements coordinator.Store.
 func (s *store) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
 	at := s.at(path)
 	look := s.watches.look(at)
@@ -117,7 +116,6 @@ func (s *store) Read(ctx context.Context, path coordinator.Path) (coordinator.No
 	return coordinator.Node{Data: f.data, Version: coordinator.Version(f.stat.Version)}, nil
 }
 
-// Stat implements coordinator.Store.
 func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
 	at := s.at(path)
 	look := s.watches.look(at)
@@ -132,7 +130,6 @@ func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Ve
 	return coordinator.Version(stat.Version), true, nil
 }
 
-// Written implements coordinator.Clock.
 func (s *store) Written(ctx context.Context, path coordinator.Path) (time.Time, error) {
 	stat, err := s.exists(ctx, s.at(path), false)
 	if err == nil && stat == nil {
@@ -160,7 +157,6 @@ func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, er
 	})
 }
 
-// Children implements coordinator.Store.
 func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
 	names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
 		names, _, err := c.Children(s.at(path))
@@ -173,7 +169,6 @@ func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, 
 	return names, nil
 }
 
-// Commit implements coordinator.Store.
 func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	size := 0
 	requests := make([]any, len(ops))
@@ -235,7 +230,6 @@ func (s *store) owner() *coordinator.Credential {
 	return s.own
 }
 
-// MaxValue implements coordinator.Store.
 func (s *store) MaxValue() int { return MaxValue }
 
 // start runs a goroutine that Close waits for, unless Close has begun.
@@ -248,7 +242,6 @@ func (s *store) start(run func()) bool {
 	return !s.ended
 }
 
-// Close implements coordinator.Store.
 func (s *store) Close() error {
 	s.closing.Do(func() {
 		s.mu.Lock()

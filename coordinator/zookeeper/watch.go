@@ -71,7 +71,6 @@ func (e *entry) tell() {
 	}
 }
 
-// Watch implements coordinator.Store.
 func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail("watch", path, err)

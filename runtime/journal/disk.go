@@ -39,7 +39,6 @@ type Folder string
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// Lock implements Disk.
 func (f Folder) Lock() (io.Closer, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("make the state folder: %w", err)
@@ -74,15 +73,12 @@ func flock(lock *os.File) error {
 
 const lockPatience = 2 * time.Second
 
-// Read implements Disk.
 func (f Folder) Read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
 
-// Create implements Disk.
 func (f Folder) Create(name string) (File, error) {
 	return open(f.path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
 }
 
-// Append implements Disk.
 func (f Folder) Append(name string) (File, error) {
 	return open(f.path(name), os.O_WRONLY|os.O_APPEND)
 }
@@ -116,10 +112,8 @@ func (f onDisk) Reserve(room int64) error {
 	return nil
 }
 
-// Rename implements Disk.
 func (f Folder) Rename(from, to string) error { return os.Rename(f.path(from), f.path(to)) }
 
-// Sync implements Disk.
 func (f Folder) Sync() error {
 	folder, err := os.Open(string(f))
 	if err != nil {

@@ -38,7 +38,6 @@ type Driver struct{}
 // Name is "ansible".
 func (Driver) Name() string { return "ansible" }
 
-// Tool implements driver.Installable.
 func (Driver) Tool() driver.Tool {
 	core := []string{"ansible-core"}
 	return driver.Tool{

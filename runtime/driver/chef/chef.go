@@ -52,7 +52,6 @@ func (Driver) Tool() driver.Tool {
 // licence.
 const gemLicence = "the gem is Chef's, whose licence only you can accept: `install: {licence: accept}`, or name a package of Cinc: `install: {from: url, url: …, sha256: …}`"
 
-// Check implements driver.Checker.
 func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if err := d.Tool().CheckThere(r); err != nil || d.Tool().IsThere() {
 		return err

@@ -198,7 +198,7 @@ func checkSteps(steps []compiledStep, inputs []string, outputs []driver.Declared
 	return nil
 }
 
-// values are the values of a trial.
+// values are the driver.Values of a trial, and the driver.Files.
 type values struct {
 	*Trial
 	read  func(ctx context.Context, name string) (json.RawMessage, error)
@@ -208,7 +208,6 @@ type values struct {
 	wrong error
 }
 
-// Read implements driver.Values.
 func (v *values) Read(ctx context.Context, name string) (json.RawMessage, error) {
 	v.mu.Lock()
 	v.asked = append(v.asked, name)
@@ -233,12 +232,10 @@ func (v *values) isWrong(err error) error {
 	return err
 }
 
-// Write implements driver.Values.
 func (v *values) Write(_ context.Context, name string, value json.RawMessage) error {
 	return v.write(name, func(t contract.Type) (json.RawMessage, error) { return driver.Check(t, value) })
 }
 
-// WriteText implements driver.Values.
 func (v *values) WriteText(_ context.Context, name string, text []byte) error {
 	return v.write(name, func(t contract.Type) (json.RawMessage, error) { return driver.Parse(t, text) })
 }
