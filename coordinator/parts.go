@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,17 +33,32 @@ func InParts(path Path, text []byte, grants []Grant) []NewNode {
 // mostInCommit is how long a text may be that is written together with others.
 const mostInCommit = 64 << 10
 
-// ReplaceParts are what a node is to hold in the place of another text, by the n-th
-// change of the plan, and the parts to be made before that. They have names that no
-// other text's parts have, nor this one's at another change: who deletes parts that
-// were replaced cannot mean those of a later change.
-func ReplaceParts(path Path, n int, text []byte, grants []Grant) (head []byte, parts []NewNode) {
-	if len(text) <= mostInCommit && !partsRecord.Match(text) {
-		return text, nil
+// ReplaceParts makes the parts of a text that is to take another one's place, by the n-th change of
+// the plan. It gives what the node is to hold then, and what deletes, after that is committed, the
+// parts that nobody reads any more. Parts have names that no other text's parts have, nor this one's
+// at another change: so those of a later change are not deleted.
+func ReplaceParts(ctx context.Context, s Store, path Path, n int, text []byte, grants []Grant) (head []byte, clean func(context.Context) error, err error) {
+	head, of := text, ""
+	if len(text) > mostInCommit || partsRecord.Match(text) {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, text))
+		of = hex.EncodeToString(sum[:8])
+		head = fmt.Appendf(nil, `{"parts":%d,"of":"%s"}`, countParts(text), of)
+		if err := s.Create(ctx, partsOf(path, of, text, grants)); err != nil {
+			return nil, nil, err
+		}
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, text))
-	of := hex.EncodeToString(sum[:8])
-	return fmt.Appendf(nil, `{"parts":%d,"of":"%s"}`, countParts(text), of), partsOf(path, of, text, grants)
+	old, err := s.Children(ctx, path)
+	return head, func(ctx context.Context) error {
+		for _, name := range old {
+			if of != "" && strings.HasPrefix(name, of+"-") {
+				continue
+			}
+			if err := s.DeleteTree(ctx, path.Join(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, err
 }
 
 func countParts(text []byte) int { return (len(text) + partSize - 1) / partSize }
@@ -99,31 +113,6 @@ func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byt
 		return nil, err
 	}
 	return bytes.Join(parts, nil), nil
-}
-
-// OldParts are the names of the parts that nobody reads any more once a node holds head.
-// Who asks for them before that change is made, and deletes them after it, deletes no
-// later change's.
-func OldParts(ctx context.Context, s Store, path Path, head []byte) ([]string, error) {
-	names, err := s.Children(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if count := partsRecord.FindSubmatch(head); count != nil {
-		own := string(count[2]) + "-"
-		names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, own) })
-	}
-	return names, nil
-}
-
-// DropParts deletes parts that OldParts has named.
-func DropParts(ctx context.Context, s Store, path Path, names []string) error {
-	for _, name := range names {
-		if err := s.DeleteTree(ctx, path.Join(name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // HasDigest says whether a text has a sha256, in hex.

@@ -70,7 +70,5 @@ func becomes(e deploy.Effect) string {
 func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
 	return source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
 		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and rebuild its servers. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then").
-		With(lists.Map(err.Roles, func(r deploy.RoleChange) string {
-			return fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", "))
-		})...)
+		With(err.Lines()...)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -107,20 +108,8 @@ func differences(from, to *contract.Plan) []difference {
 
 // lines are those of the differences that are meant.
 func lines(all []difference, meant func(difference) bool) []string {
-	lines := []string{}
-	for _, d := range all {
-		if meant(d) {
-			lines = append(lines, d.what+": "+d.how)
-		}
-	}
-	return lines
+	return lists.Map(lists.Only(all, meant), func(d difference) string { return d.what + ": " + d.how })
 }
-
-// isRefused says that a live deployment cannot take a difference.
-func isRefused(d difference) bool { return !d.inPlace }
-
-// isShape says that it is one in what there is and what reads what.
-func isShape(d difference) bool { return d.shape }
 
 // compare walks two lists: those of from, in order, then those that are new.
 // kind is "removed", "added" or, for what is in both, "".
@@ -153,20 +142,17 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 			all = append(all, difference{what: "server " + string(a.Path), how: how, inPlace: inPlace, shape: inPlace})
 		}
 	}
-	note(!sameSlot(a.Slot, b.Slot), "place in a group that scales changed", false)
+	note(!sameRecord(a.Slot, b.Slot), "place in a group that scales changed", false)
 	note(!slices.Equal(a.Facts, b.Facts), "facts changed", true)
 	note(lacksKey(a.Deploy, b.Deploy, false), "values from Heat added", false)
 	note(lacksKey(a.Deploy, b.Deploy, true), "values from Heat added, which a relay carries", true)
 	note(!sameDecisions(a, b), "what Heat decides changed", true)
-	order := func(s, other contract.Server) (names []string) {
-		for _, r := range s.Roles {
-			if slices.ContainsFunc(other.Roles, func(o contract.Role) bool { return o.Name == r.Name }) {
-				names = append(names, r.Name)
-			}
-		}
-		return names
+	names := func(s contract.Server) []string {
+		return lists.Map(s.Roles, func(r contract.Role) string { return r.Name })
 	}
-	note(!slices.Equal(order(a, b), order(b, a)), "order of roles changed", true)
+	before, after := lists.Set(names(a)), lists.Set(names(b))
+	stays := func(name string) bool { return before[name] && after[name] }
+	note(!slices.Equal(lists.Only(names(a), stays), lists.Only(names(b), stays)), "order of roles changed", true)
 	compare(a.Roles, b.Roles, func(r contract.Role) string { return r.Name },
 		func(kind string, x, y contract.Role) {
 			what := fmt.Sprintf("role %s.%s", a.Path, cmp.Or(x.Name, y.Name))
@@ -185,21 +171,11 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 	return all
 }
 
-func sameSlot(a, b *contract.Slot) bool {
-	return a == b || a != nil && b != nil && *a == *b
-}
-
 // sameDecisions compares what Heat decides of a server, and what the server's agent
 // tells of it.
 func sameDecisions(a, b contract.Server) bool {
-	unplaced := func(s contract.Server) []contract.Presence {
-		all := slices.Clone(s.If)
-		for i := range all {
-			all[i].At = ""
-		}
-		return all
-	}
-	return slices.Equal(unplaced(a), unplaced(b)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
+	unplaced := func(p contract.Presence) contract.Presence { p.At = ""; return p }
+	return slices.Equal(lists.Map(a.If, unplaced), lists.Map(b.If, unplaced)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
 }
 
 // roleOf is a server's role of a name, or none.
@@ -243,13 +219,9 @@ func changedGroups(from, to *contract.Plan) []string {
 		return all
 	}
 	before, now := places(from), places(to)
-	var changed []string
-	for _, group := range slices.Sorted(maps.Keys(before)) {
-		if now[group] != nil && !sameSet(before[group], now[group]) {
-			changed = append(changed, group)
-		}
-	}
-	return changed
+	return lists.Only(slices.Sorted(maps.Keys(before)), func(group string) bool {
+		return now[group] != nil && !maps.Equal(lists.Set(before[group]), lists.Set(now[group]))
+	})
 }
 
 // roleDifferences are the parts of a role that differ.
@@ -282,14 +254,8 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 		x.At, y.At = "", ""
 		note(kind != "" || x != y, "output "+cmp.Or(x.Name, y.Name))
 	})
-	dependsOn := func(r contract.Role) []contract.Dependency {
-		all := slices.Clone(r.DependsOn)
-		for i := range all {
-			all[i].At = ""
-		}
-		return all
-	}
-	note(!sameRecord(dependsOn(a), dependsOn(b)), "depends_on")
+	unplaced := func(d contract.Dependency) contract.Dependency { d.At = ""; return d }
+	note(!sameRecord(lists.Map(a.DependsOn, unplaced), lists.Map(b.DependsOn, unplaced)), "depends_on")
 	note(a.Timeout != b.Timeout, "timeout")
 	note(a.Idempotent != b.Idempotent, "idempotent")
 	note(!sameRecord(a.Install, b.Install), "install")
@@ -306,13 +272,9 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 
 // changedParameters are those that the compiler has put otherwise into one input than into the
 // other.
-func changedParameters(a, b map[string]string) (names []string) {
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b))) {
-		if a[name] != b[name] {
-			names = append(names, name)
-		}
-	}
-	return names
+func changedParameters(a, b map[string]string) []string {
+	all := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+	return lists.Only(all, func(name string) bool { return a[name] != b[name] })
 }
 
 // readerDifferences says who reads something no longer, or reads it too.
@@ -344,10 +306,6 @@ func lacksKey(a, b map[string]contract.DeployValue, carried bool) bool {
 		}
 	}
 	return false
-}
-
-func sameSet[T ~string](a, b []T) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func orNull(text json.RawMessage) json.RawMessage {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
@@ -19,10 +20,7 @@ import (
 // each reader's token, which the coordinator never sees (docs/secrets.md).
 
 func secretReaders(p *contract.Plan) []contract.ServerPath {
-	var all []contract.ServerPath
-	for _, s := range p.Secrets {
-		all = append(all, s.Readers...)
-	}
+	all := lists.Flat(p.Secrets, func(s contract.Secret) []contract.ServerPath { return s.Readers })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

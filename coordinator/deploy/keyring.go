@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
@@ -29,8 +30,7 @@ type keyring struct {
 	root     *coordinator.Credential // of the ROOT's operators, where it is closed
 	signer   sign.Key                // the operator's
 	relay    coordinator.RelayKey
-	mu       sync.Mutex
-	publics  map[contract.ServerPath]sign.Public
+	publics  sync.Map // of sign.Public, by contract.ServerPath
 	servers  map[contract.ServerPath]coordinator.Credential
 	sets     map[string]coordinator.Credential
 	members  map[contract.ServerPath]map[string]string // passwords by set
@@ -49,7 +49,6 @@ func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator
 		tokens:   t,
 		signer:   signer,
 		relay:    relay,
-		publics:  map[contract.ServerPath]sign.Public{},
 		record:   record,
 		operator: coordinator.Grant{To: t.secret.Operator(t.deployment), May: coordinator.MayAll},
 		root:     root,
@@ -69,19 +68,14 @@ func (k *keyring) public(s contract.ServerPath) (sign.Public, error) {
 	if s == contract.Operator {
 		return k.signer.Public(), nil
 	}
-	k.mu.Lock()
-	known, is := k.publics[s]
-	k.mu.Unlock()
-	if is {
-		return known, nil
+	if known, is := k.publics.Load(s); is {
+		return known.(sign.Public), nil
 	}
 	key, err := k.serverKey(s)
 	if err != nil {
 		return "", err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.publics[s] = key.Public()
+	k.publics.Store(s, key.Public())
 	return key.Public(), nil
 }
 
@@ -234,11 +228,7 @@ func (k *keyring) named(user string) coordinator.Credential {
 func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
 	if len(servers) <= namedReaders {
-		grants := make([]coordinator.Grant, 0, len(servers))
-		for _, s := range servers {
-			grants = append(grants, k.server(s, coordinator.MayRead))
-		}
-		return grants
+		return lists.Map(servers, func(s contract.ServerPath) coordinator.Grant { return k.server(s, coordinator.MayRead) })
 	}
 	id := readerSetID(servers)
 	set, known := k.sets[id]
@@ -257,14 +247,8 @@ func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 
 // readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
 func readerSetID(sorted []contract.ServerPath) string {
-	var text strings.Builder
-	for i, s := range sorted {
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		text.WriteString(string(s))
-	}
-	sum := sha256.Sum256([]byte(text.String()))
+	names := lists.Map(sorted, func(s contract.ServerPath) string { return string(s) })
+	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
@@ -24,11 +25,7 @@ type node struct {
 
 // bare are the nodes as a store makes them.
 func bare(nodes []node) []coordinator.NewNode {
-	all := make([]coordinator.NewNode, len(nodes))
-	for i := range nodes {
-		all[i] = nodes[i].NewNode
-	}
-	return all
+	return lists.Map(nodes, func(n node) coordinator.NewNode { return n.NewNode })
 }
 
 // unwritten is a record that nobody has written yet.

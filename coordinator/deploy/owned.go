@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -87,10 +88,7 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	if later == anythingLater {
 		return nil
 	}
-	known := make([]coordinator.Credential, len(grants))
-	for i, g := range grants {
-		known[i] = g.To
-	}
+	known := lists.Map(grants, func(g coordinator.Grant) coordinator.Credential { return g.To })
 	there, err := o.store.Rights(ctx, path, known...)
 	if errors.Is(err, coordinator.ErrRefused) {
 		return &RightsError{Path: path, Why: "nobody with this deployment's secret may look at it"}
@@ -100,12 +98,12 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	}
 	if later == readersLater || o.changing {
 		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
-			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.isReader(ctx, path, g.To.User)
+			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.named(g.To.User))
 		})
 	}
 	if later == relayLater {
 		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
-			return g.To.User == coordinator.RelayUser && !slices.Contains(grants, g) && o.isRelay(ctx, path)
+			return g.To.User == coordinator.RelayUser && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.relay.Credential())
 		})
 	}
 	if o.changing {
@@ -119,19 +117,11 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	return nil
 }
 
-// isReader says whether a user that may read a node is one of the deployment's servers, or
-// a set of them.
-func (o *owner) isReader(ctx context.Context, path coordinator.Path, user string) bool {
-	c := o.keys.named(user)
+// mayRead says whether an identity of the deployment's, which is not the zero one, may read a node,
+// and no more.
+func (o *owner) mayRead(ctx context.Context, path coordinator.Path, c coordinator.Credential) bool {
 	there, err := o.store.Rights(ctx, path, c)
 	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
-}
-
-// isRelay says whether the deployment's relay may read a node, and no more.
-func (o *owner) isRelay(ctx context.Context, path coordinator.Path) bool {
-	c := o.keys.relay.Credential()
-	there, err := o.store.Rights(ctx, path, c)
-	return err == nil && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
 }
 
 // otherRights says in words how rights differ from those that a node must have.

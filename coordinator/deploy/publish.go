@@ -208,7 +208,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		}
 		live = change.live
 		all := differences(live, p)
-		result.Shape = lines(all, isShape)
+		result.Shape = lines(all, func(d difference) bool { return d.shape })
 		result.Untold = slices.ContainsFunc(all, func(d difference) bool { return d.untold })
 	}
 	var missing map[coordinator.Path]bool

@@ -36,11 +36,6 @@ func nodesOf(nodes []node) map[coordinator.Path]node {
 	return all
 }
 
-// isIdentity says that a node says to a server whose deployment it is.
-func (u *update) isIdentity(path coordinator.Path) bool {
-	return path.Parent().Parent() == u.d.Servers() && strings.HasSuffix(string(path), "/identity")
-}
-
 // reshape works out what the tree is, and what it is to be.
 func (u *update) reshape() error {
 	nodes, err := layout(u.keys, u.to, nil, nil)
@@ -118,18 +113,14 @@ func (u *update) tellRelays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, parts := coordinator.ReplaceParts(path, u.record.Updates, text, u.keys.grants(ofServersKeys, ""))
-	if err := u.store.Create(ctx, parts); err != nil {
-		return err
-	}
-	old, err := coordinator.OldParts(ctx, u.store, path, head)
+	write, clean, err := u.replace(ctx, path, version, text, ofServersKeys, "")
 	if err == nil {
-		err = u.overtaken(ctx, u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: version, Write: true, Data: head}))
+		err = u.overtaken(ctx, u.store.Commit(ctx, u.guard(), write))
 	}
 	if err != nil {
 		return err
 	}
-	return coordinator.DropParts(ctx, u.store, path, old)
+	return clean(ctx)
 }
 
 // welcome says to the servers that have come whose deployment it is: then their agents join.
@@ -270,7 +261,8 @@ func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) e
 		}
 		for _, name := range names {
 			at := path.Join(name)
-			if paths = append(paths, at); !u.isIdentity(at) {
+			paths = append(paths, at)
+			if path.Parent() != u.d.Servers() || name != "identity" { // which stays
 				found[at] = node{}
 			}
 		}

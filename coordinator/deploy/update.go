@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -67,12 +68,15 @@ func (c *RoleChange) Key() contract.RoleKey { return c.Server.Role(c.Role) }
 // another plan changes, and which have no hook that would bring them up to date.
 type NoUpdateHookError struct{ Roles []RoleChange }
 
+// Lines are what changes of each of them.
+func (e *NoUpdateHookError) Lines() []string {
+	return lists.Map(e.Roles, func(c RoleChange) string {
+		return fmt.Sprintf("role %s: %s changed", c.Key(), strings.Join(c.What, ", "))
+	})
+}
+
 func (e *NoUpdateHookError) Error() string {
-	var lines []string
-	for _, r := range e.Roles {
-		lines = append(lines, fmt.Sprintf("role %s: %s changed", r.Key(), strings.Join(r.What, ", ")))
-	}
-	return "these roles have run, have no hook update, and are not idempotent: " + strings.Join(lines, "; ")
+	return "these roles have run, have no hook update, and are not idempotent: " + strings.Join(e.Lines(), "; ")
 }
 
 // RunningError says that a change has to wait for roles that run.
@@ -126,7 +130,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if u.live, err = coordinator.ParsePlan(text); err != nil {
 		return nil, err
 	}
-	if lines := lines(differences(u.live, w.Plan), isRefused); len(lines) > 0 {
+	if lines := lines(differences(u.live, w.Plan), func(d difference) bool { return !d.inPlace }); len(lines) > 0 {
 		return nil, &ChangedPlanError{Differences: lines}
 	}
 	u.resumed = u.found.Updating != ""
@@ -339,11 +343,7 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	head, parts := coordinator.ReplaceParts(u.d.Plan(), u.record.Updates, u.planJSON, u.keys.grants(ofPlan, ""))
-	if err := u.store.Create(ctx, parts); err != nil {
-		return err
-	}
-	old, err := coordinator.OldParts(ctx, u.store, u.d.Plan(), head)
+	write, clean, err := u.replace(ctx, u.d.Plan(), node.Version, u.planJSON, ofPlan, "")
 	if err == nil {
 		err = u.layAgain(ctx)
 	}
@@ -362,9 +362,7 @@ func (u *update) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = u.store.Commit(ctx,
-		coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data},
-		coordinator.Op{Path: u.d.Plan(), Version: node.Version, Write: true, Data: head})
+	err = u.store.Commit(ctx, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data}, write)
 	if errors.Is(err, coordinator.ErrVersion) {
 		there, readErr := readRecord(ctx, u.store, u.d, u.tokens.secret)
 		switch {
@@ -380,7 +378,13 @@ func (u *update) finish(ctx context.Context) error {
 		return err
 	}
 	u.version++
-	return coordinator.DropParts(ctx, u.store, u.d.Plan(), old)
+	return clean(ctx)
+}
+
+// replace is the write of another text into a node, and what cleans up after it (ReplaceParts).
+func (u *update) replace(ctx context.Context, path coordinator.Path, version coordinator.Version, text []byte, c class, own contract.ServerPath) (coordinator.Op, func(context.Context) error, error) {
+	head, clean, err := coordinator.ReplaceParts(ctx, u.store, path, u.record.Updates, text, u.keys.grants(c, own))
+	return coordinator.Op{Path: path, Version: version, Write: true, Data: head}, clean, err
 }
 
 // unused are the files of plans before the last one: what servers used until now
@@ -390,14 +394,9 @@ func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := map[string]bool{}
-	for _, digest := range keep {
-		used[digest] = true
-	}
-	for _, p := range []*contract.Plan{u.live, u.to} {
-		for _, f := range p.Files {
-			used[f.Digest] = true
-		}
+	used := lists.Set(keep)
+	for _, f := range slices.Concat(u.live.Files, u.to.Files) {
+		used[f.Digest] = true
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return used[name] }), nil
 }

@@ -90,16 +90,10 @@ func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, p
 	if errors.Is(err, coordinator.ErrNotFound) || err == nil && (len(text) == 0 || string(text) == "{}") {
 		return nil, nil
 	}
-	if err == nil {
-		text, err = u.opened(kind, s, text)
-	}
-	return text, err
-}
-
-// opened is what the operator has signed for a server, without the signature.
-func (u *update) opened(kind string, s contract.ServerPath, text []byte) ([]byte, error) {
-	text, _, err := u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text)
 	if err != nil {
+		return nil, err
+	}
+	if text, _, err = u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text); err != nil {
 		return nil, coordinator.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
 	}
 	return text, nil
@@ -248,9 +242,9 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 			return nil, nil, &RunningError{Lines: v.busy}
 		}
 		changes, keep = v.changes, v.files
-		old, err := u.commit(ctx, to, v)
+		clean, err := u.commit(ctx, to, v)
 		if err == nil {
-			return changes, keep, u.dropParts(ctx, to.Path, old)
+			return changes, keep, coordinator.InTurn(ctx, clean...)
 		}
 		if !errors.Is(err, coordinator.ErrVersion) {
 			return nil, nil, err
@@ -261,9 +255,9 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 	}
 }
 
-// commit writes a server's part, while everything is as it was looked at, and says which
-// parts of texts it has replaced.
-func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChange) (old map[coordinator.Path][]string, err error) {
+// commit writes a server's part, while everything is as it was looked at, and gives what cleans up
+// after it.
+func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChange) (clean []func(context.Context) error, err error) {
 	slice, err := u.keys.signedPart(to)
 	if err != nil {
 		return nil, err
@@ -272,7 +266,6 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 	if err != nil {
 		return nil, err
 	}
-	old = map[coordinator.Path][]string{}
 	ops := []coordinator.Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnationVersion}}
 	if v.watched {
 		ops = append(ops, coordinator.Op{Path: u.d.State(to.Path), Version: v.stateVersion})
@@ -283,14 +276,11 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 		text    []byte
 		class   class
 	}{{u.d.ServerPlan(to.Path), v.planVersion, slice, ofServerPlan}, {u.d.Keys(to.Path), v.keysVersion, keys, ofKeys}} {
-		head, parts := coordinator.ReplaceParts(x.path, u.record.Updates, x.text, u.keys.grants(x.class, to.Path))
-		if err := u.store.Create(ctx, parts); err != nil {
+		write, after, err := u.replace(ctx, x.path, x.version, x.text, x.class, to.Path)
+		if err != nil {
 			return nil, err
 		}
-		if old[x.path], err = coordinator.OldParts(ctx, u.store, x.path, head); err != nil {
-			return nil, err
-		}
-		ops = append(ops, coordinator.Op{Path: x.path, Version: x.version, Write: true, Data: head})
+		ops, clean = append(ops, write), append(clean, after)
 	}
 	if requests := u.requests(to, v); len(requests) > 0 {
 		op, err := (&Reader{u.store, u.keys}).queue(ctx, to.Path, requests)
@@ -299,20 +289,16 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 		}
 		ops = append(ops, op)
 	}
-	return old, u.store.Commit(ctx, ops...)
+	return clean, u.store.Commit(ctx, ops...)
 }
 
 // requests are those for the hooks of a server's roles.
 func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Request {
-	var asked []string
-	for _, c := range v.changes {
-		if c.Effect == EffectHook || c.Effect == EffectAgain {
-			asked = append(asked, c.Role)
-		}
-	}
 	var all []coordinator.Request
 	for _, r := range to.Roles {
-		if !slices.Contains(asked, r.Name) {
+		if !slices.ContainsFunc(v.changes, func(c RoleChange) bool {
+			return c.Role == r.Name && (c.Effect == EffectHook || c.Effect == EffectAgain)
+		}) {
 			continue
 		}
 		number := v.incarnation.Number
@@ -321,13 +307,4 @@ func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Re
 			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all
-}
-
-func (u *update) dropParts(ctx context.Context, server contract.ServerPath, old map[coordinator.Path][]string) error {
-	for _, path := range []coordinator.Path{u.d.ServerPlan(server), u.d.Keys(server)} {
-		if err := coordinator.DropParts(ctx, u.store, path, old[path]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -107,10 +108,7 @@ const BetweenLooks = time.Second
 
 // confirmed are the cycles of a look that one before had, too.
 func confirmed(before, now []Cycle) []Cycle {
-	known := map[string]bool{}
-	for _, c := range before {
-		known[c.Identity()] = true
-	}
+	known := lists.Set(lists.Map(before, Cycle.Identity))
 	return slices.DeleteFunc(slices.Clone(now), func(c Cycle) bool { return !known[c.Identity()] })
 }
 
@@ -125,21 +123,11 @@ func (c Cycle) Identity() string {
 
 // subjects are the roles of a cycle.
 func (c Cycle) subjects() []string {
-	var all []string
-	for _, s := range c {
-		all = append(all, string(s.Role.Key()))
-	}
-	return all
+	return lists.Map(c, func(s Step) string { return string(s.Role.Key()) })
 }
 
 // String names a cycle whole.
-func (c Cycle) String() string {
-	var texts []string
-	for _, s := range c {
-		texts = append(texts, s.String())
-	}
-	return strings.Join(texts, ", ")
-}
+func (c Cycle) String() string { return strings.Join(lists.Map(c, Step.String), ", ") }
 
 func (s Step) String() string {
 	if s.Wait.Cell == "" {
@@ -150,11 +138,7 @@ func (s Step) String() string {
 
 // Subjects are the roles of cycles, as JSON has them.
 func Subjects(cycles []Cycle) [][]string {
-	all := [][]string{}
-	for _, c := range cycles {
-		all = append(all, c.subjects())
-	}
-	return all
+	return lists.Map(cycles, Cycle.subjects)
 }
 
 // Looks are what looks at a deployment have found so far.

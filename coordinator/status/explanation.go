@@ -138,7 +138,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case r.Status == coordinator.RoleDone:
 		describeUpdate(f, r)
 		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
-			i.leadToRest(f, cell)
+			i.leadToCell(f, Dependence{Cell: cell}) // of the change, the part that has not come
 		}
 		if r.IsBlocked() {
 			i.leadToWriters(f, r)
@@ -157,7 +157,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case r.Status == coordinator.RoleRunning:
 		f.Kind, f.Since = KindRunning, r.Started
 	default:
-		if i.leadToRest(f, r.standing.Waits); len(f.On) > 0 {
+		if i.leadToCell(f, Dependence{Cell: r.standing.Waits}); len(f.On) > 0 {
 			f.Kind = KindBlocked
 			return
 		}
@@ -211,27 +211,19 @@ func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
 		i.leadToOperator(f, w, secret)
 		return
 	}
-	c := i.Status.Cells[w.Cell]
-	s := i.Status.ByPath[c.Server]
-	if s == nil || i.Status.Cell(w.Cell).State == coordinator.Valued {
-		return
+	if i.Status.Cell(w.Cell).State != coordinator.Valued {
+		i.leadToCell(f, Dependence{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since})
 	}
-	d := Dependence{Subject: string(c.Server), Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}
-	r := i.Status.Role(c.Server, c.Role)
-	if r != nil {
-		d.Subject = subjectOf(r)
-	}
-	i.lead(f, d, s, r)
 }
 
-// leadToRest follows a change to the cell that has not come to where the others are.
-func (i *Explanation) leadToRest(f *Finding, cell contract.CellName) {
-	c := i.Status.Cells[cell]
+// leadToCell follows what depends on a cell to who writes it.
+func (i *Explanation) leadToCell(f *Finding, d Dependence) {
+	c := i.Status.Cells[d.Cell]
 	s, r := i.Status.ByPath[c.Server], i.Status.Role(c.Server, c.Role)
 	if s == nil {
 		return
 	}
-	d := Dependence{Subject: string(c.Server), Cell: cell}
+	d.Subject = string(c.Server)
 	if r != nil {
 		d.Subject = subjectOf(r)
 	}
@@ -292,20 +284,15 @@ func (i *Explanation) Roots() []RootCause {
 // upstream is everything that leads to a subject, the nearest first.
 func upstream(subject string, readers map[string][]string) []string {
 	seen := map[string]bool{subject: true}
-	found := []string{}
-	next := []string{subject}
-	for len(next) > 0 {
-		s := next[0]
-		next = next[1:]
-		for _, r := range readers[s] {
+	found := []string{subject}
+	for at := 0; at < len(found); at++ {
+		for _, r := range readers[found[at]] {
 			if !seen[r] {
-				seen[r] = true
-				found = append(found, r)
-				next = append(next, r)
+				seen[r], found = true, append(found, r)
 			}
 		}
 	}
-	return found
+	return found[1:]
 }
 
 // mostLogs is how many roles' last lines are fetched for one answer.

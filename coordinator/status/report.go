@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
@@ -110,13 +111,8 @@ func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Re
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Going: s.State.Going, Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
-			Roles: []RoleReport{}, Asks: []AskingReport{},
-		}
-		for _, k := range s.AwaitingApproval {
-			server.Asks = append(server.Asks, AskingReport{Instance: k.Instance, Key: k.Key, Since: k.Since})
-		}
-		for _, r := range s.Roles {
-			server.Roles = append(server.Roles, v.reportRole(r))
+			Roles: lists.Map(s.Roles, v.reportRole),
+			Asks:  lists.Map(s.AwaitingApproval, func(k coordinator.ApprovalRequest) AskingReport { return AskingReport{k.Instance, k.Key, k.Since} }),
 		}
 		report.Servers = append(report.Servers, server)
 	}
@@ -168,10 +164,8 @@ type WhyReport struct {
 
 // Report tells of an explanation; about is what was asked about, "" is all.
 func (i *Explanation) Report(stack, about string) WhyReport {
-	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold()}
-	for _, s := range i.Status.Servers {
-		report.Unreadable = append(report.Unreadable, s.Unreadable...)
-	}
+	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold(),
+		Unreadable: lists.Flat(i.Status.Servers, func(s *Server) []string { return s.Unreadable })}
 	if report.Findings == nil {
 		report.Findings = []*Finding{}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
@@ -74,13 +75,18 @@ func (s *Server) Absent() bool { return s.Left || s.Missing != "" }
 
 // Lost says that an agent came, has not finished, and has no session now.
 func (s *Server) Lost() bool {
-	return s.Came() && !s.Left && !s.Alive && s.State.Phase != coordinator.PhaseDone && s.State.Phase != coordinator.PhaseFailed
+	return s.Came() && !s.Left && !s.Alive && !s.hasEnded()
 }
 
 // Gone says that a server has finished and that its agent, which stays, has no session
 // now: it was deleted, is switched off, or frozen.
 func (s *Server) Gone() bool {
-	return s.Came() && !s.Left && !s.Alive && (s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed)
+	return s.Came() && !s.Left && !s.Alive && s.hasEnded()
+}
+
+// hasEnded says that the server's roles have.
+func (s *Server) hasEnded() bool {
+	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 
 // failed says that a role of the server has failed, for itself or because of another, or
@@ -101,12 +107,11 @@ func (s *Server) finished() bool {
 	if s.Absent() {
 		return true
 	}
-	for _, r := range s.Roles {
-		if now := r.Renewal(); now == ToUpdate || now == Updating || now == Superseded {
-			return false
-		}
+	goesOn := func(r *Role) bool {
+		now := r.Renewal()
+		return now == ToUpdate || now == Updating || now == Superseded
 	}
-	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+	return s.hasEnded() && !slices.ContainsFunc(s.Roles, goesOn)
 }
 
 // Key names a role in its deployment.
@@ -261,9 +266,5 @@ func (s *Server) Open() []*Role {
 
 // Open are the roles of all servers that are not done, or not up to date.
 func (v *Status) Open() []*Role {
-	var open []*Role
-	for _, s := range v.Servers {
-		open = append(open, s.Open()...)
-	}
-	return open
+	return lists.Flat(v.Servers, (*Server).Open)
 }
