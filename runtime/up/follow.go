@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
@@ -31,10 +29,9 @@ type following struct {
 	last    string    // the last event that was shown
 	at      time.Time // when it was
 	awaited bool      // an update was asked for, and has not begun yet
-	tag     string    // the stack's, as we have asked for it
-	ours    bool      // the stack had that tag at some look
-	silent  bool      // Heat does not answer, and it was said
-	deaf    bool      // the coordinator does not
+	overs
+	silent  bool // Heat does not answer, and it was said
+	deaf    bool // the coordinator does not
 	changed <-chan coordinator.Path
 	owed    bool // something has changed since the last look at the roles
 	now     *status.Status
@@ -133,21 +130,11 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	if err := f.letGo(ctx); err != nil {
 		return nil, err
 	}
-	if f.awaited {
+	if f.awaited && s.State.Action() != "DELETE" {
 		f.awaited, f.ours = !begins, begins
 		return nil, nil // the stack was looked at before the update had begun
 	}
-	return s, f.takenOver(s)
-}
-
-// takenOver says that somebody else has brought the stack to something else meanwhile.
-func (f *following) takenOver(s *heat.Stack) error {
-	own := slices.Contains(s.Tags, f.tag)
-	f.ours = f.ours || own
-	if own || !f.ours || !slices.ContainsFunc(s.Tags, func(tag string) bool { return strings.HasPrefix(tag, tagPrefix) }) {
-		return nil
-	}
-	return ErrTakenOver
+	return s, nil
 }
 
 // unwatched is how long no look is taken at the roles where nothing seems to change.
@@ -213,10 +200,16 @@ func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, err
 		}
 		if n%rolesLooks == 0 {
 			s, err := f.heats(ctx)
+			if err == nil && s != nil {
+				err = f.takenOver(s, f.name, f.view.Say)
+			}
+			if errors.Is(err, heat.ErrNotFound) {
+				err = deletedBy(f.name, "DELETE_COMPLETE")
+			}
 			if err != nil {
 				return err
 			}
-			if s != nil {
+			if s != nil && !f.unsettled(s) {
 				if ended, err := done(s); ended || err != nil {
 					return err
 				}
@@ -246,9 +239,6 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	r := &Result{}
 	err := f.until(ctx, func(s *heat.Stack) (bool, error) {
 		r.Stack = s
-		if s.State.Action() == "DELETE" {
-			return false, source.Fail(source.StackFailed, "somebody else has deleted the stack "+f.name+", or is at it ("+string(s.State)+")", "\"hotc down "+f.name+"\" takes away what is left of it")
-		}
 		if s.State.InProgress() {
 			return false, nil
 		}

@@ -105,10 +105,6 @@ func (r *Result) OK() bool {
 	return r.Stack.State.Complete() && r.Stack.State.Action() != "ROLLBACK" && !status.AnyFailed(r.Status.Servers)
 }
 
-// ErrTakenOver says that somebody else has given the stack or the deployment something else
-// meanwhile.
-var ErrTakenOver = errors.New("another one has taken over")
-
 // tagPrefix begins the tag of stacks that `hotc up` asked for.
 const tagPrefix = "hotc-"
 
@@ -202,7 +198,7 @@ func (u *Up) asked() bool {
 
 // do makes a step and follows it to its end.
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
-	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name, tag: u.tag}
+	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name, overs: overs{given: u.othersGave}}
 	f.mayGo = func(e heat.Event) (string, bool) { return u.mayGo(f.now, e) }
 	if u.stack != nil {
 		if err := f.skip(ctx, u.stack); err != nil {
@@ -250,11 +246,31 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			u.View.Say("Nothing has to change: the stack is " + string(u.stack.State))
 		}
 	}
+	f.tag = u.tag // from here on: what Heat was at before is no matter
 	r, err := f.toTheEnd(ctx)
+	for n := 0; n < mostAgain && err == nil && f.ours && cancelledWithin(r.Stack); n++ {
+		u.View.Say("Heat has cancelled a nested stack's update by itself, as it does where one comes over another: it gets the template again")
+		u.stack = r.Stack
+		if err := u.update(ctx, f); err != nil {
+			return nil, err
+		}
+		r, err = f.toTheEnd(ctx)
+	}
+	if err == nil {
+		err = cancelledBy(u.Name, r.Stack)
+	}
 	if r != nil {
 		r.Did, r.Changes = step, changes
 	}
 	return r, err
+}
+
+// othersGave are the parameters that have other values in a stack than this run gives.
+func (u *Up) othersGave(s *heat.Stack) []string {
+	is := *u
+	is.stack = s
+	others, _, _, _ := is.given()
+	return others
 }
 
 // relay relays until the function is called that it returns.
@@ -313,7 +329,7 @@ func (u *Up) update(ctx context.Context, f *following) error {
 		return err
 	}
 	u.View.Say("Heat updates the stack " + u.Name)
-	f.awaited = true
+	f.awaited, f.updated, f.settling = true, time.Time{}, 0
 	return u.Cloud.Update(ctx, u.stack, u.Template, u.Options)
 }
 

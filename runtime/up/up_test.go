@@ -56,6 +56,9 @@ func (c *cloud) StackAt(ctx context.Context, name, _ string) (*heat.Stack, error
 	if c.looked != nil {
 		c.looked()
 	}
+	if c.stack == nil {
+		return nil, heat.ErrNotFound
+	}
 	if len(c.states) > 0 {
 		c.stack.State, c.states = c.states[0], c.states[1:]
 		c.events = append(c.events, heat.Event{ID: string(c.stack.State) + time.Now().String(), Name: name, State: c.stack.State})
@@ -304,6 +307,99 @@ func TestTakenOver(t *testing.T) {
 	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
 	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Others do something else with the stack while it is followed, in one look or another. What that
+// is, is said; it is not taken for the end of what was asked for.
+func TestOthersChangeTheStack(t *testing.T) {
+	const inProgress = "UPDATE_IN_PROGRESS"
+	with := func(state heat.State, reason string, change func(*heat.Stack)) func(*heat.Stack) {
+		return func(s *heat.Stack) {
+			if s.State, s.Reason = state, reason; change != nil {
+				change(s)
+			}
+		}
+	}
+	later := func(s *heat.Stack) { s.Updated.Time = s.Updated.Add(time.Minute) }
+	for name, x := range map[string]struct {
+		looks            []func(*heat.Stack) // what becomes of the stack at one look after another
+		fails, said      string
+		asked            int  // how often Heat is asked for an update
+		createsAnd, gone bool // it is a creation; the stack is purged in the end
+	}{
+		"openstack stack update": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { s.Tags = nil }), with("UPDATE_COMPLETE", "", nil)},
+			fails: "another update has taken over: somebody else brings the stack s to something else", asked: 1},
+		"one that came first": {looks: []func(*heat.Stack){with(inProgress, "", func(s *heat.Stack) { s.Tags = []string{"theirs"} }), with("UPDATE_COMPLETE", "", nil)},
+			fails: "another update has taken over", asked: 1},
+		"openstack stack update --existing": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { later(s); s.Parameters["size"] = "3" }), with("UPDATE_COMPLETE", "", nil)},
+			fails: "somebody else brings the stack s to other values of size", asked: 1},
+		"one in the same second": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_COMPLETE", "", func(s *heat.Stack) { s.Parameters["size"] = "3" })},
+			fails: "other values of size", asked: 1},
+		"the same again": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", later), with("UPDATE_COMPLETE", "", nil)},
+			said: "Another update to the same has come over this one", asked: 1},
+		"openstack stack cancel --no-rollback": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil)},
+			fails: "somebody else has cancelled what Heat did with the stack s (UPDATE_FAILED)", asked: 1},
+		"of a creation": {looks: []func(*heat.Stack){with("CREATE_IN_PROGRESS", "", nil), with("CREATE_FAILED", "Stack CREATE cancelled", nil)},
+			fails: "somebody else has cancelled what Heat did with the stack s (CREATE_FAILED)", createsAnd: true},
+		"cancelled, and then something else": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil), with(inProgress, "", func(s *heat.Stack) { s.Tags = []string{"hotc-another"} })},
+			fails: "another \"hotc up\" has taken over", asked: 1},
+		"cancelled, and then deleted": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil), with("DELETE_IN_PROGRESS", "", nil)},
+			fails: "somebody else has deleted the stack s, or is at it (DELETE_IN_PROGRESS)", asked: 1},
+		"deleted, and forgotten":  {looks: []func(*heat.Stack){with(inProgress, "", nil)}, gone: true, fails: "somebody else has deleted the stack s", asked: 1},
+		"openstack stack suspend": {looks: []func(*heat.Stack){with("UPDATE_COMPLETE", "", nil), with("SUSPEND_IN_PROGRESS", "", nil)}, fails: "somebody else has suspended the stack s", asked: 1},
+		"openstack stack cancel": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("ROLLBACK_IN_PROGRESS", "", later), with("ROLLBACK_COMPLETE", "", nil)},
+			said: "Heat goes back to the template of before", asked: 1},
+		// stop_traversal of heat/engine/worker.py ends what stacks in a nested one are at, whichever update that is of
+		"Heat cancels by itself": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil),
+			with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with(inProgress, "", later), with(inProgress, "", nil), with("UPDATE_COMPLETE", "", nil)},
+			said: "Heat has cancelled a nested stack's update by itself", asked: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cloud{has: []heat.Resource{}}
+			u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: coordinator.RoleRunning}}}}}})
+			u.TakesOver, u.Relay = true, func(ctx context.Context) error { <-ctx.Done(); return nil }
+			path := filepath.Join(t.TempDir(), "t.yaml")
+			if err := os.WriteFile(path, []byte("heat_template_version: 2018-08-31\nparameters: {size: {type: number, default: 2}}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if u.Template, err = heat.ReadTemplate(t.Context(), path); err != nil {
+				t.Fatal(err)
+			}
+			d := u.Deployment.(*deployment)
+			if !x.createsAnd {
+				c.stack = &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": "2"}, Updated: heat.Time{Time: time.Unix(1, 0)}}
+				d.there = true
+			}
+			n := -1 // the first look comes before the update's first event
+			c.looked = func() {
+				if n++; n == 0 || n == 6 && name == "Heat cancels by itself" {
+					c.events = append(c.events, heat.Event{ID: fmt.Sprint(n), Name: "s", Physical: c.stack.ID, StackID: c.stack.ID, State: inProgress})
+				}
+				if i := n - 1; i >= 0 && i < len(x.looks) {
+					x.looks[i](c.stack)
+				}
+				if n == len(x.looks)+1 {
+					d.servers = nil // all is done
+					if x.gone {
+						c.stack = nil
+					}
+				}
+			}
+			r, err := u.Run(t.Context())
+			switch {
+			case x.fails != "" && (err == nil || !strings.Contains(err.Error(), x.fails)), x.fails == "" && err != nil:
+				t.Errorf("%v, want %q; said %q", err, x.fails, v.said)
+			case x.fails == "" && r.OK() == (r.Stack.State == "ROLLBACK_COMPLETE"):
+				t.Errorf("%s: %v", r.Stack.State, r.OK())
+			case !strings.Contains(strings.Join(v.said, "\n"), x.said):
+				t.Errorf("said %q, want %q", v.said, x.said)
+			}
+			if got := len(slices.DeleteFunc(slices.Clone(c.asked), func(what string) bool { return what != "update" })); got != x.asked {
+				t.Errorf("asked %v, want %d updates", c.asked, x.asked)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,113 @@
+package up
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/runtime/heat"
+)
+
+// Others may change, cancel, suspend or delete a stack while it is followed. Whatever Heat does
+// from then on is not the end of what was asked for: it is told apart, and said.
+
+// ErrTakenOver says that another hotc has given the stack or the deployment something else
+// meanwhile.
+var ErrTakenOver = errors.New("another one has taken over")
+
+// overs is what tells apart what was asked for from what others have asked for since.
+type overs struct {
+	tag  string // the stack's, as we have asked for it
+	ours bool   // Heat has begun with that
+	// given are the parameters that have other values than we gave; nil where nobody compares.
+	given func(*heat.Stack) []string
+
+	updated  time.Time // the last action that was looked at, in Heat's seconds
+	back     bool      // Heat goes back to the template of before, and it was said
+	settling int       // looks at a stack that says it was cancelled
+}
+
+// takenOver says that somebody else has brought the stack to something else meanwhile, or is at
+// it. What makes no difference is only said.
+func (o *overs) takenOver(s *heat.Stack, name string, say func(string)) error {
+	switch s.State.Action() {
+	case "DELETE":
+		return deletedBy(name, s.State)
+	case "SUSPEND":
+		return source.Fail(source.StackFailed, "somebody else has suspended the stack "+name+", or is at it ("+string(s.State)+")", "\"openstack stack resume "+name+"\", and then the same command again")
+	case "ROLLBACK":
+		if !o.back {
+			say("Heat goes back to the template of before: an update has failed, or somebody has cancelled it")
+		}
+		o.back = true
+		return nil
+	}
+	own := slices.Contains(s.Tags, o.tag)
+	o.ours = o.ours || own
+	switch {
+	case !o.ours:
+		return nil
+	case !own && slices.ContainsFunc(s.Tags, func(tag string) bool { return strings.HasPrefix(tag, tagPrefix) }):
+		return ErrTakenOver
+	case !own:
+		return updatedBy(name, "something else")
+	}
+	before := o.updated
+	o.updated = s.Updated.Time
+	if s.State.InProgress() && (before.IsZero() || before.Equal(o.updated)) {
+		return nil
+	}
+	if others := o.given(s); len(others) > 0 {
+		return updatedBy(name, "other values of "+strings.Join(others, ", "))
+	}
+	if !before.IsZero() && !before.Equal(o.updated) {
+		say("Another update to the same has come over this one: following that")
+	}
+	return nil
+}
+
+func updatedBy(name, to string) error {
+	return source.Fail(source.StackFailed, "another update has taken over: somebody else brings the stack "+name+" to "+to,
+		"\"openstack stack event list --follow "+name+"\" shows how that goes; the same command gives Heat this template again")
+}
+
+func deletedBy(name string, state heat.State) error {
+	return source.Fail(source.StackFailed, "somebody else has deleted the stack "+name+", or is at it ("+string(state)+")", "\"hotc down "+name+"\" takes away what is left of it")
+}
+
+// cancelled is what Heat says of a stack, or of one nested in it, whose action was cancelled.
+var cancelled = regexp.MustCompile(`(^|: )Stack [A-Z]+ cancelled$`)
+
+// settled is how many looks a stack that was cancelled has for what comes next: Heat cancels
+// before it deletes, and whoever cancels may go on with something else.
+const settled = 3
+
+// unsettled says that a stack was cancelled a moment ago.
+func (o *overs) unsettled(s *heat.Stack) bool {
+	if !s.State.Failed() || !cancelled.MatchString(s.Reason) || o.settling >= settled {
+		return false
+	}
+	o.settling++
+	return true
+}
+
+// cancelledBy says that somebody has cancelled the stack's action.
+func cancelledBy(name string, s *heat.Stack) error {
+	if !s.State.Failed() || !cancelled.MatchString(s.Reason) || strings.Contains(s.Reason, ": ") {
+		return nil
+	}
+	return source.Fail(source.StackFailed, "somebody else has cancelled what Heat did with the stack "+name+" ("+string(s.State)+")",
+		"what it had begun goes on to its end; the same command gives Heat the template again")
+}
+
+// cancelledWithin says that Heat itself has cancelled what it did with a nested stack: it does so
+// for an update that comes over another, and now and then too late, which hits the newer one.
+func cancelledWithin(s *heat.Stack) bool {
+	return s.State.Failed() && cancelled.MatchString(s.Reason) && strings.Contains(s.Reason, ": ")
+}
+
+// mostAgain is how often Heat gets a template again that it has cancelled itself.
+const mostAgain = 3
