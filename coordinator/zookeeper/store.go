@@ -247,6 +247,8 @@ func (s *store) Close() error {
 		s.mu.Lock()
 		s.ended = true
 		s.mu.Unlock()
+		s.link.end()
+		s.watches.close()
 		s.link.close()
 	})
 	s.running.Wait()

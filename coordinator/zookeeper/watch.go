@@ -37,6 +37,7 @@ type watches struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 	turn    []target // what the keep-alive looks at next
+	closed  bool
 }
 
 // entry is one watched node.
@@ -50,7 +51,7 @@ type watches struct {
 // is seen in another state than known, all get a token too.
 type entry struct {
 	at       string
-	watchers map[chan struct{}]struct{}
+	watchers map[chan struct{}]func() bool // with what keeps each from ending with its context
 	armed    bool
 	known    *state
 	events   uint64 // counts what may have disarmed
@@ -79,9 +80,13 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 	tokens := make(chan struct{}, 1)
 	tokens <- struct{}{}
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, fail("watch", path, coordinator.ErrClosed)
+	}
 	e := w.entries[at]
 	if e == nil {
-		e = &entry{at: at, watchers: map[chan struct{}]struct{}{}}
+		e = &entry{at: at, watchers: map[chan struct{}]func() bool{}}
 		w.entries[at] = e
 		time.AfterFunc(rearmAfter, func() {
 			defer mistake.Ends()
@@ -90,29 +95,39 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 			w.rearmNow(e)
 		})
 	}
-	e.watchers[tokens] = struct{}{}
-	w.mu.Unlock()
-	leave := func() {
+	// No goroutine waits for that: a relay watches two nodes of each of a thousand servers.
+	e.watchers[tokens] = context.AfterFunc(ctx, func() {
+		defer mistake.Ends()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(e.watchers, tokens)
-		if len(e.watchers) == 0 {
-			delete(w.entries, at)
-		}
-		close(tokens)
-	}
-	started := s.start(func() {
-		defer leave()
-		select {
-		case <-ctx.Done():
-		case <-s.link.alive.Done():
-		}
+		w.leave(e, tokens)
 	})
-	if !started {
-		leave()
-		return nil, fail("watch", path, coordinator.ErrClosed)
-	}
 	return tokens, nil
+}
+
+// leave ends a watcher, unless it has ended. The mutex is held.
+func (w *watches) leave(e *entry, tokens chan struct{}) {
+	stays, there := e.watchers[tokens]
+	if !there {
+		return
+	}
+	stays()
+	close(tokens)
+	if delete(e.watchers, tokens); len(e.watchers) == 0 {
+		delete(w.entries, e.at)
+	}
+}
+
+// close ends all watchers, and lets none come.
+func (w *watches) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, e := range w.entries {
+		for tokens := range e.watchers {
+			w.leave(e, tokens)
+		}
+	}
 }
 
 // heard takes an event of a node; it runs in the library's goroutine.
