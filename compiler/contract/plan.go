@@ -157,8 +157,11 @@ type Server struct {
 	Seals []Sealing `json:"seals,omitempty"`
 	// Keys are the keys by which servers sign: those that it reads from or seals for, and
 	// its own. `hotc apply` adds them; plan.json has none.
-	Keys  map[ServerPath]PublicKey `json:"keys,omitempty"`
-	Roles []Role                   `json:"roles"`
+	Keys map[ServerPath]PublicKey `json:"keys,omitempty"`
+	// Relayed says that Heat does not wait for what the server's agent may tell it: a relay tells
+	// it, or nobody. `hotc apply` adds it, too.
+	Relayed bool   `json:"relayed,omitempty"`
+	Roles   []Role `json:"roles"`
 }
 
 // Slot is a place in a group that scales: which of its members has it is known when the

@@ -88,9 +88,11 @@ func (k *keyring) serverKey(s contract.ServerPath) (sign.Key, error) {
 	return coordinator.ServerKey(k.token(s), member)
 }
 
-// part is a server's part of the plan, with the keys that the server has to know.
+// part is a server's part of the plan, with the keys that the server has to know, and whether
+// it tells Heat.
 func (k *keyring) part(s *contract.Server) (*contract.Server, error) {
 	part := *s
+	part.Relayed = k.relayed
 	part.Keys = map[contract.ServerPath]contract.PublicKey{}
 	add := func(of contract.ServerPath) error {
 		if of == contract.Operator || part.Keys[of] != "" {
@@ -257,10 +259,11 @@ type tokens struct {
 	secret     coordinator.Secret
 	deployment coordinator.Deployment
 	slots      map[contract.ServerPath]*contract.Slot // of the servers that have one
+	relayed    bool                                   // not the agents tell Heat
 }
 
 func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.Plan) tokens {
-	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}}
+	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}, p.Signal != contract.AgentsSignal}
 	for i := range p.Servers {
 		if s := &p.Servers[i]; s.Slot != nil {
 			t.slots[s.Path] = s.Slot

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -116,6 +117,8 @@ type agent struct {
 	heat   *heatValues
 	// going is what was reported of the delete hooks where Heat takes the machine away.
 	going *coordinator.GoingState
+	// relayed is the plan's, for those who tell Heat beside.
+	relayed atomic.Bool
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }

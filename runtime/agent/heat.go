@@ -107,6 +107,10 @@ func (a *agent) ownHandle() signal.Stack {
 // untoldAfter is how long an agent tries to tell Heat before it says that Heat does not know.
 const untoldAfter = 10 * time.Second
 
+// longestRelayed is how long it tries where not the agents tell Heat. Heat may wait by the old
+// handle for a moment yet; then it is gone, and its user with it.
+const longestRelayed = 10 * time.Minute
+
 // reportUntold reports why Heat does not know yet; "" is that it does, or never will.
 func (a *agent) reportUntold(ctx context.Context, why string) {
 	if a.board == nil {
@@ -138,6 +142,7 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 			a.console.say("Heat does not know yet how the roles went")
 		}
 	}
+	client.Enough = func() bool { return a.relayed.Load() && a.Now().Sub(begun) >= longestRelayed }
 	err = client.Send(ctx, s)
 	if untold {
 		a.reportUntold(ctx, "")
@@ -147,7 +152,9 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 		return a.signalTo(ctx, credentials, at, signal.Signal{Status: signal.Failure, ID: s.ID,
 			Reason: fmt.Sprintf("%s: all roles are done, but %v", a.Boot.Server, err)})
 	}
-	if err != nil {
+	if errors.Is(err, signal.ErrEnough) {
+		a.console.say("Heat is told by others now")
+	} else if err != nil {
 		a.console.say("%v", err)
 	}
 	return err == nil

@@ -15,6 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/agent"
+	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
 // heat plays Keystone and heat-api, and keeps the signals.
@@ -127,6 +128,40 @@ func TestHeatDoesNotKnowYet(t *testing.T) {
 	}
 }
 
+// Where who tells Heat changes, its old handle goes, and the credentials for it: an agent that has
+// not told it by then ends that.
+func TestAnAgentDoesNotTryForEverWhereARelayTellsHeat(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", ""))
+	b.apply()
+	h := newHeat(t)
+	var late atomic.Int64
+	h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		late.Add(int64(5 * time.Minute))
+		http.Error(w, "the user is gone", http.StatusUnauthorized)
+	})
+	db := b.start("db", h.tell, func(c *agent.Config) {
+		now := c.Now
+		c.Now = func() time.Time { return now().Add(time.Duration(late.Load())) }
+		c.Once = false
+		c.Heat = func(h signal.Handle) *signal.Client {
+			client := signal.NewClient(h)
+			client.Wait, client.MaxWait = time.Millisecond, time.Millisecond
+			return client
+		}
+	})
+	b.awaitState("db", func(s coordinator.ServerState) bool { return strings.Contains(s.Untold, "the user is gone") })
+	b.plan.Signal = contract.RelaySignals
+	b.apply()
+	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Untold == "" })
+	db.await("Heat is told by others now")
+	tried := late.Load()
+	db.cancel()
+	if err := db.wait(); err != nil || late.Load() != tried {
+		t.Errorf("%v; %d minutes later: %s", err, (late.Load()-tried)/int64(time.Minute), db.console)
+	}
+}
+
 func TestHeatIsToldOfTheFirstFailure(t *testing.T) {
 	b := newBed(t)
 	b.server("db", b.sh("mysql", "echo no space left >&2; exit 3"), b.sh("later", ""))
@@ -171,12 +206,12 @@ func signals(handle string, outputs ...string) func(*contract.Role) {
 // The plan names what a relay waits by where one tells Heat by now, and Heat still waits by the
 // handle.
 func TestHeatIsToldOfARoleThatResourcesWaitForBeforeTheNextOneIsDone(t *testing.T) {
-	for _, signal := range []string{"hotc_handle_web.app", "hotc_done_web.app"} {
-		t.Run(signal, func(t *testing.T) {
+	for _, handle := range []string{"hotc_handle_web.app", "hotc_done_web.app"} {
+		t.Run(handle, func(t *testing.T) {
 			b := newBed(t)
 			gate := filepath.Join(t.TempDir(), "gate")
 			b.server("web", with(b.sh("app", `printf 5 >$heat_outputs_path.size; printf x >$heat_outputs_path.own`),
-				output("size", contract.Number), output("own", contract.String), signals(signal, "size")),
+				output("size", contract.Number), output("own", contract.String), signals(handle, "size")),
 				b.sh("later", "until [ -e "+gate+" ]; do sleep 0.05; done"))
 			b.apply()
 			h := newHeat(t)

@@ -193,5 +193,6 @@ func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why strin
 		return err
 	}
 	a.member, a.plan = m, own
+	a.relayed.Store(own.Relayed)
 	return nil
 }

@@ -57,6 +57,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	}
 	before := a.plan
 	a.plan = changed
+	a.relayed.Store(changed.Relayed)
 	a.console.say("the plan was changed: it is read again")
 	forgot := a.heat.anew(before, a.plan)
 	a.noteMoves(before)

@@ -21,6 +21,8 @@ type Client struct {
 	HTTP *http.Client
 	// Say is told of each attempt that failed and will be repeated.
 	Say func(error)
+	// Enough says after such an attempt that it was the last one.
+	Enough func() bool
 	// Wait is the time before the first repetition; it doubles up to MaxWait.
 	Wait, MaxWait time.Duration
 	// Spread is a time below the one given, by chance: repetitions of many servers
@@ -37,6 +39,7 @@ func NewClient(h Handle) *Client {
 		handle: h,
 		HTTP:   &http.Client{Timeout: 30 * time.Second},
 		Say:    func(error) {},
+		Enough: func() bool { return false },
 		Wait:   time.Second, MaxWait: time.Minute, Spread: rand.N[time.Duration],
 	}
 }
@@ -44,8 +47,11 @@ func NewClient(h Handle) *Client {
 // ErrTooLarge says that Heat would not take the body, today or later.
 var ErrTooLarge = errors.New("larger than Heat takes")
 
+// ErrEnough says that nobody wants Heat to be told any more.
+var ErrEnough = errors.New("nobody wants it to be told any more")
+
 // Send sends a signal. It returns when Heat has taken it, when Heat never will
-// (ErrTooLarge), or when ctx ends.
+// (ErrTooLarge), when it has tried enough (ErrEnough), or when ctx ends.
 func (c *Client) Send(ctx context.Context, s Signal) error {
 	s.Reason = ShortReason(s.Reason)
 	body, err := coordinator.Encode(s)
@@ -67,6 +73,9 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 			return fmt.Errorf("signal Heat: %w: %w", err, ErrTooLarge)
 		}
 		c.Say(fmt.Errorf("signal Heat: %w", err))
+		if c.Enough() {
+			return fmt.Errorf("signal Heat: %w", ErrEnough)
+		}
 		if err := coordinator.Pause(ctx, wait/2+c.Spread(wait/2+1)); err != nil {
 			return fmt.Errorf("signal Heat: %w", err)
 		}
