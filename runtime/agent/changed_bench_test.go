@@ -55,6 +55,7 @@ func BenchmarkChangedValue(b *testing.B) {
 		b.ReportMetric(float64(ours.Milliseconds()), "started-ms")
 		b.ReportMetric(float64(peer.Milliseconds()), "read-ms")
 		b.ReportMetric(float64(ours)/float64(peer), "ratio")
+		f.end() // or the next iteration's agents would share the cores with these
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -76,6 +77,8 @@ type followers struct {
 	left  int
 	last  time.Time
 	ended chan struct{}
+
+	end func() // of the agents
 }
 
 func newFollowers(b *testing.B, count int) *followers {
@@ -144,7 +147,7 @@ func (f *followers) publish(open func(context.Context, string, ...coordinator.Cr
 	}
 }
 
-// startAll starts the agents of all readers; they end with the benchmark.
+// startAll starts the agents of all readers.
 func (f *followers) startAll(open func(context.Context, string, ...coordinator.Credential) (coordinator.Store, error)) {
 	folder, err := os.MkdirTemp("/dev/shm", "hotc-agents")
 	if err != nil {
@@ -156,11 +159,12 @@ func (f *followers) startAll(open func(context.Context, string, ...coordinator.C
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	f.b.Cleanup(func() {
+	f.end = sync.OnceFunc(func() {
 		stop()
 		running.Wait()
 		os.RemoveAll(folder)
 	})
+	f.b.Cleanup(f.end)
 	for _, s := range f.plan.Servers[1:] {
 		own := filepath.Join(folder, string(s.Path))
 		config := agent.Config{
