@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -73,8 +74,11 @@ type Standing struct {
 	// Unreached is what Heat or an operator gives otherwise than when the role ran, which
 	// nothing brings it to.
 	Unreached []contract.CellName
-	// Behind is why one of them will not come there by itself.
+	// Behind is why the role is not to run for what has changed: some of it comes from a run that
+	// has failed, or would have to.
 	Behind *Cause
+	// Lacks is why what the role has is not made of what is newest, even where it has not changed.
+	Lacks *Cause
 }
 
 // Due says that the role has to run.
@@ -106,21 +110,22 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 	for i := range follows {
 		f := &follows[i]
 		r := all(f)
+		if cause := lacking(f, r); cause != nil {
+			if s.Lacks == nil {
+				s.Lacks = cause
+			}
+			if s.Behind == nil && (r.State == Failed || changesWith(f, follows, ran, all)) {
+				s.Behind = cause
+			}
+		}
 		switch {
 		case r.State == Empty:
 			if _, had := ran[f.Cell]; (had || f.Perhaps != nil) && s.Waits == "" {
 				s.Waits = f.Cell // its server is built anew, or comes, or its role is retried
 			}
 			continue
-		case r.State == Gone:
-			continue // nobody waits for who is not in a group
-		case r.State == Failed:
-			if !f.Optional && s.Behind == nil {
-				s.Behind = orUnknown(r.Cause)
-			}
-			continue
-		case r.Cause != nil && s.Behind == nil && f.Member == nil: // a member goes on with what it had
-			s.Behind = r.Cause
+		case r.State == Gone, r.State == Failed:
+			continue // nobody waits for who is not in a group, or has failed
 		}
 		for _, source := range f.Sources {
 			if r.of(f.Cell, source).Less(newest[source]) && s.Waits == "" {
@@ -131,11 +136,38 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 	return s
 }
 
-func orUnknown(c *Cause) *Cause {
-	if c == nil {
+// lacking is why a cell does not hold what is newest, and will not by itself; nil is that it does.
+func lacking(f *contract.Follow, r CellRecord) *Cause {
+	switch {
+	case r.State == Failed && !f.Optional && r.Cause == nil:
 		return &Cause{Reason: "it has failed"}
+	case r.State == Failed && !f.Optional, r.State == Valued && f.Member == nil: // a member goes on with what it had
+		return r.Cause
 	}
-	return c
+	return nil
+}
+
+// changesWith says that a cell has become another since the role ran, or one that belongs to the
+// same change: without it the role would have half of that.
+func changesWith(f *contract.Follow, follows []contract.Follow, ran map[contract.CellName]Count, all func(*contract.Follow) CellRecord) bool {
+	for i := range follows {
+		other := &follows[i]
+		if r := all(other); other.Watch && r.State != Empty && r.At() != ran[other.Cell] && belong(f, other, all) {
+			return true
+		}
+	}
+	return false
+}
+
+// belong says that two cells may be made of the same change.
+func belong(f, other *contract.Follow, all func(*contract.Follow) CellRecord) bool {
+	for _, s := range f.Sources {
+		if slices.Contains(other.Sources, s) {
+			return true
+		}
+	}
+	change := all(f).Stamp[contract.PlanSource][1]
+	return f == other || change > 0 && change <= all(other).Stamp[contract.PlanSource][1]
 }
 
 // StampOf is the stamp of what a run of a role writes: the number of the run, and of those

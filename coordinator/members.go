@@ -67,11 +67,11 @@ func Groups(follows []contract.Follow, now func(contract.CellName) CellRecord) m
 			g = Group{map[int]bool{}, map[int]bool{}}
 			groups[m.Group] = g
 		}
-		switch one := (contract.Member{Group: m.Group, Number: m.Number}); now(follows[i].Cell).State {
-		case Valued:
-			g.In[m.Number] = !open[one] && !g.Out[m.Number]
-		case Failed, Gone:
+		switch one, cell := (contract.Member{Group: m.Group, Number: m.Number}), now(follows[i].Cell); {
+		case cell.State == Failed, cell.State == Gone, cell.RoleFailed:
 			g.Out[m.Number], g.In[m.Number] = true, false
+		case cell.State == Valued:
+			g.In[m.Number] = !open[one] && !g.Out[m.Number]
 		default:
 			open[one], g.In[m.Number] = true, false
 		}

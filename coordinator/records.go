@@ -86,8 +86,11 @@ type CellRecord struct {
 	// Fingerprint is that of a value which an operator has given (Secret.Fingerprint).
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Cause is why it has failed; of a value, why the run failed that was to renew it.
-	Cause *Cause    `json:"cause,omitempty"`
-	Since time.Time `json:"since,omitzero"`
+	Cause *Cause `json:"cause,omitempty"`
+	// RoleFailed says of a value that the role which wrote it has failed since, for the cause: a
+	// first run may have it, and none is brought up to date to it.
+	RoleFailed bool      `json:"role_failed,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
 	// Stamp says of which runs the value is made, where a reader has to know.
 	Stamp Stamp `json:"stamp,omitempty"`
 }

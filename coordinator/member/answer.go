@@ -70,19 +70,29 @@ func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) erro
 
 // TakeBack empties those of the server's own cells that have failed in this
 // incarnation: the roles that should have written them run again. With values it empties
-// what their last attempt has published, too: nobody is to begin with that. ErrFenced.
+// what their last attempt has published, too: nobody is to begin with that. Without, that
+// stands as if the role had not failed. ErrFenced.
 func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, values bool) error {
 	m.forget(cells...)
 	kept, err := m.memory.Kept()
 	for _, cell := range cells {
-		if r := kept[cell]; err == nil && (r.State == coordinator.Failed || values && r.State == coordinator.Valued) {
+		switch r := kept[cell]; {
+		case err != nil:
+		case r.State == coordinator.Failed || values && r.State == coordinator.Valued:
 			m.keep(cell, coordinator.CellRecord{State: coordinator.Empty, Incarnation: r.Incarnation, Version: r.Version, Value: r.Value})
+		case r.RoleFailed:
+			r.RoleFailed, r.Cause = false, nil
+			m.keep(cell, r)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	err = m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+		if r.RoleFailed && !values {
+			r.RoleFailed, r.Cause = false, nil
+			return r, r.Incarnation == number
+		}
 		back := r.State == coordinator.Failed || values && r.State == coordinator.Valued && r.Incarnation == number
 		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: number, Version: r.Version}, back
 	})

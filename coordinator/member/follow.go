@@ -32,39 +32,43 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 	return fresh
 }
 
-// Stamp gives the server's own cells that hold values the stamp of a run that has ended and,
-// where it has failed, why. ErrFenced.
-func (m *Session) Stamp(ctx context.Context, cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) error {
+// HowFar is what a role's values say of the run that they come from.
+type HowFar struct {
+	// Stamp is that of the values, made from the one before.
+	Stamp func(before coordinator.Stamp) coordinator.Stamp
+	// Cause is why the run has failed, RoleFailed that it was the role itself and not an update.
+	Cause      *coordinator.Cause
+	RoleFailed bool
+}
+
+// of is a record that says so, and whether that is another one.
+func (h *HowFar) of(r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+	stamp, cause := h.Stamp(r.Stamp), coordinator.Shorten(h.Cause)
+	same := maps.Equal(r.Stamp, stamp) && r.RoleFailed == h.RoleFailed && r.Cause.String() == cause.String()
+	r.Stamp, r.Cause, r.RoleFailed = stamp, cause, h.RoleFailed
+	return r, !same
+}
+
+// Say has the server's own cells that hold values say how far they are. ErrFenced.
+func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar) error {
 	m.forget(cells...)
 	err := m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
-		now := stamp.Keeping(r.Stamp)
-		is := r.State == coordinator.Valued && r.Incarnation == number && !sameStamp(r, now, cause)
-		r.Stamp, r.Cause = now, coordinator.Shorten(cause)
-		return r, is
+		now, another := is.of(r)
+		return now, another && r.State == coordinator.Valued && r.Incarnation == number
 	})
 	if err != nil && !errors.Is(err, coordinator.ErrClosed) {
 		err = fmt.Errorf("say how far the values of server %s are: %w", m.server, err)
 	}
-	if err == nil {
-		m.keepStamps(cells, stamp, cause)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// keepStamps keeps what the cells say now, to put it back.
-func (m *Member) keepStamps(cells []contract.CellName, stamp coordinator.Stamp, cause *coordinator.Cause) {
 	kept, err := m.memory.Kept()
-	for _, cell := range cells {
-		now := stamp.Keeping(kept[cell].Stamp)
-		if r := kept[cell]; err == nil && r.State == coordinator.Valued && !sameStamp(r, now, cause) {
-			r.Stamp, r.Cause = now, coordinator.Shorten(cause)
-			m.keep(cell, r)
+	for _, cell := range cells { // to put it back
+		if now, another := is.of(kept[cell]); err == nil && another && now.State == coordinator.Valued {
+			m.keep(cell, now)
 		}
 	}
-}
-
-func sameStamp(r coordinator.CellRecord, stamp coordinator.Stamp, cause *coordinator.Cause) bool {
-	return maps.Equal(r.Stamp, stamp) && (r.Cause == nil) == (cause == nil) && (cause == nil || r.Cause.String() == coordinator.Shorten(cause).String())
+	return nil
 }
 
 // Follow calls changed whenever a cell may hold something else, until ctx ends.

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -217,17 +216,33 @@ func (a *agent) through(r *contract.Role, change int64) int64 {
 	return change
 }
 
-// giveUp says of a role that has failed how far it is, for those that have what it published: it
-// will change that only when it is retried.
+// giveUp says of what a role has published, which has failed since, how far it is: it will change
+// only when the role is retried, so nobody waits for it.
 func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
-	c, is := a.coming[r.Name]
-	text := fmt.Sprint("failed ", c.Number)
-	if !is || c.Asked && a.plan.Change < c.Number || a.follows.stamped[r.Name] == text {
+	if len(r.Outputs) == 0 {
 		return nil
 	}
-	if err := a.session.Stamp(ctx, cellsOf(r), coordinator.PlanStamp(c.Number), nil); err != nil {
-		return err
+	var change coordinator.Stamp
+	if c, is := a.coming[r.Name]; is && !(c.Asked && a.plan.Change < c.Number) {
+		change = coordinator.PlanStamp(c.Number)
 	}
-	a.follows.stamped[r.Name] = text
-	return nil
+	noted, stamp := a.journal.Role(r.Name), change
+	is := member.HowFar{RoleFailed: true, Cause: noted.Cause, Stamp: func(before coordinator.Stamp) coordinator.Stamp { return before.Keeping(change) }}
+	if len(r.Carries) > 0 {
+		now, err := a.lookAndWatch(ctx, r)
+		if err != nil {
+			return err
+		}
+		if coordinator.Stand(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
+			stamp = a.stampOf(r, noted, now).Keeping(change)
+			is.Stamp = stamp.Keeping
+		}
+	}
+	return a.say(ctx, r, noted, stamp, is)
+}
+
+// disown says of what a role has published that it has failed.
+func (a *agent) disown(ctx context.Context, r *contract.Role, cause *coordinator.Cause) error {
+	same := func(before coordinator.Stamp) coordinator.Stamp { return before }
+	return a.session.Say(ctx, cellsOf(r), member.HowFar{RoleFailed: true, Cause: cause, Stamp: same})
 }

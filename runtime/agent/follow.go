@@ -30,7 +30,7 @@ type followed struct {
 	mu      sync.Mutex
 	watched map[contract.CellName]bool
 	known   map[contract.CellName]coordinator.CellRecord // without values; of those that have not changed since
-	stamped map[string]string                            // what the outputs of roles say already
+	said    map[string]string                            // what the outputs of roles say already
 	groups  map[string]bool                              // that are watched
 	awaited map[string]awaited                           // by role, what a change of the plan is waited for with
 	lost    map[contract.CellName]int64                  // in which change its writer was gone for long
@@ -38,7 +38,7 @@ type followed struct {
 
 func newFollowed() *followed {
 	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
-		known: map[contract.CellName]coordinator.CellRecord{}, stamped: map[string]string{}, groups: map[string]bool{},
+		known: map[contract.CellName]coordinator.CellRecord{}, said: map[string]string{}, groups: map[string]bool{},
 		awaited: map[string]awaited{}, lost: map[contract.CellName]int64{}}
 }
 
@@ -121,7 +121,7 @@ func (f *followed) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.known)
-	clear(f.stamped)
+	clear(f.said)
 }
 
 // wrote are the versions of what the server has published, for whoever has to know whether
@@ -165,7 +165,13 @@ func (a *agent) bringAll(ctx context.Context) error {
 					return err
 				}
 			}
-			if _, reached := a.coming[r.Name]; len(r.Follows)+len(r.Carries) == 0 && !reached || status != coordinator.RoleDone {
+			if status != coordinator.RoleDone {
+				continue
+			}
+			if err := a.endInterrupted(ctx, r); err != nil {
+				return err
+			}
+			if _, reached := a.coming[r.Name]; len(r.Follows)+len(r.Carries) == 0 && !reached {
 				continue
 			}
 			ran, err := a.bring(ctx, r)
@@ -180,23 +186,15 @@ func (a *agent) bringAll(ctx context.Context) error {
 
 // bring brings one role up to date, if that can be done now.
 func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err error) {
-	if err := a.endInterrupted(ctx, r); err != nil {
-		return false, err
-	}
 	if waits, err := a.settle(ctx, r); err != nil || waits {
 		return false, err
-	}
-	for i := range r.Follows {
-		if err := a.watchFollowed(ctx, &r.Follows[i]); err != nil {
-			return false, err
-		}
 	}
 	noted := a.journal.Role(r.Name)
 	change, err := a.reaching(ctx, r) // before the look: what is seen then is at least as new
 	if err != nil {
 		return false, err
 	}
-	now, err := a.look(ctx, r)
+	now, err := a.lookAndWatch(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -259,6 +257,16 @@ func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
 	return err
 }
 
+// lookAndWatch is look, after which changes are noticed.
+func (a *agent) lookAndWatch(ctx context.Context, r *contract.Role) (seen, error) {
+	for i := range r.Follows {
+		if err := a.watchFollowed(ctx, &r.Follows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return a.look(ctx, r)
+}
+
 // seen are cells as they were seen together.
 type seen map[contract.CellName]coordinator.CellRecord
 
@@ -312,8 +320,8 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	return all, nil
 }
 
-// endInterrupted notes the end of an update that an earlier agent has begun for what the role
-// follows. It runs again if the role may; requests of operators have their own end.
+// endInterrupted notes the end of an update that an earlier agent has begun: for what the role
+// follows, or for a request that was answered, and is dropped. It runs again if the role may.
 func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	u := a.journal.Role(r.Name).Updating
 	if u.Status != coordinator.RoleRunning {
@@ -399,25 +407,35 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	if len(r.Carries) == 0 && change == 0 {
 		return nil
 	}
-	stamp := coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+	stamp := a.stampOf(r, noted, now)
 	if change > 0 {
 		stamp = stamp.Keeping(coordinator.PlanStamp(change))
 	}
 	var cause *coordinator.Cause
 	switch {
-	case standing.Behind != nil:
-		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows has failed", Cause: standing.Behind}
+	case standing.Lacks != nil:
+		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows has failed", Cause: standing.Lacks}
 	case noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
 		cause = noted.Update.Cause
 	}
-	text, err := json.Marshal([]any{stamp, cause})
-	if err != nil || a.follows.stamped[r.Name] == string(text) {
+	return a.say(ctx, r, noted, stamp, member.HowFar{Stamp: stamp.Keeping, Cause: cause})
+}
+
+// stampOf is the stamp of what a role's last run is made of.
+func (a *agent) stampOf(r *contract.Role, noted journal.Role, now seen) coordinator.Stamp {
+	return coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+}
+
+// say has a role's outputs say how far they are, once after each run.
+func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, stamp any, is member.HowFar) error {
+	text, err := json.Marshal([]any{stamp, is.Cause, is.RoleFailed, noted.Attempt, noted.Runs})
+	if err != nil || a.follows.said[r.Name] == string(text) {
 		return err
 	}
-	if err := a.session.Stamp(ctx, cellsOf(r), stamp, cause); err != nil {
+	if err := a.session.Say(ctx, cellsOf(r), is); err != nil {
 		return err
 	}
-	a.follows.stamped[r.Name] = string(text)
+	a.follows.said[r.Name] = string(text)
 	return nil
 }
 

@@ -36,9 +36,10 @@ func (b *bed) levelled(level string, changes ...func(*contract.Role)) contract.R
 	return with(b.sh("r", text), append([]func(*contract.Role){output("out", contract.String), static("level", fmt.Sprintf("%q", level)), b.onUpdate(text)}, changes...)...)
 }
 
-// passing is a role that publishes what it follows, with its own name before it.
+// passing is a role that publishes what it follows, with its own name before it. On the machine
+// "broken" it fails after that.
 func (b *bed) passing(name string, changes ...func(*contract.Role)) contract.Role {
-	text := `v=$(hotc-agent get in); echo $HOTC_HOOK $v >>../count; printf "` + name + `$v" | hotc-agent put out`
+	text := `v=$(hotc-agent get in); echo $HOTC_HOOK $v >>../count; printf "` + name + `$v" | hotc-agent put out; [ "$INSTANCE" != broken ] || exit 3`
 	return with(b.sh("r", text), append([]func(*contract.Role){output("out", contract.String), b.onUpdate(text)}, changes...)...)
 }
 
@@ -243,6 +244,79 @@ func TestWhoHasReadAFailedAttemptsValueFollowsTheNext(t *testing.T) {
 	late := b.start("c")
 	late.mustBeDone()
 	late.ran("password2\n")
+}
+
+// A role that fails after it has published on a new machine: who is done is not brought to that, says
+// so, and is when the role is mended; what else it follows reaches it all the while. Who runs for the
+// first time has the value, as it would if it were faster.
+func TestNobodyIsBroughtToAFailedAttempt(t *testing.T) {
+	b := newBed(t)
+	b.server("a", with(b.sh("r", `printf $INSTANCE | hotc-agent put out; [ $INSTANCE != two ] || [ -e ../go ] || exit 3`), output("out", contract.String)))
+	b.server("z", b.levelled("1"))
+	text := `echo $HOTC_HOOK $(hotc-agent get in) $(hotc-agent get z) >>../count`
+	reads := func(r *contract.Role) {
+		watch("in", "a.r:out")(r)
+		watch("z", "z.r:out")(r)
+	}
+	b.server("b", with(b.sh("r", text), reads, b.onUpdate(text)))
+	b.server("late", with(b.sh("r", text), reads, b.onUpdate(text)))
+	b.apply()
+	b.start("a", machine("one")).mustBeDone()
+	b.start("z", stays)
+	b.start("b").mustBeDone()
+	a := b.start("a", machine("two"), stays)
+	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	follower := b.start("b", stays)
+	behind := b.awaitState("b", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+	if why := behind.Roles[0].Behind.Cause.String(); why != "a.r: exit status 3 (site.yaml:2:2)" {
+		t.Errorf("b stays as it is because of %s", why)
+	}
+	late := b.start("late", stays)
+	b.awaitState("late", inPhase(coordinator.PhaseDone))
+	b.change("z", b.levelled("2"))
+	b.awaitState("late", upTo(2, coordinator.RoleDone))
+	late.ran("two 1\nupdate two 2\n")
+	follower.ran("one 1\n")
+	goOn(t, a)
+	b.post("a", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Incarnation: 2, Role: "r"}, "a.r", "a.r:out")
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	follower.ran("one 1\nupdate two 2\n")
+}
+
+// What a failed role has published stands as any value once an operator takes the role as done.
+func TestWhatASkippedRoleHasPublishedIsFollowed(t *testing.T) {
+	b := newBed(t)
+	b.server("a", with(b.sh("r", `printf $INSTANCE | hotc-agent put out; [ $INSTANCE != two ] || exit 3; printf x | hotc-agent put never`), output("out", contract.String), output("never", contract.String)))
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.apply()
+	b.start("a", machine("one")).mustBeDone()
+	b.start("b").mustBeDone()
+	b.start("a", machine("two"), stays)
+	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	follower := b.start("b", stays)
+	b.awaitState("b", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+	b.post("a", coordinator.Request{ID: "skip", Kind: coordinator.Skip, Incarnation: 2, Role: "r", Values: map[string]rawMessage{"never": rawMessage(`"x"`)}}, "a.r", "a.r:never")
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	follower.ran("one\nupdate two\n")
+}
+
+// A way of a diamond that has failed in its first run on a new machine holds nobody: the end of the
+// diamond says why it stays as it is, also when the other way changes again.
+func TestAFailedRoleIsNotWaitedFor(t *testing.T) {
+	b, agents := diamond(t, "")
+	b.start("c", machine("broken"), stays)
+	b.awaitState("c", inPhase(coordinator.PhaseFailed))
+	for n := 2; n < 4; n++ {
+		b.change("a", b.levelled(fmt.Sprint(n), carries("a.r")))
+		b.awaitState("b", upTo(n, coordinator.RoleDone))
+		behind := b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+		if why := behind.Roles[0].Behind.Cause.Root(); why.Role != "c.r" || !strings.Contains(why.Reason, "exit status 3") {
+			t.Errorf("d stays as it is because of %+v", why)
+		}
+	}
+	if text := agents["d"].file("count"); strings.Contains(text, "b2") || strings.Contains(text, "b3") {
+		t.Errorf("d has run with half of a change: %q", text)
+	}
 }
 
 // A role that makes a password at random is killed a hundred times, at every line that it

@@ -128,6 +128,24 @@ func TestAMemberThatFailsIsLeftOut(t *testing.T) {
 	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
 }
 
+// One that fails after it has published is left out, too.
+func TestAMemberThatFailsAfterItHasPublishedIsLeftOut(t *testing.T) {
+	b, lb := balanced(t, 2, func(b *bed, n int) contract.Role {
+		if n == 1 {
+			return with(b.sh("r", `printf w1 | hotc-agent put out; [ -e ../go ] || exit 3`), output("out", contract.String))
+		}
+		return named(b, n)
+	})
+	one := b.start("web/1", stays)
+	b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
+	b.start("web/0", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	goOn(t, one)
+	b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
+}
+
 // With at_least the first list needs no more; those that come then are news.
 func TestAtLeastSoManyMembers(t *testing.T) {
 	b, lb := balanced(t, 4, named, func(in *contract.Input) { in.AtLeast = 2 })

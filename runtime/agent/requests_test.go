@@ -21,7 +21,7 @@ import (
 // post asks a server's agent for something, and takes back cells of db.
 func (b *bed) post(server contract.ServerPath, r coordinator.Request, cells ...contract.CellName) {
 	b.t.Helper()
-	r.Incarnation, r.Since = 1, time.Now()
+	r.Incarnation, r.Since = max(r.Incarnation, 1), time.Now()
 	var refs []contract.CellRef
 	for _, cell := range cells {
 		refs = append(refs, contract.CellRef{Cell: cell, Server: server})

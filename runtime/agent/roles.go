@@ -98,11 +98,11 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		if before != coordinator.RoleDone {
+		if before != coordinator.RoleDone { // else the board has it, with what has become of it since
 			a.console.say("%s: done", host.Key(r.Name))
-		}
-		if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, state) }); err != nil {
-			return false, err
+			if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, state) }); err != nil {
+				return false, err
+			}
 		}
 		h.tell(r, nil)
 	}
@@ -147,8 +147,11 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 }
 
 // failDependents reports a failed role: it, its later roles and all that they have not
-// written fail in one commit.
+// written fail in one commit, after what it has written says so.
 func (a *agent) failDependents(ctx context.Context, index int, state coordinator.RoleState) error {
+	if err := a.disown(ctx, &a.plan.Roles[index], state.Cause); err != nil {
+		return err
+	}
 	return a.board.commit(ctx, a.failedDependents(index, state), a.failure(index, state, a.skipped(index, state)))
 }
 

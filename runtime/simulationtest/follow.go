@@ -286,8 +286,8 @@ func (p *Program) returns(f *Faults) bool {
 	return slices.ContainsFunc(f.Updates, func(u Update) bool { return u.Back })
 }
 
-// judgeFollowing looks at a deployment at rest: whatever is up to date is made of what is
-// newest, and what is not has a reason.
+// judgeFollowing looks at a deployment at rest: each role that is done has run with what is newest,
+// or says which failure keeps it from that.
 func (w *world) judgeFollowing(v *verdict) {
 	if !w.program.Follow {
 		return
@@ -295,19 +295,25 @@ func (w *world) judgeFollowing(v *verdict) {
 	now := func(c contract.CellName) coordinator.CellRecord {
 		return v.servers[v.cells[c].Server].Cells[c]
 	}
-	held := w.heldBack(v)
+	waits := w.waiting(v)
 	for _, s := range w.lastPlan().Servers {
 		for _, r := range s.Roles {
 			key, state := s.Path.Role(r.Name), v.role(s.Path, r.Name)
-			if len(r.Follows) == 0 || held[key] || w.stuck(v, s, r) {
+			if len(r.Follows) == 0 || waits[key] || w.stuck(v, s, r) {
 				continue
 			}
-			w.history.count("followers up to date")
-			if stands := coordinator.Stand(r.Follows, state.Followed, now); stands.Newer || stands.Waits != "" || stands.Behind != nil {
+			stands := coordinator.Stand(r.Follows, state.Followed, now)
+			switch {
+			case stands.Waits != "", stands.Due():
 				w.history.violate("%s is not up to date at rest: %+v", key, stands)
-				continue
+			case stands.Newer && state.Behind == nil:
+				w.history.violate("%s is not up to date at rest, and its agent does not say why: %v", key, stands.Behind)
+			case stands.Newer:
+				w.history.count("followers that a failure keeps behind")
+			default:
+				w.history.count("followers up to date")
+				w.judgeOrigins(v, s, r, now)
 			}
-			w.judgeOrigins(v, s, r, now)
 		}
 	}
 }
@@ -326,35 +332,30 @@ func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 		state.Update != nil && state.Update.Status != coordinator.RoleDone
 }
 
-// heldBack are the roles that follow one which is stuck, by whatever way: half of a change may
-// never come there. Changed together with one that they read, they wait for that and its server, too.
-func (w *world) heldBack(v *verdict) map[contract.RoleKey]bool {
-	held, stuck, waits := map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}, map[contract.RoleKey]bool{}
+// waiting are the roles that may wait at rest: their agent is gone, or waits for good with another
+// role, or that of a role does which they read from, by whatever way. That a role has failed is no
+// reason: nobody waits for it.
+func (w *world) waiting(v *verdict) map[contract.RoleKey]bool {
+	waits := map[contract.RoleKey]bool{}
 	for again := true; again; {
 		again = false
 		for _, s := range w.lastPlan().Servers {
+			at := w.current(s.Path)
+			absent := !finished(v.servers[s.Path]) || at == nil || at.Machine.Once
 			for _, r := range s.Roles {
 				key := s.Path.Role(r.Name)
-				stuck[key] = w.stuck(v, s, r)
-				is := held[key]
-				for _, f := range r.Follows {
-					from := contract.RoleKey(strings.Split(string(f.Cell), ":")[0])
-					is = is || stuck[from] || held[from]
-				}
-				wait := waits[key] || !finished(v.servers[s.Path])
+				is := waits[key] || absent
 				for _, in := range r.Inputs {
 					for _, c := range in.Reads {
-						from := contract.RoleKey(strings.Split(string(c), ":")[0])
-						wait = wait || waits[from] || held[from]
+						is = is || waits[contract.RoleKey(strings.Split(string(c), ":")[0])]
 					}
 				}
-				is = is || wait && w.getLives().plan != nil
-				again = again || is != held[key] || wait != waits[key]
-				held[key], waits[key] = is, wait
+				again = again || is != waits[key]
+				waits[key] = is
 			}
 		}
 	}
-	return held
+	return waits
 }
 
 // judgeOrigins compares what a role's outputs are made of with what it follows.

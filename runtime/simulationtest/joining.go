@@ -291,7 +291,7 @@ func (w *world) judgeJoining(v *verdict) {
 		there := m != nil && is.Incarnation.Number > 0 && is.Incarnation.Instance == m.Instance
 		want := map[contract.CellName]coordinator.Count{}
 		for _, o := range w.program.Plan.Servers[n].Roles[0].Outputs {
-			if r := is.Cells[o.Cell]; r.State == coordinator.Valued && there {
+			if r := is.Cells[o.Cell]; r.State == coordinator.Valued && !r.RoleFailed && there {
 				want[o.Cell] = r.At()
 			}
 		}

@@ -191,7 +191,7 @@ func (w *world) judgeUpdates(v *verdict) {
 	if last == nil {
 		return
 	}
-	held := w.heldBack(v)
+	waits := w.waiting(v)
 	for _, s := range last.Servers {
 		there := v.servers[s.Path]
 		if !finished(there) || !v.alive(s.Path) || w.current(s.Path) == nil || w.current(s.Path).Machine.Once {
@@ -199,7 +199,7 @@ func (w *world) judgeUpdates(v *verdict) {
 		}
 		for _, r := range s.Roles {
 			state := v.role(s.Path, r.Name)
-			if state.Status != coordinator.RoleDone || held[s.Path.Role(r.Name)] {
+			if state.Status != coordinator.RoleDone || waits[s.Path.Role(r.Name)] {
 				continue
 			}
 			if state.Made != r.Definition() {
@@ -210,7 +210,7 @@ func (w *world) judgeUpdates(v *verdict) {
 			}
 		}
 		for _, q := range there.Requests {
-			if !slices.ContainsFunc(there.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number && !held[s.Path.Role(q.Role)] {
+			if !slices.ContainsFunc(there.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number && !waits[s.Path.Role(q.Role)] {
 				w.history.violate("%s was asked for %s of %s, and has not answered", s.Path, q.Name, q.Role)
 			}
 		}
