@@ -118,8 +118,8 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 			n := s.StackResourceOf(r.Name)
 			if s.Absent(r.Name) || n != nil && n.Size == 0 {
 				bare[r.Entry.Value] = true
-			} else if n != nil && n.Group() && program.BlockOf(n.Definition) != nil {
-				blocks[program.BlockOf(n.Definition).Value] = true
+			} else if n != nil && n.Block() != nil {
+				blocks[n.Block().Value] = true
 			}
 			if b := program.BlockOf(r); b != nil {
 				blocks[b.Value] = true

@@ -68,9 +68,9 @@ func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Exp
 		b.effects.add(func() { addNamed(b.analysis.Exports, m.Stack, key, x) })
 		switch {
 		case n.Slots(): // all members decide alike; who gathers values refuses the others
-			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), numberOf(n, m))
+			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), n.Number(m))
 		case n.Open(): // Heat may not have this member
-			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), numberOf(n, m))
+			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), n.Number(m))
 		case n.Group():
 			name = "resource." + m.Name + "." + name
 		}
@@ -84,7 +84,7 @@ func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, er
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
 			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
-				Hint: ownHint(n.Definition, own)}
+				Hint: ownHint(n.Definition(), own)}
 			return x
 		}
 		key := Key(x)

@@ -34,21 +34,14 @@ func (b *binder) secretParameters() {
 			b.given[name] = p
 		}
 	}
-	b.analysis.Secrets = append(b.analysis.Secrets, lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return b.given[p.Name] != nil })...)
+	b.analysis.Secrets = lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return b.given[p.Name] != nil })
 }
 
 func (b *binder) unknownSecret(name string) {
-	var hidden []string
-	for _, p := range b.program.Template.Parameters {
-		if p.Hidden {
-			hidden = append(hidden, p.Name)
-		}
-	}
+	hidden := lists.Map(lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return p.Hidden }), func(p *hot.Parameter) string { return p.Name })
 	hint := "the template has no hidden parameter"
-	if near := hot.Nearest(name, hidden); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if len(hidden) > 0 {
-		hint = "the hidden parameters are " + strings.Join(hidden, ", ")
+	if len(hidden) > 0 {
+		hint = hot.Meant(name, hidden, "the hidden parameters are "+strings.Join(hidden, ", "))
 	}
 	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
 }
@@ -158,7 +151,7 @@ func (b *binder) handsSecret(n *program.StackResource, e *yaml.Entry) {
 		return
 	}
 	mentioned := slices.ContainsFunc(b.analysis.Secrets, func(p *hot.Parameter) bool { return mentions(b.template, e.Value, p.Name) })
-	if p := n.Members[0].Stack.Template.Parameter(e.Name); mentioned && p != nil {
+	if p := n.First().Stack.Template.Parameter(e.Name); mentioned && p != nil {
 		b.analysis.Placeholders[e.Value] = p
 	}
 }

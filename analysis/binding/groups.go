@@ -51,7 +51,7 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.StackResource, attribute 
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
-	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && program.BlockOf(n.Definition) != nil:
+	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && n.Block() != nil:
 		b.report(source.Warning, source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.reader.Name), "",
 			b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}
@@ -64,8 +64,8 @@ func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string)
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil && number >= 0
 	if n.Open() && isNumber {
-		why += fmt.Sprintf(": it was compiled for at most %d", len(n.Members))
-		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", len(n.Members))
+		why += fmt.Sprintf(": it was compiled for at most %d", n.Most())
+		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", n.Most())
 		hint = fmt.Sprintf("raise the bound: `%s` in the group's hotc block, or the constraints of the parameter that decides the number", nesting.MaxMembers)
 	}
 	if n.Unbounded && isNumber {
@@ -91,7 +91,7 @@ func (b *binder) gather(call *hot.Expr, n *program.StackResource, attribute stri
 		out.Kind = hot.MapExpr
 	}
 	ours := false
-	for _, m := range n.Members {
+	for m := range n.Members {
 		e, err := b.memberAttribute(call, n, m, attribute, path)
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (b *binder) gather(call *hot.Expr, n *program.StackResource, attribute stri
 		return b.firstMembers(call, n, out)
 	}
 	if b.joins(out) {
-		return hot.NewJoined(hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: hot.Constant(int64(len(n.Members)), call.At), Items: out})), nil
+		return hot.NewJoined(hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: hot.Constant(int64(n.Most()), call.At), Items: out})), nil
 	}
 	return hot.Fold(out, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 }
@@ -121,7 +121,7 @@ func (b *binder) gather(call *hot.Expr, n *program.StackResource, attribute stri
 func (b *binder) memberCall(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) *hot.Expr {
 	if n.Open() { // Heat may not have it
 		arg := append([]value.Value{n.Resource.Name, attribute}, path...)
-		return hot.NewItem(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), numberOf(n, m))
+		return hot.NewItem(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), n.Number(m))
 	}
 	arg := append([]value.Value{n.Resource.Name, "resource." + m.Name + "." + attribute}, path...)
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))

@@ -21,7 +21,7 @@ func (b *binder) handsOver(n *program.StackResource, e *yaml.Entry) func(*Read) 
 			waits(read)
 		case b.known(read) || read.Argument != nil:
 		default:
-			if p := n.Members[0].Stack.Template.Parameter(e.Name); p != nil {
+			if p := n.First().Stack.Template.Parameter(e.Name); p != nil {
 				b.analysis.Placeholders[e.Value] = p
 			}
 		}

@@ -48,7 +48,7 @@ func (b *binder) handsMissing(n *program.StackResource, e *yaml.Entry, missing b
 	if !missing {
 		return
 	}
-	p := n.Members[0].Stack.Template.Parameter(e.Name)
+	p := n.First().Stack.Template.Parameter(e.Name)
 	if p == nil || b.heatNeeds(n, e.Name) {
 		b.live(e.Value, true)
 		return

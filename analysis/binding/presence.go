@@ -2,7 +2,6 @@ package binding
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -81,19 +80,16 @@ func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*ex
 	}
 	count, err := b.countOf(n)
 	if err == nil && n.Scales() && count.IsValue() {
-		if size, bad := hot.GroupSize(count.Value, 0); bad == nil && numberOf(n, m) < size {
+		if size, bad := hot.GroupSize(count.Value, 0); bad == nil && n.Number(m) < size {
 			return out // for sure
 		}
 	}
 	if err == nil {
-		out = append(out, &existence{in: n.In, expr: count, member: numberOf(n, m), at: n.SizeAt,
-			why: fmt.Sprintf("the group %q has fewer than %d members", n.OwnPath(), numberOf(n, m)+1)})
+		out = append(out, &existence{in: n.In, expr: count, member: n.Number(m), at: n.SizeAt,
+			why: fmt.Sprintf("the group %q has fewer than %d members", n.OwnPath(), n.Number(m)+1)})
 	}
 	return out
 }
-
-// numberOf is the number of a member.
-func numberOf(n *program.StackResource, m *program.Member) int { return slices.Index(n.Members, m) }
 
 // test is an existence condition as a condition of expressions in its stack.
 func (g *existence) test() *hot.Expr {
@@ -143,13 +139,13 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot
 	}
 	first := hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: count, Items: all})
 	if b.joins(all) {
-		b.noteDecision(call, fmt.Sprintf("who is in %q is known to agents, up to %d", n.Resource.Name, len(n.Members)))
+		b.noteDecision(call, fmt.Sprintf("who is in %q is known to agents, up to %d", n.Resource.Name, n.Most()))
 		return hot.NewJoined(first), nil
 	}
 	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != contract.Run) { // an empty list would not tell whose it is
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}
-	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
+	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, n.Most()))
 	return first, nil
 }
 
@@ -160,7 +156,7 @@ func (b *binder) ifMember(call *hot.Expr, n *program.StackResource, m *program.M
 	}
 	for _, g := range b.existencesOf(n, m) {
 		if g.member >= 0 {
-			b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, len(n.Members)))
+			b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, n.Most()))
 			return b.guarded(call, g, e)
 		}
 	}

@@ -173,7 +173,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	}
 	var e *hot.Expr
 	switch {
-	case n != nil && len(n.Members) > 0:
+	case n != nil && n.Most() > 0:
 		e, err = b.nestAttribute(call, n, attribute, ref.Path)
 	case b.stack.Type(r) == roles.ServerType:
 		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)

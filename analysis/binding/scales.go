@@ -25,7 +25,7 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel p
 	if n.Inline() && roles.IsServerAttribute(name) {
 		return b.leave(call, "agents do not know which members these are"), nil
 	}
-	e, err := b.looking().memberAttribute(call, n, n.Members[0], name, rest)
+	e, err := b.looking().memberAttribute(call, n, n.First(), name, rest)
 	if err == nil && (TimeOf(e) == contract.Run || n.Inline()) {
 		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
 			fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))

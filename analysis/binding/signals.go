@@ -194,8 +194,8 @@ func (b *binder) roleIn(path, name string) *program.Role {
 	if s := b.program.Server(b.stack.PathOf(path)); s != nil {
 		return s.Role(name)
 	}
-	if n := b.stack.StackResourceOf(path); n != nil && n.Inline() && n.Members[0].Server != nil {
-		return n.Members[0].Server.Role(name)
+	if n := b.stack.StackResourceOf(path); n != nil && n.Inline() && n.First().Server != nil {
+		return n.First().Server.Role(name)
 	}
 	return nil
 }
@@ -213,15 +213,15 @@ func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 			known = append(known, lists.Map(s.Roles, func(role *program.Role) string { return path + "." + role.Name })...)
 		}
 	}
-	if near := hot.Nearest(on, known); near != "" {
-		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on %q, which is neither a resource nor a role", r.Name, on), fmt.Sprintf("did you mean %q?", near))
+	if hint := hot.Meant(on, known, ""); hint != "" {
+		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on %q, which is neither a resource nor a role", r.Name, on), hint)
 	}
 }
 
 // heatNeeds says whether Heat itself evaluates a parameter in a stack resource's members or
 // below: then it must have the value, and not only the roles there.
 func (b *binder) heatNeeds(n *program.StackResource, parameter string) bool {
-	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && b.usesParameter(m.Stack, parameter) })
+	return slices.ContainsFunc(n.Stacks(), func(s *program.Stack) bool { return b.usesParameter(s, parameter) })
 }
 
 func (b *binder) usesParameter(s *program.Stack, parameter string) bool {

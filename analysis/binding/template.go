@@ -7,7 +7,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -87,7 +86,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 		return
 	}
 	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
-		if nest := u.stack.StackResourceOf(resource); nest != nil && len(nest.Members) > 0 {
+		if nest := u.stack.StackResourceOf(resource); nest != nil && nest.Most() > 0 {
 			if u.useOfStackResource(call, ref) {
 				return
 			}
@@ -148,9 +147,7 @@ func (b *binder) whichAttribute(at source.Place, resource string) {
 		if in, ok := strings.CutPrefix(string(s.Path), string(b.stack.PathOf(resource))); !ok || in != "" && in[0] != '/' {
 			continue
 		}
-		for _, r := range s.Roles {
-			names = append(names, lists.Map(r.Outputs, func(o *program.Output) string { return o.Attribute })...)
-		}
+		names = append(names, s.Attributes()...)
 	}
 	if len(names) > 0 {
 		b.report(source.Warning, source.UnknownOutput, at, fmt.Sprintf("which attribute of %q this reads is left to Heat, which does not know what roles write (%s)", resource, strings.Join(names, ", ")),

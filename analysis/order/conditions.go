@@ -81,8 +81,7 @@ func (g *guarding) walk(n *yaml.Node, around []test) {
 // of are the guards of a resource's dependency.
 func (g *guarding) of(resource contract.ServerPath, e binding.Edge) guards {
 	both := append(slices.Clone(g.resources[resource]), g.resources[e.On]...)
-	var out guards
-	out = append(out, lists.Map(g.calls[e.At], func(way []test) []test { return append(slices.Clone(both), way...) })...)
+	out := guards(lists.Map(g.calls[e.At], func(way []test) []test { return append(slices.Clone(both), way...) }))
 	if len(out) == 0 {
 		out = guards{both}
 	}

@@ -67,11 +67,9 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 			g.resource(a, s, r)
 		}
 		for _, n := range s.StackResources {
-			for _, m := range n.Members {
-				if m.Server != nil {
-					g.add(need{madeResource, m.Server.Path}, begun(n))
-					g.add(made(n), need{madeResource, m.Server.Path})
-				}
+			for _, server := range n.Servers() {
+				g.add(need{madeResource, server.Path}, begun(n))
+				g.add(made(n), need{madeResource, server.Path})
 			}
 		}
 	}
@@ -161,19 +159,19 @@ func (g needs) canWait(uses []*program.StackResource) bool {
 // withRoles are the servers with roles in a stack resource.
 func withRoles(n *program.StackResource) []contract.ServerPath {
 	var paths []contract.ServerPath
-	for _, m := range n.Members {
-		if m.Server != nil && len(m.Server.Roles) > 0 {
-			paths = append(paths, m.Server.Path)
+	add := func(s *program.Server) {
+		if s != nil && len(s.Roles) > 0 {
+			paths = append(paths, s.Path)
 		}
-		if m.Stack == nil {
-			continue
+	}
+	for _, s := range n.Servers() {
+		add(s)
+	}
+	for _, inner := range n.Stacks() {
+		for _, r := range inner.Template.Resources {
+			add(inner.Server(r.Name))
 		}
-		for _, r := range m.Stack.Template.Resources {
-			if s := m.Stack.Server(r.Name); s != nil && len(s.Roles) > 0 {
-				paths = append(paths, s.Path)
-			}
-		}
-		paths = append(paths, lists.Flat(m.Stack.StackResources, withRoles)...)
+		paths = append(paths, lists.Flat(inner.StackResources, withRoles)...)
 	}
 	return paths
 }

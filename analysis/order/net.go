@@ -83,10 +83,8 @@ func parts(stack *program.Stack, r *hot.Resource) []part {
 		server: stack.Server(r.Name), boots: stack.Type(r) == roles.ServerType}
 	out := []part{x}
 	if x.nest != nil {
-		for _, m := range x.nest.Members {
-			if m.Server != nil {
-				out = append(out, part{path: m.Server.Path, at: m.Server.At(), within: x.nest, server: m.Server, boots: true})
-			}
+		for _, s := range x.nest.Servers() {
+			out = append(out, part{path: s.Path, at: s.At(), within: x.nest, server: s, boots: true})
 		}
 	}
 	return out

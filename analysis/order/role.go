@@ -65,22 +65,12 @@ type lowering struct {
 
 // input finds an input that is read where the source asks for it.
 func (l *lowering) input(name string) *program.Input {
-	for _, in := range l.role.Inputs {
-		if in.Name == name && !in.Eager {
-			return in
-		}
-	}
-	return nil
+	return lists.Find(l.role.Inputs, func(in *program.Input) bool { return in.Name == name && !in.Eager })
 }
 
 // output finds an output that is published where the source writes it.
 func (l *lowering) output(name string) *program.Output {
-	for _, o := range l.role.Outputs {
-		if o.Name == name && o.Value == nil && !o.AtEnd {
-			return o
-		}
-	}
-	return nil
+	return lists.Find(l.role.Outputs, func(o *program.Output) bool { return o.Name == name && o.Value == nil && !o.AtEnd })
 }
 
 // sizeOf is about how many steps a role has.
@@ -148,9 +138,7 @@ func (l *lowering) steps(out []waits.Step, list []program.Step) []waits.Step {
 				out = append(out, waits.Step{Op: waits.Write, Cell: l.cells[o.Cell()], At: s.At, What: "output " + strconv.Quote(o.Name)})
 			}
 		case program.Fork:
-			choice := waits.Step{Op: waits.Choice, At: s.At}
-			choice.Ways = append(choice.Ways, lists.Map(s.Ways, func(way []program.Step) []waits.Step { return l.steps(nil, way) })...)
-			out = append(out, choice)
+			out = append(out, waits.Step{Op: waits.Choice, At: s.At, Ways: lists.Map(s.Ways, func(way []program.Step) []waits.Step { return l.steps(nil, way) })})
 		case program.AnyOrder:
 			out = append(out, unordered(l.steps(nil, s.Ways[0]))...)
 		case program.ReadAny:

@@ -102,13 +102,12 @@ func OfPlan(p *contract.Plan) *Graph {
 		s := &p.Servers[i]
 		for k := range s.Roles {
 			r := &s.Roles[k]
-			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Brings(r)}
+			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Brings(r), Writes: lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })}
 			for _, f := range r.Follows {
 				if f.Watch {
 					role.Follows = append(role.Follows, f.Cell)
 				}
 			}
-			role.Writes = append(role.Writes, lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })...)
 			roles = append(roles, role)
 		}
 	}

@@ -41,10 +41,10 @@ func (c *checker) ofMembers(r hot.Ref) {
 	}
 	for _, s := range c.uses {
 		nest := s.StackResourceOf(r.Name)
-		if s.Absent(r.Name) || nest == nil || !nest.Group() || nest.Size == 0 || nest.HasRoles() || nest.Definition == nil {
+		if s.Absent(r.Name) || nest == nil || !nest.Group() || nest.Size == 0 || nest.HasRoles() {
 			return
 		}
-		t := c.program.Types.Lookup(nest.Definition.Type)
+		t := c.program.Types.Lookup(nest.Definition().Type)
 		if t == nil {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -65,7 +66,7 @@ func (c *checker) check() {
 		}
 		_, severity := c.enabled(r.Condition)
 		c.nameTwice(r, severity)
-		for p := range c.uses[slices.IndexFunc(c.uses, func(s *program.Stack) bool { return !s.Absent(r.Name) })].PlacesOf(r) {
+		for p := range lists.Find(c.uses, func(s *program.Stack) bool { return !s.Absent(r.Name) }).PlacesOf(r) {
 			switch {
 			case p.Kind == program.InDependsOn:
 				c.dependsOn(r, p.Node, severity)

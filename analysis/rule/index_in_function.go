@@ -19,11 +19,11 @@ var beforeIndex = []string{"digest", "contains", "equals", "yaql", "str_split"}
 func findIndexInFunctions(l *Look) {
 	for r := range l.Resources {
 		nest := l.Use(r.Name).StackResourceOf(r.Name)
-		if nest == nil || !nest.Group() || nest.Definition.Properties == nil {
+		if nest == nil || !nest.Group() || nest.Definition().Properties == nil {
 			continue
 		}
 		if index := nest.IndexVariable(); index != "" {
-			l.indexIn(nest.Definition.Properties.Value, index)
+			l.indexIn(nest.Definition().Properties.Value, index)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -115,10 +116,7 @@ func (l *Look) Resources(yield func(*hot.Resource) bool) {
 
 // Use is a stack in which a resource is there; nil if there is none.
 func (l *Look) Use(resource string) *program.Stack {
-	if i := slices.IndexFunc(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) }); i >= 0 {
-		return l.Uses[i]
-	}
-	return nil
+	return lists.Find(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) })
 }
 
 // Known is a value that is known before anything is made.
@@ -161,11 +159,11 @@ func (l *Look) Values(n *yaml.Node) []Known {
 // offByDefault says whether a node stands in a resource that is not there if all parameters
 // are left to their defaults: then a default is no value of the node.
 func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
-	i := slices.IndexFunc(l.Template.Resources, func(r *hot.Resource) bool { return r.Entry.Value.Span.Contains(n.Span) })
-	if i < 0 || l.Template.Resources[i].Condition == nil {
+	r := lists.Find(l.Template.Resources, func(r *hot.Resource) bool { return r.Entry.Value.Span.Contains(n.Span) })
+	if r == nil || r.Condition == nil {
 		return false
 	}
-	folded, err := hot.Fold(l.Template.Enabled(l.Template.Resources[i].Condition), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &Known{}) })
+	folded, err := hot.Fold(l.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &Known{}) })
 	return err == nil && folded.IsValue() && folded.Value == false
 }
 

@@ -12,10 +12,10 @@ var missingArgument = Rule{Code: source.MissingArgument, Category: Resources, Se
 // nobody gives a value.
 func findMissingArguments(l *Look) {
 	for _, s := range l.Uses {
-		if s.StackResource == nil || s.StackResource.Definition == nil {
+		if s.StackResource == nil {
 			continue
 		}
-		d := s.StackResource.Definition
+		d := s.StackResource.Definition()
 		if d.Properties != nil && s.StackResource.In.Template.Functions.Lookup(firstName(d.Properties.Value)) != nil {
 			continue // a function gives them all
 		}

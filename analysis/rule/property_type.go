@@ -45,12 +45,12 @@ func findHandedOver(l *Look) {
 // the template around, where that is written.
 func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
 	return func(yield func(*yaml.Entry, *Look) bool) {
-		if s.StackResource == nil || s.StackResource.Definition == nil || s.StackResource.Definition.Properties == nil {
+		if s.StackResource == nil || s.StackResource.Definition().Properties == nil {
 			return
 		}
 		around := *l
 		around.Template = s.StackResource.In.Template
-		properties := s.StackResource.Definition.Properties.Value
+		properties := s.StackResource.Definition().Properties.Value
 		for i := range properties.Entries {
 			e := &properties.Entries[i]
 			if p := l.Template.Parameter(e.Name); p != nil && p.Type == "string" && !around.IsCall(properties) && !yield(e, &around) {

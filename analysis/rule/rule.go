@@ -78,10 +78,7 @@ const (
 // Of finds the rule of a code; nil if hotc's stages that look at templates have none.
 func Of(code source.Code) *Rule {
 	all := All()
-	if i := slices.IndexFunc(all, func(r *Rule) bool { return r.Code == code }); i >= 0 {
-		return all[i]
-	}
-	return nil
+	return lists.Find(all, func(r *Rule) bool { return r.Code == code })
 }
 
 // Pack is the rules of one community, which look only where they are wanted. They lie in a

@@ -95,7 +95,7 @@ func (l *Look) types() *typed {
 			s := l.Use(r.Name)
 			n := s.StackResourceOf(r.Name)
 			if n != nil && n.Group() {
-				w.resource(n.Definition, n.Definition.Type, n)
+				w.resource(n.Definition(), n.Definition().Type, n)
 			}
 			if n == nil || n.Group() {
 				w.resource(r, s.Type(r), nil)

@@ -40,7 +40,7 @@ func findUnknownTypes(l *Look) {
 		s := l.Use(r.Name)
 		look(r, s.Type(r))
 		if n := s.StackResourceOf(r.Name); n != nil && n.Group() {
-			look(n.Definition, n.Definition.Type)
+			look(n.Definition(), n.Definition().Type)
 		}
 	}
 }

@@ -17,7 +17,7 @@ var unusedOutput = Rule{Code: source.UnusedOutput, Category: Style, Severity: so
 func findUnusedOutputs(l *Look) {
 	used, all := map[string]bool{"OS::stack_id": true}, false // which get_resource gives
 	for _, s := range l.Uses {
-		if s.StackResource == nil || s.StackResource.Definition == nil || !environment.IsTemplate(s.StackResource.Definition.Type) {
+		if s.StackResource == nil || !environment.IsTemplate(s.StackResource.Definition().Type) {
 			return
 		}
 		n := s.StackResource

@@ -2,6 +2,7 @@ package secrecy
 
 import (
 	"github.com/hotc-dev/hotc/analysis/trace"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -31,12 +32,7 @@ func (i *Inputs) Secret(in *program.Input) bool {
 // none.
 func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
 	reads := f.Reads(r)
-	for _, in := range r.Inputs {
-		if reads[in.Name] && i.Secret(in) {
-			return in
-		}
-	}
-	return nil
+	return lists.Find(r.Inputs, func(in *program.Input) bool { return reads[in.Name] && i.Secret(in) })
 }
 
 // ForHeat finds what must not stand among what Heat shows of a stack: secrets, and what an

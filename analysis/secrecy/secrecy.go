@@ -100,8 +100,8 @@ func (c *checker) names(s *program.Stack) {
 		if name := r.Property("name"); name != nil && (n == nil || n.Group()) { // of a nested stack it is a parameter
 			c.report(c.finder.Find(s, s.Template.Expr(name)), fmt.Sprintf("the name of resource %q", r.Name), hint)
 		}
-		if n != nil && n.Inline() && n.Definition.Property("name") != nil {
-			c.report(c.finder.Find(s, s.Template.Expr(n.Definition.Property("name"))), fmt.Sprintf("the names of the members of %q", r.Name), hint)
+		if n != nil && n.Inline() && n.Definition().Property("name") != nil {
+			c.report(c.finder.Find(s, s.Template.Expr(n.Definition().Property("name"))), fmt.Sprintf("the names of the members of %q", r.Name), hint)
 		}
 	}
 }

@@ -147,9 +147,8 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 	ready := make([]int, size)
 	for p := range n.Processes {
 		ready[p] = size - 1 - p
-		out := Process{Name: n.Processes[p].Name}
-		out.Tasks = append(out.Tasks, lists.Map(n.Processes[p].Tasks, func(t waits.Task) Task { return Task{Name: t.Name, Heat: t.Heat, Start: -1, End: -1} })...)
-		s.run.Processes[p] = out
+		tasks := lists.Map(n.Processes[p].Tasks, func(t waits.Task) Task { return Task{Name: t.Name, Heat: t.Heat, Start: -1, End: -1} })
+		s.run.Processes[p] = Process{Name: n.Processes[p].Name, Tasks: tasks}
 	}
 	// A process runs ahead as far as it can: a cell is written once, so the time of
 	// a read depends on that of the write alone and not on who ran first. Only when

@@ -181,7 +181,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if r == nil || s.Absent(resource) {
 		return nil
 	}
-	if n := s.StackResourceOf(resource); n != nil && len(n.Members) > 0 {
+	if n := s.StackResourceOf(resource); n != nil && n.Most() > 0 {
 		return f.nest(call, n, path, more)
 	}
 	name := firstName(path) // no computed name is one of a role's output: Heat has none
@@ -226,7 +226,7 @@ func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Val
 		}
 		path = slices.Concat(sel.Path, sel.Then)
 	}
-	for _, m := range n.Members {
+	for m := range n.Members {
 		if sel.Member != nil && m != sel.Member || sel.Name != "" && m.Name != sel.Name {
 			continue
 		}

@@ -18,10 +18,10 @@ func placeAt(r *emit.Result, path []string) (at source.Place) {
 		}
 		at = s.Template.Place(x.Entry.Key)
 		n := s.StackResourceOf(path[0])
-		if path = path[1:]; n == nil || len(n.Members) == 0 {
+		if path = path[1:]; n == nil || n.Most() == 0 {
 			break
 		}
-		m := n.Members[0] // those of a group that scales are alike, whatever Heat calls them
+		m := n.First() // those of a group that scales are alike, whatever Heat calls them
 		if n.Group() && len(path) > 0 {
 			if named := n.Member(path[0]); named != nil {
 				m = named

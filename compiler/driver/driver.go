@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -98,22 +100,12 @@ type Reader interface {
 
 // Input finds a declared input; nil if there is none of that name.
 func (r Role) Input(name string) *program.Input {
-	for _, in := range r.Inputs {
-		if in.Name == name {
-			return in
-		}
-	}
-	return nil
+	return lists.Find(r.Inputs, func(in *program.Input) bool { return in.Name == name })
 }
 
 // Output finds a declared output; nil if there is none of that name.
 func (r Role) Output(name string) *program.Output {
-	for _, o := range r.Outputs {
-		if o.Name == name {
-			return o
-		}
-	}
-	return nil
+	return lists.Find(r.Outputs, func(o *program.Output) bool { return o.Name == name })
 }
 
 // NamesFile says of a source that is a text of its tool whether it is the name of a file

@@ -38,7 +38,7 @@ type Form struct {
 	Hint   string
 }
 
-// Open hands a source that is a text, or a map, to who reads it; text is nil where a
+// Open hands a source that is a text, or a map, to what reads it; text or keys is nil where a
 // source is never one.
 func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 	switch src := r.Role.Source.(type) {
@@ -51,6 +51,9 @@ func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 			return
 		}
 	case *value.Dict:
+		if keys == nil {
+			break
+		}
 		for _, key := range src.Keys() {
 			if !slices.Contains(form.Keys, key) {
 				r.Wrong([]string{key}, KeyHint(key, form.Keys), "the source of role %q has a key %q, which the %s driver does not know", r.Role.Name, key, form.Driver)

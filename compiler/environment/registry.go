@@ -232,10 +232,9 @@ func isReal(name string) bool {
 func (r *Registry) matching(typeName, resource string) []*mapping {
 	var out []*mapping
 	for _, x := range r.resources {
-		if x.pattern != resource {
-			continue
+		if x.pattern == resource {
+			out = append(out, lists.Only(x.types, func(m *mapping) bool { return m.pattern == typeName })...)
 		}
-		out = append(out, lists.Only(x.types, func(m *mapping) bool { return m.pattern == typeName })...)
 	}
 	for _, m := range r.types {
 		before, isPattern := strings.CutSuffix(m.pattern, "*")

@@ -42,8 +42,7 @@ func foldIf(f *folder, call *Expr) (*Expr, error) {
 		}
 		return Constant(absent{}, call.At), nil
 	}
-	branches := []*Expr{condition}
-	branches = append(branches, lists.Map(items[1:], func(x *Expr) *Expr { return f.branch(call.Func, x) })...)
+	branches := append([]*Expr{condition}, lists.Map(items[1:], func(x *Expr) *Expr { return f.branch(call.Func, x) })...)
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: branches}), nil
 }
 

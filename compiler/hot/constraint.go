@@ -185,9 +185,6 @@ func AllowedPattern(text string) Constraint {
 	return Constraint{Kind: "allowed_pattern", Pattern: text, match: pattern(text)}
 }
 
-// Violates says which constraint a value of the parameter's type breaks; nil if none.
-func (p *Parameter) Violates(v value.Value) error { return p.checkConstraints(v) }
-
 func (c *Constraint) check(p *Parameter, v value.Value) error {
 	err := c.violation(p, v)
 	if err != nil && c.Description != "" {

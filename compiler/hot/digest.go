@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/blake2b"
@@ -55,42 +56,27 @@ func applyDigest(_ *work, arg value.Value) (value.Value, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// The algorithms: those whose names may be written in capitals, those that have no other
+// spelling, and those that an OpenSSL may have.
+var (
+	inAnyCase = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
+	asWritten = map[string]func() hash.Hash{
+		"sha512_224": sha512.New512_224, "sha512_256": sha512.New512_256,
+		"sha3_224": func() hash.Hash { return sha3.New224() }, "sha3_256": func() hash.Hash { return sha3.New256() },
+		"sha3_384": func() hash.Hash { return sha3.New384() }, "sha3_512": func() hash.Hash { return sha3.New512() },
+		"blake2b": unkeyed(blake2b.New512), "blake2s": unkeyed(blake2s.New256), // Python's own code, not OpenSSL's
+	}
+	perhapsThere = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
+)
+
 func hashOf(algorithm string) (func() hash.Hash, error) {
 	name := strings.ToLower(algorithm)
-	switch name {
-	case "md5":
-		return md5.New, nil
-	case "sha1":
-		return sha1.New, nil
-	case "sha224":
-		return sha256.New224, nil
-	case "sha256":
-		return sha256.New, nil
-	case "sha384":
-		return sha512.New384, nil
-	case "sha512":
-		return sha512.New, nil
-	}
-	switch algorithm { // these have no other spelling
-	case "sha512_224":
-		return sha512.New512_224, nil
-	case "sha512_256":
-		return sha512.New512_256, nil
-	case "sha3_224":
-		return func() hash.Hash { return sha3.New224() }, nil
-	case "sha3_256":
-		return func() hash.Hash { return sha3.New256() }, nil
-	case "sha3_384":
-		return func() hash.Hash { return sha3.New384() }, nil
-	case "sha3_512":
-		return func() hash.Hash { return sha3.New512() }, nil
-	case "blake2b": // Python's own code, not OpenSSL's
-		return unkeyed(blake2b.New512), nil
-	case "blake2s":
-		return unkeyed(blake2s.New256), nil
-	}
-	switch name {
-	case "blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool":
+	switch {
+	case inAnyCase[name] != nil:
+		return inAnyCase[name], nil
+	case asWritten[algorithm] != nil:
+		return asWritten[algorithm], nil
+	case slices.Contains(perhapsThere, name):
 		return nil, errLeftToHeat
 	}
 	return nil, fmt.Errorf("digest: unknown algorithm %s; there are md5, sha1, sha224, sha256, sha384, sha512 and others", shown(algorithm))

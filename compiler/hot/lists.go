@@ -199,9 +199,8 @@ func filtered(call, values, list *Expr) (*Expr, error) {
 		return left, nil
 	}
 	items, _ := list.list()
-	kept := &Expr{Kind: ListExpr, At: list.At}
-	kept.Items = append(kept.Items, lists.Only(items, func(x *Expr) bool { return !x.IsValue() || !in(out, x.Value) })...)
-	if kept := kept.collapse(); kept.IsValue() {
+	kept := (&Expr{Kind: ListExpr, At: list.At, Items: lists.Only(items, func(x *Expr) bool { return !x.IsValue() || !in(out, x.Value) })}).collapse()
+	if kept.IsValue() {
 		return kept, nil
 	}
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{values, kept}}), nil

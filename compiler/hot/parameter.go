@@ -91,7 +91,7 @@ func (r *parameterReader) readHOT(n *yaml.Node) {
 		if tags.Kind != yaml.List {
 			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
 		}
-		p.Tags = append(p.Tags, lists.Map(tags.Items, func(x *yaml.Node) string { return value.ToString(x.Data()) })...)
+		p.Tags = lists.Map(tags.Items, func(x *yaml.Node) string { return value.ToString(x.Data()) })
 	}
 	r.readConstraints(n.Get("constraints"))
 }
@@ -225,7 +225,7 @@ func (p *Parameter) Check(v value.Value) error {
 	if p.Type == "comma_delimited_list" || p.Type == "json" {
 		v = cast
 	}
-	if err := p.checkConstraints(v); err != nil {
+	if err := p.Violates(v); err != nil {
 		return err
 	}
 	for _, c := range p.Constraints {
@@ -236,7 +236,8 @@ func (p *Parameter) Check(v value.Value) error {
 	return nil
 }
 
-func (p *Parameter) checkConstraints(v value.Value) error {
+// Violates says which constraint a value of the parameter's type breaks; nil if none.
+func (p *Parameter) Violates(v value.Value) error {
 	for _, c := range p.Constraints {
 		if err := c.check(p, v); err != nil {
 			return err
@@ -255,5 +256,5 @@ func (p *Parameter) checkDefault(v value.Value) error {
 		}
 		v = list
 	}
-	return p.checkConstraints(v)
+	return p.Violates(v)
 }

@@ -59,10 +59,7 @@ func (t *Template) Resource(name string) *Resource { return t.resources[name] }
 
 // Output finds an output by name.
 func (t *Template) Output(name string) *Output {
-	if i := slices.IndexFunc(t.Outputs, func(o *Output) bool { return o.Name == name }); i >= 0 {
-		return t.Outputs[i]
-	}
-	return nil
+	return lists.Find(t.Outputs, func(o *Output) bool { return o.Name == name })
 }
 
 // ParameterNames are the names of the parameters, in the order of the text.
@@ -159,7 +156,7 @@ func (t *Template) readVersion(diags *source.Diagnostics) bool {
 	var said []*yaml.Entry
 	for i := range t.Root.Entries {
 		e := &t.Root.Entries[i]
-		if _, isText := e.Value.Text(); isText && isVersionKey(e.Name) {
+		if _, isText := e.Value.Text(); isText && slices.Contains(versionKeys, e.Name) {
 			said = append(said, e)
 		}
 	}
@@ -190,8 +187,6 @@ func (t *Template) readVersion(diags *source.Diagnostics) bool {
 	t.Version = v
 	return ok
 }
-
-func isVersionKey(name string) bool { return slices.Contains(versionKeys, name) }
 
 // versionKeys are the keys that say what a template is written in.
 var versionKeys = []string{"heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"}

@@ -124,8 +124,7 @@ func urlAuthority(text map[string]string) string {
 
 // urlQuery is urllib.parse.urlencode, with slashes left alone.
 func urlQuery(d *value.Dict) string {
-	pairs := make([]string, 0, d.Len())
-	pairs = append(pairs, lists.Map(d.Keys(), func(k string) string { return quotePlus(k) + "=" + quotePlus(value.ToString(d.At(k))) })...)
+	pairs := lists.Map(d.Keys(), func(k string) string { return quotePlus(k) + "=" + quotePlus(value.ToString(d.At(k))) })
 	return strings.ReplaceAll(strings.Join(pairs, "&"), "%2F", "/")
 }
 

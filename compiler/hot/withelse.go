@@ -55,8 +55,7 @@ func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 		return value(e)
 	}
 	items, _ := e.arg.list()
-	branches := []*Expr{items[0]}
-	branches = append(branches, lists.Map(items[1:], func(x *Expr) *Expr { return x.elsewise(value, nothing) })...)
+	branches := append([]*Expr{items[0]}, lists.Map(items[1:], func(x *Expr) *Expr { return x.elsewise(value, nothing) })...)
 	if len(branches) == 2 {
 		branches = append(branches, nothing)
 	}

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,25 +243,19 @@ var yaqlComparisons = map[string]func(a, b value.Value) (value.Value, bool){
 	"!=": func(a, b value.Value) (value.Value, bool) {
 		return !value.Equal(a, b), isYaqlScalar(a) && isYaqlScalar(b)
 	},
-	"<":  func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n < 0 }) },
-	">":  func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n > 0 }) },
-	"<=": func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n <= 0 }) },
-	">=": func(a, b value.Value) (value.Value, bool) { return yaqlOrder(a, b, func(n int) bool { return n >= 0 }) },
+	"<":  yaqlOrder(func(n int) bool { return n < 0 }),
+	">":  yaqlOrder(func(n int) bool { return n > 0 }),
+	"<=": yaqlOrder(func(n int) bool { return n <= 0 }),
+	">=": yaqlOrder(func(n int) bool { return n >= 0 }),
 }
 
 // yaqlOrder compares integers with integers.
-func yaqlOrder(a, b value.Value, is func(int) bool) (value.Value, bool) {
-	x, okX := a.(int64)
-	y, okY := b.(int64)
-	switch {
-	case !okX || !okY:
-		return nil, false
-	case x < y:
-		return is(-1), true
-	case x > y:
-		return is(1), true
+func yaqlOrder(is func(int) bool) func(a, b value.Value) (value.Value, bool) {
+	return func(a, b value.Value) (value.Value, bool) {
+		x, okX := a.(int64)
+		y, okY := b.(int64)
+		return is(cmp.Compare(x, y)), okX && okY
 	}
-	return is(0), true
 }
 
 // isYaqlScalar says whether a value is one that compares as it looks.
@@ -277,20 +272,17 @@ func yaqlAttribute(v value.Value, name string) (value.Value, bool) {
 	switch v := v.(type) {
 	case *value.Dict:
 		return v.Get(name)
-	case []value.Value:
-		return mapped(v, func(x value.Value) (value.Value, bool) { return yaqlEntry(x, name) })
 	case iterated:
-		return mapped(v, func(x value.Value) (value.Value, bool) { return yaqlEntry(x, name) })
+		return yaqlAttribute([]value.Value(v), name)
+	case []value.Value:
+		return mapped(v, func(x value.Value) (value.Value, bool) {
+			if d, isMap := x.(*value.Dict); isMap {
+				return d.Get(name)
+			}
+			return nil, false
+		})
 	}
 	return nil, false
-}
-
-func yaqlEntry(v value.Value, name string) (value.Value, bool) {
-	d, isMap := v.(*value.Dict)
-	if !isMap {
-		return nil, false
-	}
-	return d.Get(name)
 }
 
 func mapped(list []value.Value, f func(value.Value) (value.Value, bool)) (value.Value, bool) {

@@ -28,6 +28,16 @@ func Only[T any](list []T, is func(T) bool) (kept []T) {
 	return kept
 }
 
+// Find is the first item that is so; nil if there is none.
+func Find[T any](list []*T, is func(*T) bool) *T {
+	for _, x := range list {
+		if is(x) {
+			return x
+		}
+	}
+	return nil
+}
+
 // Set has the items of a list.
 func Set[T comparable](list []T) map[T]bool {
 	set := make(map[T]bool, len(list))

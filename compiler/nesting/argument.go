@@ -19,15 +19,14 @@ func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Mem
 	s.Arguments = map[string]*program.Argument{}
 	s.Supplied = &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Arguments: map[string]func(){}, Unpinned: around.Supplied.Unpinned,
 		ReadFile: located(filepath.Dir(path), l.Read), OpenFolder: located(filepath.Dir(path), l.Open)}
-	if n.Definition.Properties != nil {
-		for i := range n.Definition.Properties.Value.Entries {
-			e := &n.Definition.Properties.Value.Entries[i]
-			if s.Template.Parameter(e.Name) == nil {
-				l.unknownProperty(s, around, e)
-				continue
-			}
-			s.Arguments[e.Name] = &program.Argument{Entry: e, Expr: around.Template.Expr(e.Value)}
+	handed := n.Definition().Entries()
+	for i := range handed {
+		e := &handed[i]
+		if s.Template.Parameter(e.Name) == nil {
+			l.unknownProperty(s, around, e)
+			continue
 		}
+		s.Arguments[e.Name] = &program.Argument{Entry: e, Expr: around.Template.Expr(e.Value)}
 	}
 	for _, p := range s.Template.Parameters {
 		l.value(s, n, m, p)

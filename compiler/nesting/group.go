@@ -132,7 +132,7 @@ func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.
 	if !ok {
 		return
 	}
-	for i := 0; len(n.Members) < size; i++ {
+	for i := 0; n.Most() < size; i++ {
 		name := strconv.Itoa(i)
 		if slices.Contains(removed, name) {
 			continue
@@ -146,7 +146,7 @@ func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.
 				return
 			}
 		}
-		n.Members = append(n.Members, m)
+		n.Add(m)
 	}
 }
 

@@ -192,7 +192,7 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 	if m.Stack = l.member(n, m, t, at, at.registry.Child(r.Name, t)); m.Stack == nil {
 		return
 	}
-	n.Members = []*program.Member{m}
+	n.Add(m)
 	n.EachResources = Resources(m.Stack)
 	s.AddStackResource(n)
 }
@@ -206,8 +206,7 @@ func Open(s *program.Stack, r *hot.Resource) bool {
 // member loads a stack. It returns nil if there is none, with a diagnostic.
 func (l *loader) member(n *program.StackResource, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
 	s := n.In
-	typeNode := n.Definition.TypeNode
-	where := s.Place(typeNode)
+	where := s.Place(n.Definition().TypeNode)
 	path := t.File
 	if path == "" && source.IsRemote(t.Name) {
 		l.diags.NotFetched(where, t.Name)
@@ -307,14 +306,10 @@ func mentionsRoles(s *program.Stack) bool {
 
 func resourceMentions(s *program.Stack, r *hot.Resource) bool {
 	n := s.StackResourceOf(r.Name)
-	if n == nil || !n.Group() {
-		if program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
-			return true
-		}
-	} else if program.BlockOf(n.Definition) != nil && n.Size != 0 {
+	if (n == nil || !n.Group()) && program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
 		return true
 	}
-	return n != nil && slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && mentionsRoles(m.Stack) })
+	return n != nil && (n.Block() != nil && n.Size != 0 || slices.ContainsFunc(n.Stacks(), mentionsRoles))
 }
 
 // Resources counts the resources of a stack and of those in it, as Heat does

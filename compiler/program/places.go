@@ -75,7 +75,7 @@ func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
 
 func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 	x := placing{t: s.Template, r: r, nest: s.nests[r.Name], yield: yield}
-	if x.nest != nil && len(x.nest.Members) == 0 {
+	if x.nest != nil && len(x.nest.members) == 0 {
 		x.nest = nil
 	}
 	w := s.Template.Words()
@@ -134,7 +134,7 @@ func (x placing) properties(properties *yaml.Entry, deciding []string) bool {
 		switch {
 		case x.nest != nil && !x.nest.Group():
 			return x.visit(HandedOver, e)
-		case x.nest != nil && e.Name == x.nest.Definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
+		case x.nest != nil && e.Name == x.nest.definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
 			return x.definition(e)
 		case x.nest != nil, slices.Contains(deciding, e.Name):
 			return x.visit(InTopology, e)

@@ -45,7 +45,7 @@ func (p *Program) AddServer(in *Stack, r *hot.Resource) *Server {
 
 // AddMember adds a server that is the member of a group.
 func (p *Program) AddMember(n *StackResource, m *Member) *Server {
-	m.Server = p.add(n.In, n.Definition, n.Path(m))
+	m.Server = p.add(n.In, n.definition, n.Path(m))
 	m.Server.Member, m.Server.StackResource = m, n
 	return m.Server
 }
@@ -137,10 +137,7 @@ type Role struct {
 
 // Update is the hook that brings the role to what has changed; nil is none.
 func (r *Role) Update() *Task {
-	if i := slices.IndexFunc(r.Hooks, func(t *Task) bool { return t.Name == "update" }); i >= 0 {
-		return r.Hooks[i]
-	}
-	return nil
+	return lists.Find(r.Hooks, func(t *Task) bool { return t.Name == "update" })
 }
 
 // Apart are the tasks that are not part of the role's own run.

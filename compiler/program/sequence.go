@@ -67,7 +67,10 @@ func (s *Sequence) Walk(visit func(*Step)) {
 // source's own text is there.
 func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 	there := *s
-	there.Steps = stepsAt(s.Steps, place)
+	there.Steps = Rewritten(s.Steps, func(s Step) []Step {
+		s.At = place(s.At.Span)
+		return []Step{s}
+	})
 	there.Lost = make(map[string]Lost, len(s.Lost))
 	for name, lost := range s.Lost {
 		there.Lost[name] = Lost{At: place(lost.At.Span), Why: lost.Why}
@@ -79,11 +82,11 @@ func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 	return &there
 }
 
-func stepsAt(steps []Step, place func(source.Span) source.Place) []Step {
-	return lists.Map(steps, func(s Step) Step {
-		s.At = place(s.At.Span)
-		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return stepsAt(way, place) })
-		return s
+// Rewritten are steps with what change makes of each; those within forks are changed first.
+func Rewritten(steps []Step, change func(Step) []Step) []Step {
+	return lists.Flat(steps, func(s Step) []Step {
+		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return Rewritten(way, change) })
+		return change(s)
 	})
 }
 
@@ -93,32 +96,29 @@ func (s *Sequence) Then(next *Sequence) *Sequence {
 	if s == nil || next == nil {
 		return nil
 	}
-	both := &Sequence{Complete: s.Complete && next.Complete, Lost: map[string]Lost{}, Printed: map[string]source.Place{}}
-	both.Steps = append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...)
-	maps.Copy(both.Lost, next.Lost)
-	maps.Copy(both.Lost, s.Lost)
-	both.Unread, both.Unwritten = inBoth(s.Unread, next.Unread), inBoth(s.Unwritten, next.Unwritten)
-	maps.Copy(both.Printed, next.Printed)
-	maps.Copy(both.Printed, s.Printed)
+	return &Sequence{Complete: s.Complete && next.Complete, Steps: append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...), Lost: over(next.Lost, s.Lost),
+		Unread: inBoth(s.Unread, next.Unread), Unwritten: inBoth(s.Unwritten, next.Unwritten), Printed: over(next.Printed, s.Printed)}
+}
+
+// over is a map with the entries of another one, which hide its own.
+func over[V any](below, above map[string]V) map[string]V {
+	both := map[string]V{}
+	maps.Copy(both, below)
+	maps.Copy(both, above)
 	return both
 }
 
 func inBoth(a, b map[string]string) map[string]string {
-	both := map[string]string{}
-	for name, meant := range a {
-		if _, too := b[name]; too {
-			both[name] = meant
-		}
-	}
+	both := over(nil, a)
+	maps.DeleteFunc(both, func(name, _ string) bool { _, too := b[name]; return !too })
 	return both
 }
 
 // scaled are steps as a half of something that begins at a progress.
 func scaled(steps []Step, from float64) []Step {
-	return lists.Map(steps, func(s Step) Step {
+	return Rewritten(steps, func(s Step) []Step {
 		s.Progress = from + s.Progress/2
-		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return scaled(way, from) })
-		return s
+		return []Step{s}
 	})
 }
 

@@ -128,7 +128,7 @@ func (s *Stack) RemovedOn(path string) (resource contract.ServerPath, why *Remov
 		switch {
 		case n == nil:
 		case !n.Group():
-			at = n.Members[0].Stack
+			at = n.members[0].Stack
 		case len(names) > 0:
 			if m := n.Member(names[0]); m != nil {
 				at, names = m.Stack, names[1:]
@@ -172,10 +172,8 @@ func (s *Stack) WalkAll(visit func(*Stack)) { s.walk(visit, true) }
 func (s *Stack) walk(visit func(*Stack), samples bool) {
 	visit(s)
 	for _, n := range s.StackResources {
-		for _, m := range n.Members {
-			if m.Stack != nil {
-				m.Stack.walk(visit, samples)
-			}
+		for _, inner := range n.Stacks() {
+			inner.walk(visit, samples)
 		}
 		if samples && n.Sample != nil {
 			n.Sample.walk(visit, true)

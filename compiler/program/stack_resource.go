@@ -6,8 +6,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // StackResource is a resource that stands for stacks or servers: a nested template, which
@@ -15,10 +17,6 @@ import (
 type StackResource struct {
 	In       *Stack
 	Resource *hot.Resource
-	// Definition is what each member is: the resource itself, or the resource_def of
-	// a group.
-	Definition *hot.Resource
-	Members    []*Member
 	// Sample is what a member is made of where the members have no roles and are not looked
 	// at one by one: the linter looks at it. Nil elsewhere.
 	Sample *Stack
@@ -26,7 +24,7 @@ type StackResource struct {
 	// looked at one by one; -1 if only Heat knows.
 	Size int
 	// Count is the number as the group says it, where only Heat knows it and the members
-	// have roles: Members are then all that there may be. Nil elsewhere.
+	// have roles: the members are then all that there may be. Nil elsewhere.
 	Count *hot.Expr
 	// Unbounded says that nothing tells how many there may be, which is reported: one
 	// member stands for them all.
@@ -36,12 +34,66 @@ type StackResource struct {
 	// EachResources is how many resources every member has, nested ones included.
 	EachResources int
 
-	kind StackResourceKind
+	// What Places and Select decide from is told by methods alone.
+	kind       StackResourceKind
+	definition *hot.Resource
+	members    []*Member
 }
 
 // NewStackResource makes one of a kind, whose members are not known yet.
 func NewStackResource(in *Stack, r *hot.Resource, kind StackResourceKind, definition *hot.Resource) *StackResource {
-	return &StackResource{In: in, Resource: r, kind: kind, Definition: definition}
+	return &StackResource{In: in, Resource: r, kind: kind, definition: definition}
+}
+
+// Definition is what each member is: the resource itself, or the resource_def of a group.
+func (n *StackResource) Definition() *hot.Resource { return n.definition }
+
+// Block is the block of roles that a group gives its members; nil if it has none.
+func (n *StackResource) Block() *yaml.Entry {
+	if !n.Group() {
+		return nil
+	}
+	return BlockOf(n.definition)
+}
+
+// Members visits those that are looked at one by one.
+func (n *StackResource) Members(yield func(*Member) bool) { slices.Values(n.members)(yield) }
+
+// Most is how many members are looked at: all that there may be, or none of those without roles.
+func (n *StackResource) Most() int { return len(n.members) }
+
+// First is the one member of a nested template, or the first of a group; nil if none is looked at.
+func (n *StackResource) First() *Member {
+	if len(n.members) == 0 {
+		return nil
+	}
+	return n.members[0]
+}
+
+// Number is the place of a member among the others, from 0.
+func (n *StackResource) Number(m *Member) int { return slices.Index(n.members, m) }
+
+// Add adds a member behind the others.
+func (n *StackResource) Add(m *Member) { n.members = append(n.members, m) }
+
+// Stacks are the stacks of the members; none where these are servers.
+func (n *StackResource) Stacks() (all []*Stack) {
+	for _, m := range n.members {
+		if m.Stack != nil {
+			all = append(all, m.Stack)
+		}
+	}
+	return all
+}
+
+// Servers are the members themselves where they are servers with roles.
+func (n *StackResource) Servers() (all []*Server) {
+	for _, m := range n.members {
+		if m.Server != nil {
+			all = append(all, m.Server)
+		}
+	}
+	return all
 }
 
 // StackResourceKind is how a stack resource names its members, and what is read through it. The kinds are
@@ -108,7 +160,7 @@ type Member struct {
 // Group says whether the stack resource has several members, with names.
 func (n *StackResource) Group() bool { return n.kind != NestedTemplate{} }
 
-// Scales says whether Heat makes the members' names up: Members are slots then, each of
+// Scales says whether Heat makes the members' names up: members are slots then, each of
 // which some member takes, and Count is how many members there are at first.
 func (n *StackResource) Scales() bool { return n.kind == Scaled{} }
 
@@ -119,7 +171,7 @@ func (n *StackResource) Alike(other *StackResource) bool {
 
 // HasRoles says whether there is a server with roles in a stack resource.
 func (n *StackResource) HasRoles() bool {
-	return slices.ContainsFunc(n.Members, func(m *Member) bool {
+	return slices.ContainsFunc(n.members, func(m *Member) bool {
 		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
 	})
 }
@@ -144,11 +196,7 @@ func (n *StackResource) Path(m *Member) contract.ServerPath {
 
 // Member finds a member by name.
 func (n *StackResource) Member(name string) *Member {
-	i := slices.IndexFunc(n.Members, func(m *Member) bool { return m.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return n.Members[i]
+	return lists.Find(n.members, func(m *Member) bool { return m.Name == name })
 }
 
 // Member is which one of its stack resource's the stack is; nil for the root.
@@ -156,13 +204,12 @@ func (s *Stack) Member() *Member {
 	if s.StackResource == nil {
 		return nil
 	}
-	members := s.StackResource.Members
-	return members[slices.IndexFunc(members, func(m *Member) bool { return m.Stack == s })]
+	return lists.Find(s.StackResource.members, func(m *Member) bool { return m.Stack == s })
 }
 
 // Inline says that the members are servers that the group itself describes.
 func (n *StackResource) Inline() bool {
-	return n.Group() && len(n.Members) > 0 && n.Members[0].Stack == nil
+	return n.Group() && len(n.members) > 0 && n.members[0].Stack == nil
 }
 
 // Indexed is an expression of a group's definition, folded, as it is for one

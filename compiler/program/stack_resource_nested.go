@@ -10,5 +10,5 @@ type NestedTemplate struct{}
 func (NestedTemplate) sort() string { return "a nested template" }
 
 func (NestedTemplate) selects(n *StackResource, attribute string, path []value.Value, _ bool) Selection {
-	return Selection{Gives: OfOne, Member: n.Members[0], Attribute: attribute, Path: path}
+	return Selection{Gives: OfOne, Member: n.members[0], Attribute: attribute, Path: path}
 }

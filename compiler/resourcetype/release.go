@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 //go:embed releases/*.jsonl
@@ -100,12 +102,9 @@ func readTable(text string) (*table, error) {
 func find(name string) *release {
 	name = strings.ToLower(name)
 	number, _, _ := strings.Cut(name, ".")
-	for _, r := range all() {
-		if name == r.name || name == r.series && name != "" || number == strconv.Itoa(r.number) {
-			return r
-		}
-	}
-	return nil
+	return lists.Find(all(), func(r *release) bool {
+		return name == r.name || name == r.series && name != "" || number == strconv.Itoa(r.number)
+	})
 }
 
 // lookup finds a type; nil if there is none of that name.

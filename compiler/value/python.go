@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -145,12 +146,7 @@ func digitOf(r rune) byte {
 
 // separatedDigits says whether a text is digits, with single underscores between.
 func separatedDigits(s string) bool {
-	for _, part := range strings.Split(s, "_") {
-		if !IsDigits(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(s, "_"), func(part string) bool { return !IsDigits(part) })
 }
 
 // ParseFloat converts a text as Python's float does.

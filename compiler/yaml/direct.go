@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -86,12 +87,7 @@ func readsDirectly(text []byte) bool {
 	if isASCII(text) {
 		return true
 	}
-	for _, other := range []string{"\u0085", "\u2028", "\u2029", "\ufeff"} {
-		if bytes.Contains(text, []byte(other)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"\u0085", "\u2028", "\u2029", "\ufeff"}, func(other string) bool { return bytes.Contains(text, []byte(other)) })
 }
 
 // documentStart goes over comments and a line `---` at the beginning.

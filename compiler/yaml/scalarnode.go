@@ -3,6 +3,7 @@ package yaml
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -86,10 +87,5 @@ func (p *parser) plain(y *yaml.Node, n *Node, isKey bool) {
 
 // hasBareTag says whether there is a tag of one exclamation mark alone.
 func hasBareTag(properties []byte) bool {
-	for _, word := range bytes.Fields(properties) {
-		if string(word) == "!" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(bytes.Fields(properties), func(word []byte) bool { return string(word) == "!" })
 }

@@ -169,11 +169,12 @@ func (s *Sharing) StackResource(resources *yaml.Node, x *program.StackResource) 
 	}
 	n, p := r.Entry.Value, r.Properties
 	if x.Group() {
-		if !s.own(n, p) || !s.own(p.Value, x.Definition.Entry) {
+		d := x.Definition()
+		if !s.own(n, p) || !s.own(p.Value, d.Entry) {
 			return
 		}
-		n, p = x.Definition.Entry.Value, x.Definition.Properties
-		if m := x.Definition.Metadata; x.Inline() && m != nil {
+		n, p = d.Entry.Value, d.Properties
+		if m := d.Metadata; x.Inline() && m != nil {
 			if m.Merged {
 				s.writeMerges(n)
 			} else {

@@ -59,8 +59,8 @@ func mark(n *program.StackResource) string {
 	switch {
 	case !n.Group():
 		return ""
-	case len(n.Members) == 1:
-		return "/" + n.Members[0].Name
+	case n.Most() == 1:
+		return "/" + n.First().Name
 	}
 	return "/*"
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path
 
 // membersVary is varies for the members of a stack resource, which itself is on the path.
 func (c *counter) membersVary(n *program.StackResource, path []string) bool {
-	return slices.ContainsFunc(n.Members, func(m *program.Member) bool { return m.Stack != nil && c.varies(m.Stack, below(path)) })
+	return slices.ContainsFunc(n.Stacks(), func(s *program.Stack) bool { return c.varies(s, below(path)) })
 }
 
 func below(path []string) []string {
@@ -135,7 +136,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 		known, _ := inMembers(n.Members, below(path))
 		return known
 	case inRoot && n.Slots() && c.sure(n, path) >= 0:
-		each, _ := inMembers(n.Members[:1], below(path))
+		each, _ := inMembers(slices.Values([]*program.Member{n.First()}), below(path))
 		return c.sure(n, path) * each
 	case n.Slots() && n.Inline():
 		return emitplan.HOT(n.Count)
@@ -143,14 +144,12 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 		if size := n.Resource.Property("count"); !size.IsNull() {
 			return sizeOf(t, size)
 		}
-		return int64(len(n.Members))
+		return int64(n.Most())
 	}
 	name := outputOf(below(path))
 	for other := range usesOf(c.stacks[t], n) {
-		for _, m := range other.Members {
-			if m.Stack != nil {
-				c.need(m.Stack.Template, name, below(path))
-			}
+		for _, s := range other.Stacks() {
+			c.need(s.Template, name, below(path))
 		}
 	}
 	if n.Slots() {
@@ -196,8 +195,8 @@ func (c *counter) sure(n *program.StackResource, path []string) int64 {
 
 // inMembers is the number of servers with roles on a path in some members, and of how many
 // numbers their sum is where Heat decides: a group of servers adds one.
-func inMembers(members []*program.Member, path []string) (servers int64, numbers int) {
-	for _, m := range members {
+func inMembers(members iter.Seq[*program.Member], path []string) (servers int64, numbers int) {
+	for m := range members {
 		if m.Server != nil && len(m.Server.Roles) > 0 {
 			servers, numbers = servers+1, 1
 		}

@@ -45,7 +45,7 @@ func (s rewritten) members(n *program.StackResource) {
 	s.nestsDeeper(2)
 	for other := range usesOf(s.stacks, n) {
 		if !other.Open() {
-			s.out.Added += len(other.Members) * resources // the members themselves were counted
+			s.out.Added += other.Most() * resources // the members themselves were counted
 		}
 	}
 	in, properties := s.definitionOf(n)
@@ -97,14 +97,14 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
 	count = 0
 	for other := range usesOf(s.stacks, n) {
-		count += len(other.Members)
+		count += other.Most()
 	}
-	data, added, ok := inner.userDataOf(inner.ownSite, n.Definition, count)
+	data, added, ok := inner.userDataOf(inner.ownSite, n.Definition(), count)
 	if !ok {
 		return "", 0, false
 	}
 	properties := value.NewDict()
-	for _, e := range n.Definition.Entries() {
+	for _, e := range n.Definition().Entries() {
 		if e.Name != "user_data" {
 			properties.Set(e.Name, dict("get_param", []value.Value{memberProperties, e.Name}))
 		}
@@ -113,9 +113,9 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 		properties.Set(k, v)
 	}
 	properties.Set("user_data", data)
-	server := dict("type", n.Definition.Type, "properties", section{Dict: properties})
+	server := dict("type", n.Definition().Type, "properties", section{Dict: properties})
 	parameters := dict(memberProperties, dict("type", "json", "default", value.NewDict()))
-	if len(n.Definition.Entry.Value.Get("metadata").All()) > 1 {
+	if len(n.Definition().Entry.Value.Get("metadata").All()) > 1 {
 		parameters.Set(memberMetadata, dict("type", "json", "default", value.NewDict()))
 		server.Set("metadata", parameter(memberMetadata))
 	}
@@ -152,11 +152,11 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 // memberSite is the server of a generated member: all members' in one.
 func (s *stack) memberSite(n *program.StackResource) site {
 	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
-	for _, m := range n.Members {
+	for m := range n.Members {
 		p.longest = max(p.longest, len(n.Path(m)))
 	}
 	for other := range usesOf(s.stacks, n) {
-		for _, m := range other.Members {
+		for m := range other.Members {
 			merge(&p, s.built.Deploy[other.Path(m)])
 		}
 	}

@@ -67,24 +67,12 @@ func usesOf(stacks []*program.Stack, n *program.StackResource) iter.Seq[*program
 
 // hasAgents says whether a server in a stack resource has an agent.
 func (s *stack) hasAgents(n *program.StackResource) bool {
-	for _, m := range n.Members {
-		if m.Server != nil {
-			return true
-		}
-		if m.Stack == nil {
-			continue
-		}
-		for _, r := range m.Stack.Template.Resources {
-			path := m.Stack.PathOf(r.Name)
-			if s.program.Server(path) != nil || len(s.analysis.Facts[path]) > 0 {
-				return true
-			}
-		}
-		if slices.ContainsFunc(m.Stack.StackResources, s.hasAgents) {
-			return true
-		}
-	}
-	return false
+	return len(n.Servers()) > 0 || slices.ContainsFunc(n.Stacks(), func(inner *program.Stack) bool {
+		return slices.ContainsFunc(inner.StackResources, s.hasAgents) || slices.ContainsFunc(inner.Template.Resources, func(r *hot.Resource) bool {
+			path := inner.PathOf(r.Name)
+			return s.program.Server(path) != nil || len(s.analysis.Facts[path]) > 0
+		})
+	})
 }
 
 // nests edits the resources that stand for stacks and servers with agents.
@@ -120,7 +108,7 @@ func (s *stack) definitionOf(n *program.StackResource) (in *yaml.Node, propertie
 	r := s.text.Resource(n.Resource.Name)
 	in = r.Entry.Value
 	if n.Group() {
-		in = r.Property(n.Definition.Entry.Name)
+		in = r.Property(n.Definition().Entry.Name)
 	}
 	return in, in.Entry("properties")
 }

@@ -80,8 +80,7 @@ func (s *stack) servers(only []string) []value.Value {
 func (s *stack) serversAt(r *hot.Resource) tree {
 	for _, use := range s.stacks {
 		if x := use.Server(r.Name); x != nil && len(x.Roles) > 0 {
-			i := slices.IndexFunc(s.sites, func(p site) bool { return p.resource == r.Name })
-			return s.waited(s.sites[i], r.Name)
+			return s.waited(s.sites[slices.IndexFunc(s.sites, func(p site) bool { return p.resource == r.Name })], r.Name)
 		}
 		if n := use.StackResourceOf(r.Name); n != nil && n.HasRoles() {
 			if n.Slots() {

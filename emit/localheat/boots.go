@@ -177,7 +177,7 @@ func (h *Heat) madeUp() map[contract.ServerPath]map[contract.Fact]value.Value {
 				add(s.PathOf(res.Name))
 			}
 			if nest := s.StackResourceOf(res.Name); nest != nil && nest.Inline() {
-				for _, m := range nest.Members {
+				for m := range nest.Members {
 					add(nest.Path(m))
 				}
 			}

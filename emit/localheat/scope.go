@@ -144,7 +144,7 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.
 	}
 	sel := nest.Select(attribute, path, false)
 	switch {
-	case sel.Attribute == "" || len(nest.Members) == 0:
+	case sel.Attribute == "" || nest.Most() == 0:
 		return nil, nil
 	case sel.Gives == program.OfOne && sel.Name != "":
 		if sel.Member = nest.Member(sel.Name); sel.Member == nil {
@@ -167,7 +167,7 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.
 func (s *scope) ofMembers(call *hot.Expr, nest *program.StackResource, sel program.Selection) (*hot.Expr, error) {
 	var list []value.Value
 	named := value.NewDict()
-	for _, m := range nest.Members {
+	for m := range nest.Members {
 		e, err := s.ofMember(call, nest, m, sel.Attribute, sel.Path)
 		if err != nil || e == nil {
 			return nil, err

@@ -211,7 +211,7 @@ func slot(path contract.ServerPath, in *program.Stack, n *program.StackResource,
 		}
 	}
 	group := n.OwnPath()
-	return &contract.Slot{Group: string(group), Number: slices.Index(n.Members, m),
+	return &contract.Slot{Group: string(group), Number: n.Number(m),
 		Shared: group + "/" + contract.AnyMember + path[len(n.Path(m)):]}
 }
 

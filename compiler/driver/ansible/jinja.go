@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
@@ -70,12 +71,7 @@ var harmless = map[string]bool{"env": true, "file": true, "pipe": true, "passwor
 func expression(text string) []mention {
 	tokens := jinja.Tokens(text)
 	var all []mention
-	certain := true
-	for _, t := range tokens {
-		if t == "if" {
-			certain = false
-		}
-	}
+	certain := !slices.Contains(tokens, "if")
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		before := ""

@@ -194,8 +194,8 @@ func (w *walker) isMine(hosts piece) (mine, certain bool) {
 }
 
 func (w *walker) playBody(play piece, at where) []program.Step {
-	w.handlers, w.notified, w.any, w.ends, w.seen = nil, map[string]bool{}, false, false, map[string]bool{}
-	w.handlers = append(w.handlers, lists.Map(play.get("handlers").items(), func(h piece) handler { return handler{h, at} })...)
+	w.handlers = lists.Map(play.get("handlers").items(), func(h piece) handler { return handler{h, at} })
+	w.notified, w.any, w.ends, w.seen = map[string]bool{}, false, false, map[string]bool{}
 	for _, name := range play.get("vars_files").texts() {
 		if !holdsVariables(path.Dir(name)) && !w.defined[name] {
 			w.defined[name] = true
@@ -325,10 +325,7 @@ func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
 	again := w.seen[folder]
 	w.seen[folder] = true
 	own := where{file: folder + "/tasks/main.yml", tree: t, role: name, base: folder}
-	var body []program.Step
-	for _, task := range w.tasksOf(t, folder+"/tasks/"+strings.TrimSuffix(strings.TrimSuffix(tasks, ".yml"), ".yaml")) {
-		body = append(body, w.task(task, own)...)
-	}
+	body := lists.Flat(w.tasksOf(t, folder+"/tasks/"+strings.TrimSuffix(strings.TrimSuffix(tasks, ".yml"), ".yaml")), func(task piece) []program.Step { return w.task(task, own) })
 	if again { // Ansible runs a role once, unless something differs
 		body = program.Perhaps(p.place(), body)
 	}

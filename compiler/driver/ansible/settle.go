@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -38,7 +39,7 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 			unseenFacts = append(unseenFacts, o.Name)
 		}
 	}
-	steps = w.expand(steps, map[string][]string{someFacts: unseenFacts, anyOutput: unseen})
+	steps = expand(steps, map[string][]string{someFacts: unseenFacts, anyOutput: unseen})
 	for _, o := range w.Role.Outputs {
 		if count[o.Name] > 1 {
 			steps = publishLast(steps, o.Name)
@@ -55,25 +56,17 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 }
 
 // expand puts outputs in the place of what may be written.
-func (w *walker) expand(steps []program.Step, what map[string][]string) []program.Step {
-	var out []program.Step
-	for _, s := range steps {
+func expand(steps []program.Step, what map[string][]string) []program.Step {
+	return program.Rewritten(steps, func(s program.Step) []program.Step {
 		names, isAny := what[s.Name]
 		if s.Op != program.WriteOutput || !isAny {
-			s.Ways = slices.Clone(s.Ways)
-			for i := range s.Ways {
-				s.Ways[i] = w.expand(s.Ways[i], what)
-			}
-			out = append(out, s)
-			continue
+			return []program.Step{s}
 		}
-		for _, name := range names {
-			write := s
-			write.Name = name
-			out = append(out, program.Perhaps(s.At, []program.Step{write})...)
-		}
-	}
-	return out
+		return lists.Flat(names, func(name string) []program.Step {
+			s.Name = name
+			return program.Perhaps(s.At, []program.Step{s})
+		})
+	})
 }
 
 // publishLast takes the writes of an output together to one, behind the last: only
@@ -104,19 +97,11 @@ func publishLast(steps []program.Step, name string) []program.Step {
 }
 
 func without(steps []program.Step, name string) []program.Step {
-	var out []program.Step
-	for _, s := range steps {
-		if s.Op == program.WriteOutput && s.Name == name {
-			continue
+	return program.Rewritten(steps, func(s program.Step) []program.Step {
+		isEmpty := s.Op == program.Fork && !slices.ContainsFunc(s.Ways, func(way []program.Step) bool { return len(way) > 0 })
+		if isEmpty || s.Op == program.WriteOutput && s.Name == name {
+			return nil
 		}
-		s.Ways = slices.Clone(s.Ways)
-		for i := range s.Ways {
-			s.Ways[i] = without(s.Ways[i], name)
-		}
-		if s.Op == program.Fork && !slices.ContainsFunc(s.Ways, func(way []program.Step) bool { return len(way) > 0 }) {
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
+		return []program.Step{s}
+	})
 }

@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -148,7 +149,7 @@ func (w *walker) run(module string, args, p piece, at where) []program.Step {
 	case "include_tasks", "import_tasks", "include":
 		return append(w.reads(args), w.included(first("file"), p, at)...)
 	case "include_role", "import_role":
-		tasks := orElse(args.get("tasks_from").text(), "main")
+		tasks := cmp.Or(args.get("tasks_from").text(), "main")
 		return append(w.reads(args), w.aRole(first("name", "role"), tasks, p, at)...)
 	case "meta":
 		switch args.text() {
@@ -164,17 +165,8 @@ func (w *walker) run(module string, args, p piece, at where) []program.Step {
 		return append(w.reads(args), w.conditions(args.get("that"))...)
 	case "template":
 		return append(w.reads(args), w.template(first("src"), p, at)...)
-	case "set_fact":
-		return w.reads(args)
 	}
 	return w.reads(args)
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // included are the tasks of another file.
@@ -230,7 +222,7 @@ func (w *walker) writes(module string, args, p piece, at where) []program.Step {
 	case module == "include_vars":
 		name := args.text()
 		_, found := at.tree.firstOf(path.Join(path.Dir(at.file), name), path.Join(at.base, "vars", name), path.Join(path.Dir(at.file), "vars", name))
-		names = append(names, lists.Map(at.tree.parse(found).entries(), func(e entry) string { return e.name })...)
+		names = lists.Map(at.tree.parse(found).entries(), func(e entry) string { return e.name })
 		if name == "" || found == "" {
 			return append([]program.Step{w.mayWrite(p.place(), someFacts)}, w.written(p, at, nil)...)
 		}

@@ -179,10 +179,7 @@ func (p piece) entries() []entry {
 	if len(merged) == 0 {
 		return all
 	}
-	hidden := map[string]bool{}
-	for _, e := range all {
-		hidden[e.name] = true
-	}
+	hidden := lists.Set(lists.Map(all, func(e entry) string { return e.name }))
 	for seen := 0; len(merged) > 0 && seen < maxWithin; seen++ {
 		own, more := merged[0].own()
 		for _, e := range own {

@@ -62,12 +62,9 @@ func (w *walker) gather(t *tree) {
 
 // holdsVariables says that the files of a folder are maps of variables.
 func holdsVariables(folder string) bool {
-	for _, part := range strings.Split(folder, "/") {
-		if slices.Contains([]string{"group_vars", "host_vars", "defaults", "vars"}, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool {
+		return slices.Contains([]string{"group_vars", "host_vars", "defaults", "vars"}, part)
+	})
 }
 
 func (w *walker) gatherFile(t *tree, name string) {
@@ -195,9 +192,8 @@ func (w *walker) reads(p piece, within ...string) []program.Step {
 		}
 		return w.readsOf(w.mentions(p.node.Value), p.place(), within)
 	}
-	steps := lists.Flat(p.items(), func(x piece) []program.Step { return w.reads(x, append(within, "")...) })
-	steps = append(steps, lists.Flat(p.entries(), func(e entry) []program.Step { return w.reads(e.piece, append(within, "")...) })...)
-	return steps
+	return append(lists.Flat(p.items(), func(x piece) []program.Step { return w.reads(x, append(within, "")...) }),
+		lists.Flat(p.entries(), func(e entry) []program.Step { return w.reads(e.piece, append(within, "")...) })...)
 }
 
 // condition are the reads of a text that is an expression by itself.
@@ -241,13 +237,12 @@ func (w *walker) read(m mention, at source.Place, within []string) []program.Ste
 		return own
 	}
 	names, certain := w.inputs.named(m)
-	var steps []program.Step
 	if !w.spend(len(names)) {
 		return nil
 	}
-	steps = append(steps, lists.Map(names, func(n string) program.Step {
+	steps := lists.Map(names, func(n string) program.Step {
 		return program.Step{Op: program.ReadInput, Name: n, At: at, Progress: w.progress()}
-	})...)
+	})
 	if !certain {
 		return program.Perhaps(at, append(steps, own...))
 	}

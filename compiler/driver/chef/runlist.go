@@ -57,7 +57,7 @@ func (l *lowering) runList() {
 	at := l.Role.Locate("run_list")
 	switch val := val.(type) {
 	case string:
-		texts = append(texts, lists.Map(strings.Split(val, ","), strings.TrimSpace)...)
+		texts = lists.Map(strings.Split(val, ","), strings.TrimSpace)
 	case []value.Value:
 		for _, v := range val {
 			text, is := v.(string)

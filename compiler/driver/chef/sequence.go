@@ -185,8 +185,7 @@ func rubyRunList(text string) (items []string, ok bool) {
 	if strings.HasSuffix(list, ",") || !itsEnd.MatchString(text[m[2]+len(list):]) {
 		return nil, false
 	}
-	items = append(items, lists.Map(itsTexts.FindAllStringSubmatch(list, -1), func(t []string) string { return t[1] + t[2] })...)
-	return items, true
+	return lists.Map(itsTexts.FindAllStringSubmatch(list, -1), func(t []string) string { return t[1] + t[2] }), true
 }
 
 // dependsLine is how metadata.rb names a cookbook that it needs.

@@ -203,10 +203,9 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 }
 
 func (d *Driver) ask(role driver.Role) (*answer, error) {
-	q := question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source), Inputs: []string{}, Outputs: []output{}}
-	q.Inputs = append(q.Inputs, lists.Map(role.Inputs, func(in *program.Input) string { return in.Name })...)
-	q.Outputs = append(q.Outputs, lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, o.Type, o.Resource} })...)
-	line, err := json.Marshal(q)
+	line, err := json.Marshal(question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source),
+		Inputs:  lists.Map(role.Inputs, func(in *program.Input) string { return in.Name }),
+		Outputs: lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, o.Type, o.Resource} })})
 	if err != nil {
 		return nil, err
 	}
@@ -240,14 +239,10 @@ func (d *Driver) trees(role driver.Role, keys []string, meaning *program.Meaning
 	from, _ := role.Source.(*value.Dict)
 	trees := value.NewDict()
 	for _, key := range keys {
-		v, there := value.Value(nil), false
-		if from != nil {
-			v, there = from.Get(key)
-		}
-		if !there {
+		if from == nil || !from.Has(key) {
 			return fmt.Errorf("it names the tree %q, which the source does not have", key)
 		}
-		if origin := role.Origin(v, diags, key); origin != nil {
+		if origin := role.Origin(from.At(key), diags, key); origin != nil {
 			trees.Set(key, origin.Value)
 			meaning.Files = append(meaning.Files, origin.Files...)
 		}

@@ -62,11 +62,11 @@ type lowering struct {
 
 // bad reports what is wrong with a part of the source; key is "" for the whole.
 func (l *lowering) bad(key, format string, args ...any) {
-	if key == "" {
-		l.Wrong(nil, form.Hint, format, args...)
-		return
+	var keys []string
+	if key != "" {
+		keys = []string{key}
 	}
-	l.Wrong([]string{key}, form.Hint, format, args...)
+	l.Wrong(keys, form.Hint, format, args...)
 }
 
 // text is a manifest's.
@@ -93,20 +93,20 @@ var fileName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 func (l *lowering) dict(src *value.Dict) {
 	for _, key := range src.Keys() {
-		value, _ := src.Get(key)
+		val, _ := src.Get(key)
 		switch key {
 		case "manifest":
-			l.manifest(value)
+			l.manifest(val)
 		case "environment", "hiera":
-			l.tree(key, value)
+			l.tree(key, val)
 		case "modules":
-			l.modules(value)
+			l.modules(val)
 		case "modulepath":
-			l.modulepath(value)
+			l.Trees(key, val, func(v value.Value) { l.addTree(l.Role.Beside(v)) })
 		case "classes":
-			l.classes(value)
+			l.classes(val)
 		case "settings":
-			l.settings(value)
+			l.settings(val)
 		}
 	}
 	switch {
@@ -170,10 +170,6 @@ func (l *lowering) modules(val value.Value) {
 		}
 	}
 	l.Out.Set("modules", modules)
-}
-
-func (l *lowering) modulepath(val value.Value) {
-	l.Trees("modulepath", val, func(v value.Value) { l.addTree(l.Role.Beside(v)) })
 }
 
 var classForm = regexp.MustCompile(`^[a-z]\w*(::[a-z]\w*)*$`)

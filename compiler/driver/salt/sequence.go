@@ -81,17 +81,12 @@ type walker struct {
 
 // hasModules says that the trees bring modules of their own, which may read anything.
 func (l *lowering) hasModules() bool {
-	for _, t := range l.trees {
-		if t.single != nil {
-			continue
-		}
-		for _, folder := range []string{"_modules", "_states", "_renderers", "_utils", "_pillar", "_grains"} {
-			if info, err := fs.Stat(t.files, folder); err == nil && info.IsDir() {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.trees, func(t tree) bool {
+		return t.single == nil && slices.ContainsFunc([]string{"_modules", "_states", "_renderers", "_utils", "_pillar", "_grains"}, func(folder string) bool {
+			info, err := fs.Stat(t.files, folder)
+			return err == nil && info.IsDir()
+		})
+	})
 }
 
 // top is what top.sls applies to this server, as far as that can be told: all that it

@@ -222,21 +222,17 @@ func fromStart(role driver.Role, text string, meaning *program.Meaning) []string
 		if in.EagerSaid && !in.Eager {
 			continue
 		}
-		for _, r := range reads {
-			if slices.Contains(r.words, environmentVariable(in.Name)) {
-				meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(r.start, r.end)}
-				names = append(names, in.Name)
-				break
-			}
+		v := environmentVariable(in.Name)
+		at := slices.IndexFunc(reads, func(r variableRead) bool { return slices.Contains(r.words, v) })
+		named := at >= 0
+		switch {
+		case named:
+			names = append(names, in.Name)
+		case !readOtherwise(text, in.Name):
+			at = slices.IndexFunc(reads, func(r variableRead) bool { return len(r.words) == 0 })
 		}
-		if _, named := meaning.Environment[in.Name]; named || readOtherwise(text, in.Name) {
-			continue
-		}
-		for _, r := range reads {
-			if len(r.words) == 0 {
-				meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(r.start, r.end), Perhaps: true}
-				break
-			}
+		if at >= 0 {
+			meaning.Environment[in.Name] = program.EnvironmentRead{At: places.Place(reads[at].start, reads[at].end), Perhaps: !named}
 		}
 	}
 	slices.Sort(names)

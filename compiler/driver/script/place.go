@@ -137,15 +137,13 @@ func (a *analyser) list(list []*syntax.Stmt, k known) known {
 // within it. Hoist says that they cannot stand within it: its process is known by
 // its number.
 func (a *analyser) stmt(s *syntax.Stmt, at anchor, k known, hoist bool) known {
-	hoist = hoist || s.Background || s.Coprocess || s.Disown
+	apart := s.Background || s.Coprocess || s.Disown
 	k = a.put(at, a.look(s), k)
 	a.substitutions(s, at, k)
-	apart := s.Background || s.Coprocess || s.Disown
-	out := a.command(s, at, k, hoist)
-	if apart {
-		return k
+	if out := a.command(s, at, k, hoist || apart); !apart {
+		return out
 	}
-	return out
+	return k
 }
 
 func (a *analyser) command(s *syntax.Stmt, at anchor, k known, hoist bool) known {

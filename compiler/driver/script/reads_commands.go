@@ -21,8 +21,7 @@ var copiers = []string{"cp", "mv", "tee", "install", "ln", "dd", "sponge"}
 
 // call walks a simple command: its words first, from left to right.
 func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
-	steps := lists.Flat(c.Args, w.word)
-	steps = append(steps, lists.Flat(c.Assigns, func(a *syntax.Assign) []program.Step { return w.expansions(a) })...)
+	steps := append(lists.Flat(c.Args, w.word), lists.Flat(c.Assigns, func(a *syntax.Assign) []program.Step { return w.expansions(a) })...)
 	if len(c.Args) == 0 {
 		return steps, goesOn
 	}

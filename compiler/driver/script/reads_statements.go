@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
@@ -133,11 +134,9 @@ func (w *walker) waits(s *syntax.Stmt) []program.Step {
 	if b == nil {
 		return nil
 	}
-	var steps []program.Step
-	for _, v := range slices.Sorted(maps.Keys(b.reads)) {
-		steps = append(steps, program.Step{Op: program.ReadInput, Name: w.analyser.inputs[v], At: w.at(b.reads[v]), Progress: w.progress(s)})
-	}
-	return steps
+	return lists.Map(slices.Sorted(maps.Keys(b.reads)), func(v string) program.Step {
+		return program.Step{Op: program.ReadInput, Name: w.analyser.inputs[v], At: w.at(b.reads[v]), Progress: w.progress(s)}
+	})
 }
 
 // writes are the outputs that the rewritten script publishes behind a statement.
@@ -165,14 +164,12 @@ func (w *walker) atEnd() []program.Step {
 			}
 		}
 	}
-	var steps []program.Step
 	for _, v := range w.analyser.atEnd {
 		kept[v] = w.analyser.tree.Stmts[len(w.analyser.tree.Stmts)-1]
 	}
-	for _, v := range slices.Sorted(maps.Keys(kept)) {
-		steps = append(steps, program.Step{Op: program.WriteOutput, Name: w.analyser.outputs[v], At: w.at(kept[v]), Progress: 1})
-	}
-	return steps
+	return lists.Map(slices.Sorted(maps.Keys(kept)), func(v string) program.Step {
+		return program.Step{Op: program.WriteOutput, Name: w.analyser.outputs[v], At: w.at(kept[v]), Progress: 1}
+	})
 }
 
 // behindWaits walks a statement's words and redirections, then what it does.
@@ -264,20 +261,14 @@ func (w *walker) binary(c *syntax.BinaryCmd) ([]program.Step, leaving) {
 		}
 		return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
 	}
-	if rightEnd == failsHere {
-		return left, leftEnd
-	}
-	if w.cannotFail(c.X) {
+	if rightEnd == failsHere || w.cannotFail(c.X) {
 		return left, leftEnd
 	}
 	return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
 }
 
 func perhaps(left, right leaving) leaving {
-	if left == leaves || left == failsHere {
-		return left
-	}
-	if right == goesOn || right == failsHere {
+	if left == leaves || left == failsHere || right == goesOn || right == failsHere {
 		return left
 	}
 	return mayLeave
@@ -296,20 +287,10 @@ func (w *walker) loop(body []*syntax.Stmt) ([]program.Step, leaving) {
 func (w *walker) forLoop(c *syntax.ForClause) ([]program.Step, leaving) {
 	steps := w.expansions(c.Loop)
 	body, end := w.loop(c.Do)
-	if items, ok := c.Loop.(*syntax.WordIter); !ok || c.Select || !allLiteral(items.Items) {
-		body = fork(w.at(c), nil, body)
+	if list, ok := c.Loop.(*syntax.WordIter); !ok || c.Select || len(list.Items) == 0 || !literalWithout(list.Items) {
+		body = fork(w.at(c), nil, body) // it may run not once
 	}
 	return append(steps, body...), end
-}
-
-// allLiteral says that a loop over these words runs at least once.
-func allLiteral(words []*syntax.Word) bool {
-	for _, word := range words {
-		if _, literal := literalOf(word); !literal {
-			return false
-		}
-	}
-	return len(words) > 0
 }
 
 func (w *walker) cases(c *syntax.CaseClause) ([]program.Step, leaving) {
@@ -351,7 +332,7 @@ func together(at source.Place, one, other []program.Step) []program.Step {
 	if len(one) == 0 || len(other) == 0 {
 		return append(one, other...)
 	}
-	all := append(append([]program.Step{}, one...), other...)
+	all := slices.Concat(one, other)
 	return []program.Step{{Op: program.AnyOrder, At: at, Progress: all[0].Progress, Ways: [][]program.Step{all}}}
 }
 

@@ -59,7 +59,7 @@ func (a *analyser) rewrite(text string) string {
 	}
 	start := prelude
 	if len(a.atEnd) > 0 {
-		start += "trap '{ " + keeps + " " + strings.Join(a.atEnd, " ") + " && :; } " + silently + "' EXIT; "
+		start += "trap '{ " + call(keeps, a.atEnd) + "} " + silently + "' EXIT; "
 	}
 	slices.Reverse(closes) // what is within ends first
 	edits := append(closes, append([]edit{{a.tree.Stmts[0].Pos().Offset(), start}}, opens...)...)
@@ -75,27 +75,30 @@ func (a *analyser) rewrite(text string) string {
 	return out.String()
 }
 
-// text is a wait. `&& :` keeps the status of the statement before it without
-// setting off `set -e`; the redirection hides it from `set -x`.
+// keepsStatus keeps the status of the statement before a call without setting off `set -e`.
+const keepsStatus = " && :; "
+
+// call is the call of a function with variables; nothing where there are none.
+func call(function string, variables []string) string {
+	if len(variables) == 0 {
+		return ""
+	}
+	return function + " " + strings.Join(variables, " ") + keepsStatus
+}
+
+// text is a wait. The redirection hides it from `set -x`.
 func (b *before) text() string {
-	var calls []string
-	names := slices.Sorted(maps.Keys(b.reads))
-	if len(names) > 0 {
-		calls = append(calls, awaits+" "+strings.Join(names, " "))
-	}
-	if len(b.owns) > 0 {
-		calls = append(calls, owns+" "+strings.Join(b.owns, " "))
-	}
-	text := "{ " + strings.Join(calls, " && :; ")
+	text := "{ " + call(awaits, slices.Sorted(maps.Keys(b.reads))) + call(owns, b.owns)
+	last := strings.TrimSuffix(text, keepsStatus)
 	switch b.style {
 	case ifAnd:
-		return text + "; } " + silently + " && "
+		return last + "; } " + silently + " && "
 	case ifOr:
-		return text + "; } " + silently + " || "
+		return last + "; } " + silently + " || "
 	case inBraces:
-		return "{ " + text + " && :; } " + silently + "; "
+		text = "{ " + text
 	}
-	return text + " && :; } " + silently + "; "
+	return text + "} " + silently + "; "
 }
 
 func (a *after) text() string {
@@ -107,14 +110,7 @@ func (a *after) text() string {
 			kept = append(kept, v)
 		}
 	}
-	var calls []string
-	if len(kept) > 0 {
-		calls = append(calls, keeps+" "+strings.Join(kept, " ")+" && :; ")
-	}
-	if len(published) > 0 {
-		calls = append(calls, publishes+" "+strings.Join(published, " ")+" && :; ")
-	}
-	return "{ " + strings.Join(calls, "") + "} " + silently
+	return "{ " + call(keeps, kept) + call(publishes, published) + "} " + silently
 }
 
 // endOf is where a statement's words end; a here-document's text comes later.

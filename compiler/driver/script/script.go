@@ -28,7 +28,6 @@
 package script
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -43,28 +42,25 @@ type Driver struct{}
 // Name is "script".
 func (Driver) Name() string { return "script" }
 
+var form = driver.Form{Driver: "script", Needs: "a script", Takes: "a script's text", Hint: "`source: {get_file: setup.sh}`, or the text itself"}
+
 // Lower takes the script's text; it travels as one file.
 func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	if role.NamesFile(diags) {
 		return nil
 	}
-	text, ok := role.Source.(string)
+	text := ""
+	reading := driver.NewReading(role, diags)
+	reading.Open(&form, func(t string) { text = t }, nil)
+	line, _, _ := strings.Cut(text, "\n")
 	switch {
-	case role.Source == nil:
-		diags.Error(source.BadSource, role.At, fmt.Sprintf("role %q has no source: the script driver needs a script", role.Name),
-			"`source: {get_file: setup.sh}`, or the text itself")
-		return nil
-	case !ok:
-		diags.Error(source.BadSource, role.SourceAt, fmt.Sprintf("the source of role %q must be a script's text, not %s", role.Name,
-			value.TypeName(role.Source)), "`source: {get_file: setup.sh}`, or the text itself")
+	case reading.Failed:
 		return nil
 	case strings.TrimSpace(text) == "":
-		diags.Error(source.BadSource, role.SourceAt, fmt.Sprintf("the script of role %q is empty", role.Name), "")
+		reading.Wrong(nil, "", "the script of role %q is empty", role.Name)
 		return nil
-	}
-	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r") {
-		diags.Error(source.BadSource, role.SourceAt, fmt.Sprintf("the script of role %q has CRLF line ends: no interpreter %q will be found",
-			role.Name, strings.TrimPrefix(line, "#!")), "save it with LF line ends")
+	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
+		reading.Wrong(nil, "save it with LF line ends", "the script of role %q has CRLF line ends: no interpreter %q will be found", role.Name, strings.TrimPrefix(line, "#!"))
 		return nil
 	}
 	meaning := &program.Meaning{}

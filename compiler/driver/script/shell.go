@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // reserved are variables that a shell, or hotc, has for itself: an input or output
 // of such a name is in no variable.
-var reserved = map[string]bool{"PATH": true, "HOME": true, "IFS": true, "PWD": true, "OLDPWD": true, "LINENO": true, "RANDOM": true,
-	"SECONDS": true, "UID": true, "EUID": true, "GROUPS": true, "PPID": true, "OPTIND": true, "OPTARG": true, "OPTERR": true,
-	"PS1": true, "PS2": true, "PS3": true, "PS4": true, "SHELLOPTS": true, "SHLVL": true, "HOSTNAME": true, "HOSTTYPE": true,
-	"OSTYPE": true, "MACHTYPE": true, "DIRSTACK": true, "FUNCNAME": true, "PIPESTATUS": true, "REPLY": true, "COPROC": true,
-	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "SRANDOM": true, "ENV": true, "KSH_VERSION": true, "_": true, "heat_outputs_path": true}
+var reserved = lists.Set(strings.Fields(`PATH HOME IFS PWD OLDPWD LINENO RANDOM SECONDS UID EUID GROUPS PPID OPTIND OPTARG OPTERR
+	PS1 PS2 PS3 PS4 SHELLOPTS SHLVL HOSTNAME HOSTTYPE OSTYPE MACHTYPE DIRSTACK FUNCNAME PIPESTATUS REPLY COPROC
+	EPOCHSECONDS EPOCHREALTIME SRANDOM ENV KSH_VERSION _ heat_outputs_path`))
 
 // variable is the shell's variable of an input or output, as the agent names it
 // too: its name with "_" for everything but letters, digits and "_". It is ""
@@ -58,13 +58,13 @@ func isName(text string) bool {
 
 // builtins of the shells that read no variable but those in their words, and
 // start nothing.
-var builtins = words(`: true false test [ echo printf print cd pwd pushd popd dirs exit return break continue shift set wait kill jobs fg bg
+var builtins = lists.Set(strings.Fields(`: true false test [ echo printf print cd pwd pushd popd dirs exit return break continue shift set wait kill jobs fg bg
 	umask ulimit type hash times getopts read mapfile readarray logout suspend disown shopt unset export readonly local declare typeset
-	let trap hotc-agent`)
+	let trap hotc-agent`))
 
 // plain are programs that read no variable of a role's in their environment: only
 // ones in capital letters that are theirs.
-var plain = words(`arch base64 basename cat chgrp chmod chown cksum comm cp csplit cut date dd df dir dirname du expand expr factor
+var plain = lists.Set(strings.Fields(`arch base64 basename cat chgrp chmod chown cksum comm cp csplit cut date dd df dir dirname du expand expr factor
 	false fmt fold groups head hostid id install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nl nproc numfmt od paste
 	pathchk pr printf ptx pwd readlink realpath rm rmdir sha1sum sha224sum sha256sum sha384sum sha512sum shred shuf sleep sort split
 	stat stty sum sync tac tail tee test touch tr true truncate tsort tty uname unexpand uniq unlink uptime users vdir wc who whoami yes
@@ -80,15 +80,7 @@ var plain = words(`arch base64 basename cat chgrp chmod chown cksum comm cp cspl
 	modprobe lsmod sysctl dmesg udevadm ps pgrep pkill killall top free vmstat lsof fuser logger crontab at
 	ldconfig locale-gen update-ca-certificates update-grub setcap getcap setfacl getfacl chattr lsattr restorecon semanage setenforce
 	mysql mysqladmin mysqldump mariadb mysql_install_db psql createdb createuser pg_isready pg_dump redis-cli mongo sqlite3 rabbitmqctl
-	git flock uuidgen pwgen iconv column rev tr bc dc cloud-init ec2metadata`)
-
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
+	git flock uuidgen pwgen iconv column rev tr bc dc cloud-init ec2metadata`))
 
 // starters run the command that follows their own options, and add nothing to
 // what it reads.
@@ -194,24 +186,15 @@ func (c child) readsEnvironment() bool {
 
 // wordsLike are the words that hold one of some texts.
 func wordsLike(args []*syntax.Word, texts ...string) []*syntax.Word {
-	var out []*syntax.Word
-	for _, w := range args {
-		for _, t := range texts {
-			if strings.HasPrefix(leading(w), t) {
-				out = append(out, w)
-			}
-		}
-	}
-	return out
+	return lists.Only(args, func(w *syntax.Word) bool {
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(leading(w), t) })
+	})
 }
 
 // literalWithout says that words are texts none of which holds one of some others.
 func literalWithout(args []*syntax.Word, texts ...string) bool {
-	for _, w := range args {
+	return !slices.ContainsFunc(args, func(w *syntax.Word) bool {
 		text, literal := literalOf(w)
-		if !literal || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(text, t) }) {
-			return false
-		}
-	}
-	return true
+		return !literal || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(text, t) })
+	})
 }

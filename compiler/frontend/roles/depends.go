@@ -74,13 +74,7 @@ func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
 		return []*program.Server{s}
 	}
 	if n := in.StackResourceOf(path); n != nil && n.Inline() {
-		var all []*program.Server
-		for _, m := range n.Members {
-			if m.Server != nil {
-				all = append(all, m.Server)
-			}
-		}
-		return all
+		return n.Servers()
 	}
 	if s := l.program.Server(contract.ServerPath(path)); s != nil {
 		return []*program.Server{s}

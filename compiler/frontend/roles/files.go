@@ -127,17 +127,15 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 }
 
 func fileSteps(list []filetemplate.Step, places driver.Text) []program.Step {
-	var out []program.Step
-	for _, s := range list {
+	return lists.Map(list, func(s filetemplate.Step) program.Step {
 		step := program.Step{Op: program.ReadInput, Name: s.Input, At: places.Place(uint32(s.Offset), uint32(s.Offset)+1)}
 		switch {
 		case s.Any:
 			step.Op = program.ReadAny
 		case s.Input == "":
 			step.Op = program.Fork
-			step.Ways = append(step.Ways, lists.Map(s.Ways, func(way []filetemplate.Step) []program.Step { return fileSteps(way, places) })...)
+			step.Ways = lists.Map(s.Ways, func(way []filetemplate.Step) []program.Step { return fileSteps(way, places) })
 		}
-		out = append(out, step)
-	}
-	return out
+		return step
+	})
 }

@@ -81,7 +81,7 @@ func (l *lowering) readStack(s *program.Stack) {
 
 // groupBlock checks what a group says of itself.
 func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
-	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && len(n.Members) > 0 {
+	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && n.Most() > 0 {
 		l.moreThanSaid(n, block)
 	}
 }
@@ -96,16 +96,16 @@ func (l *lowering) moreThanSaid(n *program.StackResource, block *yaml.Entry) {
 
 // group reads the roles of a group whose members are servers.
 func (l *lowering) group(n *program.StackResource) {
-	beside := l.unseen(n.Definition)
-	block := program.BlockOf(n.Definition)
+	beside := l.unseen(n.Definition())
+	block := n.Block()
 	switch {
 	case block == nil || beside:
 		return
-	case n.Definition.Type != ServerType:
-		l.elsewhere(n.Resource.Name, "a group of "+n.Definition.Type, block)
+	case n.Definition().Type != ServerType:
+		l.elsewhere(n.Resource.Name, "a group of "+n.Definition().Type, block)
 		return
 	}
-	for _, m := range n.Members {
+	for m := range n.Members {
 		l.roles(l.program.AddMember(n, m), block)
 	}
 }

@@ -16,7 +16,7 @@ const (
 
 // tasks reads a role's actions and hooks.
 func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
-	role.Actions = append(role.Actions, lists.Map(n.Get("actions").All(), func(e yaml.Entry) *program.Task { return l.task(role, tool, e, nil) })...)
+	role.Actions = lists.Map(n.Get("actions").All(), func(e yaml.Entry) *program.Task { return l.task(role, tool, e, nil) })
 	for _, e := range n.Get("hooks").All() {
 		var t *program.Task
 		switch e.Name {

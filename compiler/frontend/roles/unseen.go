@@ -124,9 +124,8 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 }
 
 // rolesOf names the roles of some servers.
-func (l *lowering) rolesOf(servers []*program.Server) (names []string) {
-	for _, s := range servers {
-		names = append(names, lists.Map(s.Roles, func(r *program.Role) string { return string(r.Key()) })...)
-	}
-	return names
+func (l *lowering) rolesOf(servers []*program.Server) []string {
+	return lists.Flat(servers, func(s *program.Server) []string {
+		return lists.Map(s.Roles, func(r *program.Role) string { return string(r.Key()) })
+	})
 }
