@@ -79,11 +79,40 @@ func (h *heatCycles) conditional(g *guarding) bool {
 	return true
 }
 
+// cycleStep is one dependency of a cycle.
+type cycleStep struct {
+	resource contract.ServerPath
+	edge     binding.Edge
+}
+
 // cycle is the first one of the dependencies that are there; nil for all of them.
 func (h *heatCycles) cycle(there func(from contract.ServerPath, e binding.Edge) bool) []cycleStep {
-	c := cycles{edges: h.edges, there: there, state: map[contract.ServerPath]mark{}}
+	var path []cycleStep
+	seen, place := map[contract.ServerPath]bool{}, map[contract.ServerPath]int{} // place on the path
+	var from func(at contract.ServerPath) []cycleStep
+	from = func(at contract.ServerPath) []cycleStep {
+		if i, on := place[at]; on {
+			return path[i:]
+		}
+		if seen[at] {
+			return nil
+		}
+		seen[at], place[at] = true, len(path)
+		defer delete(place, at)
+		for _, e := range h.edges[at] {
+			if there != nil && !there(at, e) {
+				continue
+			}
+			path = append(path, cycleStep{at, e})
+			if cycle := from(e.On); cycle != nil {
+				return cycle
+			}
+			path = path[:len(path)-1]
+		}
+		return nil
+	}
 	for _, r := range h.stack.Template.Resources {
-		if cycle := c.from(h.stack.PathOf(r.Name)); cycle != nil {
+		if cycle := from(h.stack.PathOf(r.Name)); cycle != nil {
 			return cycle
 		}
 	}
@@ -105,74 +134,6 @@ func (h *heatCycles) core() map[contract.ServerPath]bool {
 		core[path] = size[n] > 1 || slices.Contains(on(path), path)
 	}
 	return core
-}
-
-type mark uint8
-
-const (
-	unseen mark = iota
-	onPath
-	finished
-)
-
-// step is a resource on the path, with the edge that leads on from it.
-type step struct {
-	resource contract.ServerPath
-	next     int // index of the edge to follow next
-}
-
-type cycles struct {
-	edges map[contract.ServerPath][]binding.Edge
-	there func(from contract.ServerPath, e binding.Edge) bool // nil for all
-	state map[contract.ServerPath]mark
-}
-
-// cycleStep is one dependency of a cycle.
-type cycleStep struct {
-	resource contract.ServerPath
-	edge     binding.Edge
-}
-
-// from searches depth first, with a stack of its own: a chain of resources can be
-// as long as the template.
-func (c *cycles) from(start contract.ServerPath) []cycleStep {
-	if c.state[start] != unseen {
-		return nil
-	}
-	path := []step{{resource: start}}
-	c.state[start] = onPath
-	for len(path) > 0 {
-		top := &path[len(path)-1]
-		edges := c.edges[top.resource]
-		if top.next == len(edges) {
-			c.state[top.resource] = finished
-			path = path[:len(path)-1]
-			continue
-		}
-		e := edges[top.next]
-		on := e.On
-		top.next++
-		if c.there != nil && !c.there(top.resource, e) {
-			continue
-		}
-		switch c.state[on] {
-		case unseen:
-			c.state[on] = onPath
-			path = append(path, step{resource: on})
-		case onPath:
-			return c.cycle(path, on)
-		}
-	}
-	return nil
-}
-
-// cycle cuts the part of the path that closes at a resource.
-func (c *cycles) cycle(path []step, at contract.ServerPath) []cycleStep {
-	i := 0
-	for path[i].resource != at {
-		i++
-	}
-	return lists.Map(path[i:], func(s step) cycleStep { return cycleStep{s.resource, c.edges[s.resource][s.next-1]} })
 }
 
 // report tells a cycle; where says for which values it is one, "" is for all.

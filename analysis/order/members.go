@@ -34,13 +34,7 @@ func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]
 			uses[n.Resource] = append(uses[n.Resource], n)
 		}
 	}
-	wait := map[*hot.Resource]bool{}
-	for _, r := range groups {
-		if g.canWait(uses[r]) {
-			wait[r] = true
-		}
-	}
-	return wait
+	return lists.Set(lists.Only(groups, func(r *hot.Resource) bool { return g.canWait(uses[r]) }))
 }
 
 // needs is what must be there before what: resources by their paths, the start of what
@@ -87,10 +81,8 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 	return g
 }
 
-func made(n *program.StackResource) need { return need{madeResource, n.OwnPath()} }
-func begun(n *program.StackResource) need {
-	return need{begunStackResource, n.OwnPath()}
-}
+func made(n *program.StackResource) need  { return need{madeResource, n.OwnPath()} }
+func begun(n *program.StackResource) need { return need{begunStackResource, n.OwnPath()} }
 
 func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
 
@@ -179,17 +171,11 @@ func withRoles(n *program.StackResource) []contract.ServerPath {
 // leads says whether roles of these servers need something.
 func (g needs) leads(servers []contract.ServerPath, to need) bool {
 	seen := map[need]bool{}
-	next := lists.Map(servers, func(s contract.ServerPath) need { return need{doneRoles, s} })
-	for len(next) > 0 {
-		at := next[len(next)-1]
-		next = next[:len(next)-1]
-		if at == to {
-			return true
-		}
-		if !seen[at] {
-			seen[at] = true
-			next = append(next, g[at]...)
-		}
+	var from func(at need) bool
+	from = func(at need) bool {
+		again := seen[at]
+		seen[at] = true
+		return at == to || !again && slices.ContainsFunc(g[at], from)
 	}
-	return false
+	return slices.ContainsFunc(servers, func(s contract.ServerPath) bool { return from(need{doneRoles, s}) })
 }
