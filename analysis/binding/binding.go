@@ -16,6 +16,7 @@ package binding
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -84,6 +85,17 @@ type Analysis struct {
 	Secrets []*hot.Parameter
 
 	signals map[reference]*Signal
+}
+
+// Bound visits the inputs of a role that are bound, in the order of the text.
+func (a *Analysis) Bound(r *program.Role) iter.Seq2[*program.Input, *Bound] {
+	return func(yield func(*program.Input, *Bound) bool) {
+		for _, in := range r.Inputs {
+			if bound := a.Inputs[in]; bound != nil && !yield(in, bound) {
+				return
+			}
+		}
+	}
 }
 
 // FactServer is a server without roles whose facts somebody needs.
@@ -159,13 +171,11 @@ type Edge struct {
 func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *Analysis {
 	b := newBinder(p, options, diags)
 	b.secretParameters()
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			for _, in := range r.Inputs {
-				b.in(r.Server.Stack).reading(in).input()
-			}
-			b.in(r.Server.Stack).dependencies(r)
+	for r := range p.Roles {
+		for _, in := range r.Inputs {
+			b.in(r.Server.Stack).reading(in).input()
 		}
+		b.in(r.Server.Stack).dependencies(r)
 	}
 	p.Root.Walk(func(s *program.Stack) { b.in(s).heatsPlaces() })
 	b.alike()

@@ -35,11 +35,9 @@ type Reference struct {
 func References(p *program.Program, a *binding.Analysis, chosen string) []Reference {
 	list := []Reference{}
 	unchecked := map[string]string{} // by what a reference needs: roles whose writes are not
-	for _, server := range p.Servers {
-		for _, role := range server.Roles {
-			if role.Meaning != nil && role.Meaning.Unchecked != "" {
-				unchecked[fmt.Sprintf("role %s", role.Key())] = fmt.Sprintf("; whether %s writes it is not checked: %s", role.Key(), role.Meaning.Unchecked)
-			}
+	for role := range p.Roles {
+		if role.Meaning != nil && role.Meaning.Unchecked != "" {
+			unchecked[fmt.Sprintf("role %s", role.Key())] = fmt.Sprintf("; whether %s writes it is not checked: %s", role.Key(), role.Meaning.Unchecked)
 		}
 	}
 	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference, note string) {
@@ -56,23 +54,19 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 			}
 		}
 	}
-	for _, server := range p.Servers {
-		for _, role := range server.Roles {
-			for _, in := range role.Inputs {
-				if bound := a.Inputs[in]; bound != nil {
-					note := ""
-					if in.EagerAt.Known() {
-						note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
-					}
-					if in.WatchAt.Known() {
-						note += "; followed (" + in.WatchAt.String() + "): when it changes, " + brings(role)
-					}
-					if role.Meaning != nil && role.Meaning.Unchecked != "" {
-						note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
-					}
-					add(fmt.Sprintf("%s.%s", role.Key(), in.Name), in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
-				}
+	for role := range p.Roles {
+		for in, bound := range a.Bound(role) {
+			note := ""
+			if in.EagerAt.Known() {
+				note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
 			}
+			if in.WatchAt.Known() {
+				note += "; followed (" + in.WatchAt.String() + "): when it changes, " + brings(role)
+			}
+			if role.Meaning != nil && role.Meaning.Unchecked != "" {
+				note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
+			}
+			add(fmt.Sprintf("%s.%s", role.Key(), in.Name), in.Timeout > 0 || role.Timeout > 0, bound.Expr, bound.References, note)
 		}
 	}
 	for _, out := range a.Outputs {

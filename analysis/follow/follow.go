@@ -57,12 +57,10 @@ type edge struct {
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
 	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			f.roles = append(f.roles, r)
-			for _, o := range r.Outputs {
-				f.writers[o.Cell()] = r
-			}
+	f.roles = slices.Collect(p.Roles)
+	for _, r := range f.roles {
+		for _, o := range r.Outputs {
+			f.writers[o.Cell()] = r
 		}
 	}
 	found := map[*program.Role]*Role{}
@@ -96,16 +94,11 @@ func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *sour
 // something, whether it can follow that or not.
 func (f *finder) watched(r *program.Role) (outside bool) {
 	brought := r.Update() != nil || r.Idempotent
-	for _, in := range r.Inputs {
-		bound := f.analysis.Inputs[in]
-		if bound == nil {
-			continue
-		}
+	for in, bound := range f.analysis.Bound(r) {
 		if in.AtLeastAt.Known() {
 			f.atLeast(in, bound)
 		}
-		given := f.heat.cells(in)
-		given = append(given, lists.Only(bound.Expr.Cells(), func(cell contract.CellName) bool { return cell.FromOutside() })...)
+		given := append(f.heat.cells(in), lists.Only(bound.Expr.Cells(), func(cell contract.CellName) bool { return cell.FromOutside() })...)
 		outside = outside || len(given) > 0
 		if brought {
 			f.follow(r, in, given)
@@ -159,20 +152,15 @@ func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound
 
 // follows are the cells that count for a role.
 func (f *finder) follows(r *program.Role) []contract.Follow {
-	watched := map[contract.CellName]bool{}
-	for _, e := range f.edges[r] {
-		watched[e.cell] = true
-	}
+	watched := lists.Set(lists.Map(f.edges[r], func(e edge) contract.CellName { return e.cell }))
 	var names []contract.CellName
 	needed := map[contract.CellName]bool{}
 	members, perhaps := f.members(r), f.perhaps(r)
-	for _, in := range r.Inputs {
-		if bound := f.analysis.Inputs[in]; bound != nil {
-			for _, name := range slices.Concat(f.heat.cells(in), bound.Expr.Cells()) {
-				needed[name] = needed[name] || !in.Optional && !in.HasDefault
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+	for in, bound := range f.analysis.Bound(r) {
+		for _, name := range slices.Concat(f.heat.cells(in), bound.Expr.Cells()) {
+			needed[name] = needed[name] || !in.Optional && !in.HasDefault
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
@@ -215,11 +203,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 // members says of which members of groups the cells are that a role follows as such.
 func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member {
 	members := map[contract.CellName]*contract.Member{}
-	for _, in := range r.Inputs {
-		bound := f.analysis.Inputs[in]
-		if bound == nil {
-			continue
-		}
+	for _, bound := range f.analysis.Bound(r) {
 		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
 			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // else it is no news of the member
 				members[cell] = &contract.Member{Group: group, Number: number, Server: server}
@@ -257,8 +241,8 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 			return true
 		})
 	}
-	for _, in := range r.Inputs {
-		if bound := f.analysis.Inputs[in]; bound != nil && bound.Time == contract.Run {
+	for _, bound := range f.analysis.Bound(r) {
+		if bound.Time == contract.Run {
 			visit(binding.Slots(bound.Expr.WithoutCounts(), func(e *hot.Expr) *hot.Expr {
 				return hot.NewCall(hot.DeployRef, e.At, hot.Constant(binding.Key(e), e.At))
 			}), nil)
@@ -306,12 +290,10 @@ func (f *finder) carry(cell contract.CellName, name contract.Source) {
 // readsOf are the roles that write what a role reads.
 func (f *finder) readsOf(r *program.Role) []*program.Role {
 	var all []*program.Role
-	for _, in := range r.Inputs {
-		if bound := f.analysis.Inputs[in]; bound != nil {
-			for _, name := range bound.Expr.Cells() {
-				if w := f.writers[name]; w != nil {
-					all = append(all, w)
-				}
+	for _, bound := range f.analysis.Bound(r) {
+		for _, name := range bound.Expr.Cells() {
+			if w := f.writers[name]; w != nil {
+				all = append(all, w)
 			}
 		}
 	}
@@ -320,34 +302,17 @@ func (f *finder) readsOf(r *program.Role) []*program.Role {
 
 // cyclic refuses roles that follow each other.
 func (f *finder) cyclic() bool {
-	done := map[*program.Role]bool{}
-	var way []edge
-	var on []*program.Role
-	var visit func(r *program.Role) bool
-	visit = func(r *program.Role) bool {
-		if i := slices.Index(on, r); i >= 0 {
-			f.refuse(way[i:])
-			return true
-		}
-		if done[r] {
-			return false
-		}
-		done[r] = true
-		on = append(on, r)
+	cycle := rings.First(f.roles, func(r *program.Role, yield func(edge, *program.Role) bool) {
 		for _, e := range f.edges[r] {
-			if e.writer == nil {
-				continue
+			if e.writer != nil && !yield(e, e.writer) {
+				return
 			}
-			way = append(way, e)
-			if visit(e.writer) {
-				return true
-			}
-			way = way[:len(way)-1]
 		}
-		on = on[:len(on)-1]
-		return false
+	})
+	if cycle != nil {
+		f.refuse(cycle)
 	}
-	return slices.ContainsFunc(f.roles, visit)
+	return cycle != nil
 }
 
 // mostSteps is how many steps of a cycle are told.

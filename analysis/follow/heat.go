@@ -26,18 +26,16 @@ type HeatValues struct {
 func OfHeat(p *program.Program, a *binding.Analysis) *HeatValues {
 	h := &HeatValues{keys: map[*program.Input][]string{}, secret: map[string]*trace.Path{}}
 	ways := secrecy.ForHeat(p)
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			for _, in := range r.Inputs {
-				h.input(in, a.Inputs[in], ways)
-			}
+	for r := range p.Roles {
+		for in, bound := range a.Bound(r) {
+			h.input(in, bound, ways)
 		}
 	}
 	return h
 }
 
 func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.Finder) {
-	if bound == nil || bound.Time == contract.Static {
+	if bound.Time == contract.Static {
 		return
 	}
 	var keys []string

@@ -26,11 +26,9 @@ type read struct {
 func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input, *binding.Bound) (source.Place, contract.Time, bool)) []read {
 	var all []read
 	for _, role := range roles {
-		for _, in := range role.Inputs {
-			if bound := a.Inputs[in]; bound != nil {
-				if at, time, reads := is(in, bound); reads {
-					all = append(all, read{in, at, time})
-				}
+		for in, bound := range a.Bound(role) {
+			if at, time, reads := is(in, bound); reads {
+				all = append(all, read{in, at, time})
 			}
 		}
 	}
@@ -153,13 +151,10 @@ type Given struct {
 // servers what Heat gives.
 func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, parameters []string, relayed bool) []Given {
 	var all []Given
-	var roles []*program.Role
+	roles := slices.Collect(p.Roles)
 	order := map[*program.Role]int{}
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			order[role] = len(roles)
-			roles = append(roles, role)
-		}
+	for i, role := range roles {
+		order[role] = i
 	}
 	type entry struct {
 		role *program.Role

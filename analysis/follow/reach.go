@@ -75,20 +75,18 @@ type reacher struct {
 func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeline.Durations) []Change {
 	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[contract.CellName][]*program.Input{}}
 	var nodes []preview.Role
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			node := preview.Role{Key: role.Key(), Server: s.Path, How: brings(role), Writes: outputs(role)}
-			for _, in := range role.Inputs {
-				cells := r.cells(in)
-				for _, cell := range cells {
-					r.readers[cell] = append(r.readers[cell], in)
-				}
-				if in.WatchAt.Known() {
-					node.Follows = append(node.Follows, cells...)
-				}
+	for role := range p.Roles {
+		node := preview.Role{Key: role.Key(), Server: role.Server.Path, How: brings(role), Writes: outputs(role)}
+		for in, bound := range a.Bound(role) {
+			cells := cellsOf(bound)
+			for _, cell := range cells {
+				r.readers[cell] = append(r.readers[cell], in)
 			}
-			r.roles, r.byKey[node.Key], nodes = append(r.roles, role), role, append(nodes, node)
+			if in.WatchAt.Known() {
+				node.Follows = append(node.Follows, cells...)
+			}
 		}
+		r.roles, r.byKey[node.Key], nodes = append(r.roles, role), role, append(nodes, node)
 	}
 	r.graph = preview.New(nodes)
 	var all []Change
@@ -113,7 +111,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	for _, s := range p.Servers {
 		add(r.from("server "+string(s.Path), preview.Begin{Anew: []contract.ServerPath{s.Path}, Cells: factCells(a, s.Path)}))
 		for _, role := range s.Roles {
-			add(r.reach(fmt.Sprintf("role %s", role.Key()), role))
+			add(r.from(fmt.Sprintf("role %s", role.Key()), preview.Begin{Roles: map[contract.RoleKey]How{role.Key(): brings(role)}}))
 		}
 	}
 	for _, g := range groups(a) {
@@ -150,24 +148,11 @@ func factCells(a *binding.Analysis, server contract.ServerPath) []contract.CellN
 	return lists.Map(a.Facts[server], server.Fact)
 }
 
-// cells are those that an input reads, each once.
-func (r *reacher) cells(in *program.Input) []contract.CellName {
-	bound := r.analysis.Inputs[in]
-	if bound == nil {
-		return nil
-	}
-	cells := slices.Clone(bound.Expr.Cells())
+// cellsOf are those that an input reads, each once.
+func cellsOf(bound *binding.Bound) []contract.CellName {
+	cells := bound.Expr.Cells()
 	slices.Sort(cells)
 	return slices.Compact(cells)
-}
-
-// reach follows what roles write anew.
-func (r *reacher) reach(what string, begin ...*program.Role) Change {
-	b := preview.Begin{Roles: map[contract.RoleKey]How{}}
-	for _, role := range begin {
-		b.Roles[role.Key()] = brings(role)
-	}
-	return r.from(what, b)
 }
 
 // from follows a change from where it begins.
@@ -229,13 +214,7 @@ func rewritten(roles []*program.Role) map[contract.CellName]contract.RoleKey {
 
 // outputs are the cells that a role writes.
 func outputs(role *program.Role) []contract.CellName {
-	var cells []contract.CellName
-	for _, o := range role.Outputs {
-		if o.Value == nil {
-			cells = append(cells, o.Cell())
-		}
-	}
-	return cells
+	return lists.Map(lists.Only(role.Outputs, func(o *program.Output) bool { return o.Value == nil }), (*program.Output).Cell)
 }
 
 func brings(role *program.Role) How {
@@ -249,12 +228,10 @@ func brings(role *program.Role) How {
 func (r *reacher) resources() []string {
 	var all []string
 	for _, role := range r.roles {
-		for _, in := range role.Inputs {
-			if bound := r.analysis.Inputs[in]; bound != nil {
-				for _, ref := range bound.References {
-					if strings.HasPrefix(ref.Needs, "resource ") && ref.Time == contract.Deploy {
-						all = append(all, ref.Needs)
-					}
+		for _, bound := range r.analysis.Bound(role) {
+			for _, ref := range bound.References {
+				if strings.HasPrefix(ref.Needs, "resource ") && ref.Time == contract.Deploy {
+					all = append(all, ref.Needs)
 				}
 			}
 		}
@@ -266,8 +243,8 @@ func (r *reacher) resources() []string {
 // readFrom are those of some roles from which one reads: it waits for what they make of the change.
 func (r *reacher) readFrom(role *program.Role, among []*program.Role) []contract.RoleKey {
 	var from []contract.RoleKey
-	for _, in := range role.Inputs {
-		cells := r.cells(in)
+	for _, bound := range r.analysis.Bound(role) {
+		cells := cellsOf(bound)
 		for _, w := range among {
 			if !slices.Contains(from, w.Key()) && slices.ContainsFunc(outputs(w), func(cell contract.CellName) bool { return slices.Contains(cells, cell) }) {
 				from = append(from, w.Key())

@@ -87,36 +87,18 @@ type cycleStep struct {
 
 // cycle is the first one of the dependencies that are there; nil for all of them.
 func (h *heatCycles) cycle(there func(from contract.ServerPath, e binding.Edge) bool) []cycleStep {
-	var path []cycleStep
-	seen, place := map[contract.ServerPath]bool{}, map[contract.ServerPath]int{} // place on the path
-	var from func(at contract.ServerPath) []cycleStep
-	from = func(at contract.ServerPath) []cycleStep {
-		if i, on := place[at]; on {
-			return path[i:]
-		}
-		if seen[at] {
-			return nil
-		}
-		seen[at], place[at] = true, len(path)
-		defer delete(place, at)
+	return rings.First(h.paths(), func(at contract.ServerPath, yield func(cycleStep, contract.ServerPath) bool) {
 		for _, e := range h.edges[at] {
-			if there != nil && !there(at, e) {
-				continue
+			if (there == nil || there(at, e)) && !yield(cycleStep{at, e}, e.On) {
+				return
 			}
-			path = append(path, cycleStep{at, e})
-			if cycle := from(e.On); cycle != nil {
-				return cycle
-			}
-			path = path[:len(path)-1]
 		}
-		return nil
-	}
-	for _, r := range h.stack.Template.Resources {
-		if cycle := from(h.stack.PathOf(r.Name)); cycle != nil {
-			return cycle
-		}
-	}
-	return nil
+	})
+}
+
+// paths are those of the stack's resources.
+func (h *heatCycles) paths() []contract.ServerPath {
+	return lists.Map(h.stack.Template.Resources, func(r *hot.Resource) contract.ServerPath { return h.stack.PathOf(r.Name) })
 }
 
 // core are the resources that lie on cycles.
@@ -124,7 +106,7 @@ func (h *heatCycles) core() map[contract.ServerPath]bool {
 	on := func(path contract.ServerPath) []contract.ServerPath {
 		return lists.Map(h.edges[path], func(e binding.Edge) contract.ServerPath { return e.On })
 	}
-	ring := rings.Of(lists.Map(h.stack.Template.Resources, func(r *hot.Resource) contract.ServerPath { return h.stack.PathOf(r.Name) }), on)
+	ring := rings.Of(h.paths(), on)
 	size := map[int]int{}
 	for _, n := range ring {
 		size[n]++

@@ -119,12 +119,10 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 		for _, d := range r.DependsOn {
 			g.add(roles, need{doneRoles, d.Role.Server.Path})
 		}
-		for _, in := range r.Inputs {
-			if bound := a.Inputs[in]; bound != nil {
-				for _, ref := range bound.References {
-					if ref.Writer != "" {
-						g.add(roles, need{doneRoles, ref.Writer})
-					}
+		for _, bound := range a.Bound(r) {
+			for _, ref := range bound.References {
+				if ref.Writer != "" {
+					g.add(roles, need{doneRoles, ref.Writer})
 				}
 			}
 		}

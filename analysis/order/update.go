@@ -44,11 +44,9 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 // anyWaits says that there are hooks that read, and hooks that write.
 func anyWaits(p *program.Program) bool {
 	reads, writes := false, false
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			if known(role.Update()) {
-				reads, writes = reads || len(role.Inputs) > 0, writes || len(role.Outputs) > 0
-			}
+	for role := range p.Roles {
+		if known(role.Update()) {
+			reads, writes = reads || len(role.Inputs) > 0, writes || len(role.Outputs) > 0
 		}
 	}
 	return reads && writes

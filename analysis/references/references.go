@@ -36,11 +36,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	for _, server := range p.Servers {
 		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, diags: diags}
 		for _, role := range server.Roles {
-			for _, in := range role.Inputs {
-				if bound := a.Inputs[in]; bound != nil {
-					c.attributes(bound.Expr)
-					c.leftWithoutElse(bound.Expr)
-				}
+			for _, bound := range a.Bound(role) {
+				c.attributes(bound.Expr)
+				c.leftWithoutElse(bound.Expr)
 			}
 		}
 	}

@@ -23,9 +23,8 @@ func findNeverRead(l *roles, role *program.Role) {
 		return
 	}
 	read := names(role, program.ReadInput)
-	for _, in := range role.Inputs {
-		bound := l.analysis.Inputs[in]
-		if bound == nil || bound.Time != contract.Run || in.Eager || read[in.Name] != nil {
+	for in, bound := range l.analysis.Bound(role) {
+		if bound.Time != contract.Run || in.Eager || read[in.Name] != nil {
 			continue
 		}
 		why, isLost := lost[in.Name]

@@ -12,14 +12,12 @@ import (
 func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile *Profile, diags *source.Diagnostics) {
 	l := &roles{analysis: a, diags: &source.Diagnostics{}}
 	defer l.tell(diags)
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			for _, r := range rules {
-				if r.Role != nil {
-					began := profile.Begin()
-					r.Role(l, role)
-					profile.look(r, began)
-				}
+	for role := range p.Roles {
+		for _, r := range rules {
+			if r.Role != nil {
+				began := profile.Begin()
+				r.Role(l, role)
+				profile.look(r, began)
 			}
 		}
 	}
@@ -58,22 +56,16 @@ type roles struct {
 func (l *roles) readersOf(o *program.Output) []*program.Input {
 	if l.readers == nil {
 		l.readers = map[contract.CellName][]*program.Input{}
-		for _, s := range l.analysis.Program.Servers {
-			for _, r := range s.Roles {
-				for _, in := range r.Inputs {
-					l.index(in)
-				}
+		for r := range l.analysis.Program.Roles {
+			for in, bound := range l.analysis.Bound(r) {
+				l.index(in, bound)
 			}
 		}
 	}
 	return l.readers[o.Cell()]
 }
 
-func (l *roles) index(in *program.Input) {
-	bound := l.analysis.Inputs[in]
-	if bound == nil {
-		return
-	}
+func (l *roles) index(in *program.Input, bound *binding.Bound) {
 	seen := map[contract.CellName]bool{}
 	for _, ref := range bound.References {
 		if ref.Cell != "" && !seen[ref.Cell] {

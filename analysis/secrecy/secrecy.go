@@ -27,20 +27,18 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		c.outputs(s, a)
 		c.names(s)
 	}
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			for _, f := range role.Files {
-				c.file(role, f)
-			}
-			c.log(role)
-			c.environment(role, role.Meaning)
-			for _, t := range role.Apart() {
-				c.environment(role, t.Meaning)
-			}
-			for _, o := range role.Outputs {
-				if o.Value != nil && !o.Secret {
-					c.report(c.finder.Find(s.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
-				}
+	for role := range p.Roles {
+		for _, f := range role.Files {
+			c.file(role, f)
+		}
+		c.log(role)
+		c.environment(role, role.Meaning)
+		for _, t := range role.Apart() {
+			c.environment(role, t.Meaning)
+		}
+		for _, o := range role.Outputs {
+			if o.Value != nil && !o.Secret {
+				c.report(c.finder.Find(role.Server.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
 			}
 		}
 	}

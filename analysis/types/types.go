@@ -42,11 +42,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			c.facts[server.Fact(fact)] = true
 		}
 	}
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			for _, o := range role.Outputs {
-				c.outputs[o.Cell()] = o
-			}
+	for role := range p.Roles {
+		for _, o := range role.Outputs {
+			c.outputs[o.Cell()] = o
 		}
 	}
 	for _, s := range p.Servers {
@@ -55,10 +53,8 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 			for _, o := range role.Outputs {
 				c.declared(o)
 			}
-			for _, in := range role.Inputs {
-				if bound := a.Inputs[in]; bound != nil {
-					c.input(in, bound)
-				}
+			for in, bound := range a.Bound(role) {
+				c.input(in, bound)
 			}
 		}
 	}

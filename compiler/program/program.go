@@ -67,6 +67,17 @@ func (p *Program) Stacks() []*Stack {
 	return all
 }
 
+// Roles visits all roles of all servers, in the order of the text.
+func (p *Program) Roles(yield func(*Role) bool) {
+	for _, s := range p.Servers {
+		for _, r := range s.Roles {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // Server is a server with roles.
 type Server struct {
 	Path     contract.ServerPath

@@ -1,4 +1,4 @@
-// Package rings finds what reaches itself in a graph: its strongly connected components.
+// Package rings finds what reaches itself in a graph: its strongly connected components, and cycles.
 package rings
 
 // Of gives nodes that reach each other one number (Tarjan's algorithm).
@@ -33,4 +33,35 @@ func Of[N comparable](nodes []N, next func(N) []N) map[N]int {
 		}
 	}
 	return ring
+}
+
+// First is the first cycle that a search depth first finds, as its edges; nil if there is none.
+func First[N comparable, E any](nodes []N, edges func(from N, yield func(edge E, to N) bool)) []E {
+	var path []E
+	seen, place := map[N]bool{}, map[N]int{} // place is where a node stands on the path
+	var visit func(n N) []E
+	visit = func(n N) (cycle []E) {
+		if i, on := place[n]; on {
+			return path[i:]
+		}
+		if seen[n] {
+			return nil
+		}
+		seen[n], place[n] = true, len(path)
+		edges(n, func(edge E, to N) bool {
+			path = append(path, edge)
+			if cycle = visit(to); cycle == nil {
+				path = path[:len(path)-1]
+			}
+			return cycle == nil
+		})
+		delete(place, n)
+		return cycle
+	}
+	for _, n := range nodes {
+		if cycle := visit(n); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
 }

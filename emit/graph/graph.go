@@ -93,10 +93,8 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 			}
 		}
 	}
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			b.role(role, a)
-		}
+	for role := range p.Roles {
+		b.role(role, a)
 	}
 	for _, w := range a.Waits {
 		b.server(w.Resource)
@@ -154,11 +152,7 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 	for _, d := range role.DependsOn {
 		b.edge(b.port(d.Role.Server.Path, d.Role.Name), to, contract.Run, true, Label{})
 	}
-	for _, in := range role.Inputs {
-		bound := a.Inputs[in]
-		if bound == nil {
-			continue
-		}
+	for _, bound := range a.Bound(role) {
 		for _, ref := range bound.References {
 			if ref.Cell == "" || ref.Writer == contract.Operator {
 				continue // Heat's, and the operator's, values have no arrows

@@ -85,17 +85,15 @@ func (s *stack) checkDeleteHooks(n *program.StackResource) {
 	if s.options.Signal == contract.RelaySignals || n.In.StackResource != nil {
 		return
 	}
-	for _, x := range s.program.Servers {
-		for _, role := range x.Roles {
-			for _, t := range role.Hooks {
-				if t.Name != contract.HookDelete || !strings.HasPrefix(string(x.Path), string(n.OwnPath())+"/") {
-					continue
-				}
-				s.diags.Add(&source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
-					Message: fmt.Sprintf("without a relay Heat deletes servers of %q without waiting for the hook delete of %s", n.Resource.Name, role.Key()),
-					Hint:    "compile with --signal=relay; else only `hotc down`, `hotc destroy --run-hooks`, and `hotc up` for servers that the template has no more, run it"})
-				return
+	for role := range s.program.Roles {
+		for _, t := range role.Hooks {
+			if t.Name != contract.HookDelete || !strings.HasPrefix(string(role.Server.Path), string(n.OwnPath())+"/") {
+				continue
 			}
+			s.diags.Add(&source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
+				Message: fmt.Sprintf("without a relay Heat deletes servers of %q without waiting for the hook delete of %s", n.Resource.Name, role.Key()),
+				Hint:    "compile with --signal=relay; else only `hotc down`, `hotc destroy --run-hooks`, and `hotc up` for servers that the template has no more, run it"})
+			return
 		}
 	}
 }

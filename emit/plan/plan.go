@@ -250,10 +250,8 @@ func (w *serverWriter) role(r *program.Role) {
 		w.file(f.Template)
 	}
 	out.Inputs = slices.Grow(out.Inputs, len(r.Inputs))
-	for _, in := range r.Inputs {
-		if bound := w.analysis.Inputs[in]; bound != nil {
-			out.Inputs = append(out.Inputs, w.input(in, bound))
-		}
+	for in, bound := range w.analysis.Bound(r) {
+		out.Inputs = append(out.Inputs, w.input(in, bound))
 	}
 	for _, o := range r.Outputs {
 		if o.Value == nil {
