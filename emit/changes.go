@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -15,7 +14,7 @@ import (
 func (r *Result) ReachNobody() string {
 	if r.Built.Plan.Signal != contract.RelaySignals {
 		roles := 0
-		for _, role := range r.rolesOf() {
+		for role := range r.Program.Roles {
 			if slices.ContainsFunc(role.Inputs, r.Findings.Heat.Reads) {
 				roles++
 			}
@@ -26,7 +25,7 @@ func (r *Result) ReachNobody() string {
 		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is replaced: a relay does (--signal=relay)", source.Counted(roles, "role"))
 	}
 	fixed, secret := 0, 0
-	for _, role := range r.rolesOf() {
+	for role := range r.Program.Roles {
 		reads := false
 		for _, in := range role.Inputs {
 			switch {
@@ -53,17 +52,10 @@ func (r *Result) ReachNobody() string {
 	return "another value from Heat reaches nobody by " + strings.Join(parts, ", nor by ") + ": `hotc explain --changes` names them"
 }
 
-func (r *Result) rolesOf() (all []*program.Role) {
-	for _, s := range r.Program.Servers {
-		all = append(all, s.Roles...)
-	}
-	return all
-}
-
 // checkWatched refuses to follow what Heat gives where nobody carries it.
 func (r *Result) checkWatched(signal contract.Signalling, diags *source.Diagnostics) {
 	told := map[string]bool{}
-	for _, role := range r.rolesOf() {
+	for role := range r.Program.Roles {
 		for _, in := range role.Inputs {
 			if !in.WatchAt.Known() || !r.Findings.Heat.Reads(in) || told[in.WatchAt.String()] {
 				continue

@@ -2,8 +2,6 @@ package emit
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -94,8 +93,7 @@ func (f *files) portable(path string) string {
 func (f *files) target(where string) string {
 	name := f.portable(where)
 	if name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name) || reserved(name) {
-		sum := sha256.Sum256([]byte(name))
-		return "hotc/named/" + hex.EncodeToString(sum[:4]) + "-" + path.Base(filepath.ToSlash(where))
+		return "hotc/named/" + contract.Digest(name)[:8] + "-" + path.Base(filepath.ToSlash(where))
 	}
 	return name
 }

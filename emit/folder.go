@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -51,7 +50,7 @@ func (f Folder) fill(dir string) error {
 	}
 	manifest := map[string]string{}
 	for name, text := range f {
-		manifest[name] = digest(text)
+		manifest[name] = contract.Digest(text)
 		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), text); err != nil {
 			return err
 		}
@@ -141,7 +140,7 @@ func notMine(dir string, manifest map[string]string) []string {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !entry.Type().IsRegular() || manifest[name] != digest(text) {
+		if err != nil || !entry.Type().IsRegular() || manifest[name] != contract.Digest(text) {
 			lost = append(lost, name)
 		}
 		return nil
@@ -151,11 +150,6 @@ func notMine(dir string, manifest map[string]string) []string {
 	}
 	sort.Strings(lost)
 	return lost
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 func folderError(dir string, err error) error {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -76,13 +75,9 @@ func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags 
 }
 
 func unknownParameter(t *hot.Template, name string, at source.Place, diags *source.Diagnostics) {
-	known := lists.Map(t.Parameters, func(p *hot.Parameter) string { return p.Name })
-	hint := "the template declares " + strings.Join(known, ", ")
-	if len(known) == 0 {
-		hint = "the template declares no parameters"
-	}
-	if near := hot.Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+	known, hint := t.ParameterNames(), "the template declares no parameters"
+	if len(known) > 0 {
+		hint = hot.Meant(name, known, "the template declares "+strings.Join(known, ", "))
 	}
 	diags.Error(source.UnknownParameter, at, fmt.Sprintf("the template has no parameter %q", name), hint)
 }

@@ -1,8 +1,6 @@
 package binding
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -52,10 +50,7 @@ func addNamed[Of comparable](all map[Of]map[string]*hot.Expr, of Of, name string
 
 // Key derives a name from an expression that only Heat can resolve: a name never
 // stands for another value.
-func Key(e *hot.Expr) string {
-	sum := sha256.Sum256(value.EncodeJSON(Written(e)))
-	return hex.EncodeToString(sum[:])[:12]
-}
+func Key(e *hot.Expr) string { return contract.Digest(value.EncodeJSON(Written(e)))[:12] }
 
 // Written is an expression as the value that a template would hold.
 func Written(e *hot.Expr) value.Value { return e.AsValue(nil) }

@@ -47,7 +47,7 @@ type reference struct {
 
 // follow evaluates an expression of another stack for a call in this one.
 func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.Expr) (*hot.Expr, error) {
-	return b.followed(reference{to, name}, name+" of "+stackName(to), e, b.through(call, to))
+	return b.followed(reference{to, name}, name+" of "+to.Called(), e, b.through(call, to))
 }
 
 // mostFollowed bounds how many values one reference is made of: where each is made of two
@@ -69,13 +69,6 @@ func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*
 	b.following[at] = true
 	defer delete(b.following, at)
 	return hot.Fold(e, in.resolve)
-}
-
-func stackName(s *program.Stack) string {
-	if s.Path == "" {
-		return "the root stack"
-	}
-	return string(s.Path)
 }
 
 // argumentValue is what is known of an argument.

@@ -263,7 +263,7 @@ func (b *binder) alike() {
 			other := b.sameIn(use, s)
 			if other == nil || len(other.Roles) != len(s.Roles) {
 				b.diags.Error(source.NotYet, s.Roles[0].At, fmt.Sprintf("Heat reads from role %s in %q, and another use of the template, %q, has not the same servers; hotc cannot emit one text for both yet",
-					s.Name, stackName(s.In), stackName(use)), "use two files")
+					s.Name, s.In.Called(), use.Called()), "use two files")
 				return
 			}
 			for o := range s.read {

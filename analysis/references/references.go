@@ -290,10 +290,7 @@ func (c *checker) dependsOn(r *hot.Resource, n *yaml.Node, severity source.Sever
 
 // unknown is a diagnostic of a name that is not there, with the nearest that is.
 func (c *checker) unknown(severity source.Severity, code source.Code, at source.Place, message, name string, known []string) {
-	d := c.add(severity, code, at, message, "")
-	if near := hot.Nearest(name, known); near != "" {
-		d.Meant(name, near)
-	}
+	c.add(severity, code, at, message, "").Meant(name, hot.Nearest(name, known))
 }
 
 // add is a diagnostic, unless what is wrong at that place is said already.

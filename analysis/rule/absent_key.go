@@ -21,11 +21,7 @@ func findAbsentKeys(l *Look) {
 		}
 		for _, e := range params.Entries {
 			if e.Name != "" && !strings.Contains(text, e.Name) {
-				hint := ""
-				if near := hot.Nearest(e.Name, strings.Fields(text)); near != "" {
-					hint = meant(near)
-				}
-				l.Found(e.Key, fmt.Sprintf("%q is not in the text of str_replace: nothing is replaced by it", e.Name), hint)
+				l.Found(e.Key, fmt.Sprintf("%q is not in the text of str_replace: nothing is replaced by it", e.Name), hot.Meant(e.Name, strings.Fields(text), ""))
 			}
 		}
 	})

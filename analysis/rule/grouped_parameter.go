@@ -38,10 +38,7 @@ func findGroupedParameters(l *Look) {
 			name, isText := n.Text()
 			switch first := at[name]; {
 			case !isText || !l.declares(name):
-				d := l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), "")
-				if near := hot.Nearest(name, known); near != "" {
-					d.Meant(name, near)
-				}
+				l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), "").Meant(name, hot.Nearest(name, known))
 			case first != nil:
 				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "leave it in one of them"), first, "the first time")
 			default:

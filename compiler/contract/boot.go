@@ -56,8 +56,8 @@ func (h *Handles) Find(name string) (Handle, bool) {
 	return Handle{}, false
 }
 
-// handlesAbove is the key of the handles of the stacks around.
-const handlesAbove = "above"
+// HandlesAbove is the key of the handles of the stacks around.
+const HandlesAbove = "above"
 
 // UnmarshalJSON reads {"HANDLE": {…}, "above": {…}}.
 func (h *Handles) UnmarshalJSON(text []byte) error {
@@ -66,7 +66,7 @@ func (h *Handles) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	for name, entry := range entries {
-		if name == handlesAbove {
+		if name == HandlesAbove {
 			h.Above = &Handles{}
 			if err := json.Unmarshal(entry, h.Above); err != nil {
 				return err
@@ -92,7 +92,7 @@ func (h Handles) MarshalJSON() ([]byte, error) {
 		entries[name] = one
 	}
 	if h.Above != nil {
-		entries[handlesAbove] = h.Above
+		entries[HandlesAbove] = h.Above
 	}
 	return json.Marshal(entries)
 }

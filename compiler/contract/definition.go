@@ -37,8 +37,13 @@ func (r *Role) Definition() string {
 	if err != nil {
 		return "" // nothing that was read as JSON gets here
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	return Digest(text)[:32]
+}
+
+// Digest names a content: the 64 hex digits of its sha256.
+func Digest[Content ~string | ~[]byte](of Content) string {
+	sum := sha256.Sum256([]byte(of))
+	return hex.EncodeToString(sum[:])
 }
 
 // Move is a value that Heat gives in one of two definitions of a role, and that stands in the

@@ -12,6 +12,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
@@ -90,13 +91,7 @@ type Plan struct {
 
 // Undecided is how many servers Heat may create or not.
 func (p *Plan) Undecided() int {
-	n := 0
-	for _, s := range p.Servers {
-		if len(s.If) > 0 {
-			n++
-		}
-	}
-	return n
+	return len(lists.Only(p.Servers, func(s Server) bool { return len(s.If) > 0 }))
 }
 
 // Signalling says who tells Heat how roles went.
@@ -318,12 +313,8 @@ type Task struct {
 
 // AllFiles are the digests of the files that the role and its tasks need.
 func (r *Role) AllFiles() []string {
-	all := append([]string(nil), r.Files...)
-	all = append(all, lists.Map(r.Render, func(f RenderedFile) string { return f.Template })...)
-	for _, tasks := range [][]Task{r.Actions, r.Hooks} {
-		all = append(all, lists.Flat(tasks, func(t Task) []string { return t.Files })...)
-	}
-	return all
+	return slices.Concat(r.Files, lists.Map(r.Render, func(f RenderedFile) string { return f.Template }),
+		lists.Flat(slices.Concat(r.Actions, r.Hooks), func(t Task) []string { return t.Files }))
 }
 
 // FindTask finds a task by its name; nil is none.

@@ -2,9 +2,12 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // What Heat waits for, with a relay, as it stands in the input values of the software
@@ -87,17 +90,9 @@ type HeatServers []HeatServer
 
 // ForHeat are the outputs of a role that Heat reads.
 func (r *Role) ForHeat() []Output {
-	var out []Output
-	for _, o := range r.Outputs {
-		read := o.Heat
-		for _, s := range r.Signals {
-			read = read || slices.Contains(s.Outputs, o.Name)
-		}
-		if read {
-			out = append(out, o)
-		}
-	}
-	return out
+	return lists.Only(r.Outputs, func(o Output) bool {
+		return o.Heat || slices.ContainsFunc(r.Signals, func(s Signal) bool { return slices.Contains(s.Outputs, o.Name) })
+	})
 }
 
 // The names by which Heat waits for a role: a condition or, with a relay, a software deployment,
@@ -127,12 +122,7 @@ func (r *Role) Signal(wait string) *Signal {
 }
 
 // ForHeat is the name of an output in Heat: the one that references use.
-func (o *Output) ForHeat() string {
-	if o.Attribute == "" {
-		return o.Name
-	}
-	return o.Attribute
-}
+func (o *Output) ForHeat() string { return cmp.Or(o.Attribute, o.Name) }
 
 // mostNested bounds the lists in lists: Heat nests stacks five deep.
 const mostNested = 32

@@ -3,14 +3,13 @@ package driver
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
@@ -126,6 +125,5 @@ func reason(err error) error {
 
 // NewFile is a file that travels with the plan.
 func NewFile(name string, data []byte) program.File {
-	sum := sha256.Sum256(data)
-	return program.File{Name: name, Digest: hex.EncodeToString(sum[:]), Data: data}
+	return program.File{Name: name, Digest: contract.Digest(data), Data: data}
 }

@@ -81,9 +81,7 @@ func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 		return new, false
 	}
 	if wasMap {
-		for k, v := range o.All() {
-			out.Set(k, v)
-		}
+		out.SetAll(o)
 	}
 	for k, v := range d.All() {
 		before := out.At(k)
@@ -196,9 +194,7 @@ func combineMaps(old, new value.Value, deep bool) (value.Value, error) {
 		return nil, fmt.Errorf("%s cannot be merged into %s", value.TypeName(new), value.TypeName(old))
 	}
 	out := value.NewDict()
-	for k, v := range o.All() {
-		out.Set(k, v)
-	}
+	out.SetAll(o)
 	for k, v := range n.All() {
 		merged, err := combineEntry(out.At(k), v, deep)
 		if err != nil {

@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -64,12 +65,7 @@ const (
 )
 
 // Meaning is HOT's name of what the function does: get_attr for Fn::GetAtt too.
-func (f *Function) Meaning() string {
-	if f.means != "" {
-		return f.means
-	}
-	return f.Name
-}
+func (f *Function) Meaning() string { return cmp.Or(f.means, f.Name) }
 
 // OnlyHeat says whether the expression is a call that only Heat can compute, whatever is
 // still unknown in it.

@@ -31,9 +31,7 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 		if err := w.spend(perEntry * d.Len()); err != nil {
 			return nil, err
 		}
-		for k, v := range d.All() {
-			out.Set(k, v)
-		}
+		out.SetAll(d)
 	}
 	return out, nil
 }

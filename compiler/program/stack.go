@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func (s *Stack) Around() *Stack {
 	}
 	return s.StackResource.In
 }
+
+// Called is what people call the stack.
+func (s *Stack) Called() string { return cmp.Or(string(s.Path), "the root stack") }
 
 // PathOf is the path of a resource.
 func (s *Stack) PathOf(resource string) contract.ServerPath {

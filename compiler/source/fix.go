@@ -21,6 +21,9 @@ var word = regexp.MustCompile(`[^\s"'{}\[\],:#&*!|>]+(:+[^\s"'{}\[\],:#&*!|>]+)*
 // Meant adds the hint that a name was to be another one, and the fix, where the name stands
 // once at the diagnostic's place.
 func (d *Diagnostic) Meant(name, near string) {
+	if near == "" {
+		return
+	}
 	d.Hint = fmt.Sprintf("did you mean %q?", near)
 	if d.At.File == nil || d.At.Span.End > uint32(len(d.At.File.Text)) {
 		return

@@ -176,6 +176,13 @@ func (d *Dict) Set(key string, v Value) {
 	}
 }
 
+// SetAll sets all that another dict has.
+func (d *Dict) SetAll(other *Dict) {
+	for k, v := range other.All() {
+		d.Set(k, v)
+	}
+}
+
 // InJSON says whether JSON can say a value: it has no infinite numbers.
 func InJSON(v Value) bool {
 	switch v := v.(type) {
@@ -184,11 +191,7 @@ func InJSON(v Value) bool {
 	case []Value:
 		return !slices.ContainsFunc(v, func(x Value) bool { return !InJSON(x) })
 	case *Dict:
-		for _, k := range v.Keys() {
-			if x, _ := v.Get(k); !InJSON(x) {
-				return false
-			}
-		}
+		return InJSON(v.values)
 	}
 	return true
 }
@@ -244,26 +247,13 @@ func Equal(a, b Value) bool {
 		return ok && x == y
 	case []Value:
 		y, ok := b.([]Value)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !Equal(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(x, y, Equal)
 	case *Dict:
 		y, ok := b.(*Dict)
-		if !ok || x.Len() != y.Len() {
-			return false
-		}
-		for _, k := range x.keys {
-			if v, ok := y.Get(k); !ok || !Equal(x.At(k), v) {
-				return false
-			}
-		}
-		return true
+		return ok && x.Len() == y.Len() && !slices.ContainsFunc(x.keys, func(k string) bool {
+			v, both := y.Get(k)
+			return !both || !Equal(x.At(k), v)
+		})
 	}
 	return numbersEqual(a, b)
 }

@@ -162,9 +162,7 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 		return
 	}
 	c := e.change(n)
-	for k, v := range entries.All() {
-		c.added.Set(k, v)
-	}
+	c.added.SetAll(entries)
 	if n.Style == yaml.Flow {
 		e.addFlow(n, entries)
 		return

@@ -66,14 +66,14 @@ func (s *stack) checkSlots() {
 	if member := slices.IndexFunc(s.stacks, isSlot); member >= 0 {
 		s.isSlot = true
 		if other := slices.IndexFunc(s.stacks, func(use *program.Stack) bool { return !isSlot(use) }); other >= 0 {
-			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", stackPath(s.stacks[member]), stackPath(s.stacks[other])), "use two files")
+			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", s.stacks[member].Called(), s.stacks[other].Called()), "use two files")
 		}
 	}
 	for _, n := range s.carrying {
 		s.checkDeleteHooks(n)
 		for other := range usesOf(s.stacks, n) {
 			if n.Slots() && other.Slots() && !sameCount(n, other) {
-				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, stackPath(n.In), stackPath(other.In)), "use two files")
+				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, n.In.Called(), other.In.Called()), "use two files")
 			}
 		}
 	}

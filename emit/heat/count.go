@@ -1,8 +1,6 @@
 package heat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"maps"
@@ -10,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -236,8 +235,7 @@ func outputOf(path []string) string {
 	if len(path) == 0 {
 		return outputServers
 	}
-	sum := sha256.Sum256([]byte(strings.Join(path, "/")))
-	return outputServers + "_" + hex.EncodeToString(sum[:4])
+	return outputServers + "_" + contract.Digest(strings.Join(path, "/"))[:8]
 }
 
 // countOutputs are the outputs that this template gives for others' sums.
@@ -257,7 +255,7 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 		return int64(number), false
 	}
 	if _, most := inStack(in, path); most > yaqlItems {
-		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", stackPath(in), most))
+		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", in.Called(), most))
 	}
 	sure, open := int64(0), []value.Value{}
 	for _, x := range s.counter.terms(s.template, path) {

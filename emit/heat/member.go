@@ -1,13 +1,12 @@
 package heat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -71,8 +70,7 @@ func (s *stack) memberFile(n *program.StackResource) string {
 		base = ""
 	}
 	if plain := notPlain.ReplaceAllString(name, "_"); plain != name || strings.HasPrefix(name, ".") {
-		sum := sha256.Sum256([]byte(name))
-		name = plain + "-" + hex.EncodeToString(sum[:4])
+		name = plain + "-" + contract.Digest(name)[:8]
 	}
 	return path.Join("hotc", "members", base, name+".yaml")
 }
@@ -109,9 +107,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 			properties.Set(e.Name, dict("get_param", []value.Value{memberProperties, e.Name}))
 		}
 	}
-	for k, v := range added.All() {
-		properties.Set(k, v)
-	}
+	properties.SetAll(added)
 	properties.Set("user_data", data)
 	server := dict("type", n.Definition().Type, "properties", section{Dict: properties})
 	parameters := dict(memberProperties, dict("type", "json", "default", value.NewDict()))
@@ -119,10 +115,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 		parameters.Set(memberMetadata, dict("type", "json", "default", value.NewDict()))
 		server.Set("metadata", parameter(memberMetadata))
 	}
-	handed := inner.handedParameters()
-	for k, v := range handed.All() {
-		parameters.Set(k, v)
-	}
+	parameters.SetAll(inner.handedParameters())
 	outputs := dict("OS::stack_id", dict("value", id(memberServer)))
 	for _, name := range s.readThrough(n) {
 		outputs.Set(name, dict("value", attribute(memberServer, name)))
@@ -130,9 +123,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 	inner.waitOutput(outputs)
 	resources := dict(memberServer, section{Dict: server})
 	inner.memberWait(inner.generated)
-	for k, v := range inner.generated.All() {
-		resources.Set(k, v)
-	}
+	resources.SetAll(inner.generated)
 	var b strings.Builder
 	for _, part := range []struct {
 		key   string

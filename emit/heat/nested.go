@@ -120,9 +120,9 @@ func (s *stack) checkUses(n *program.StackResource) {
 		switch other := use.StackResourceOf(n.Resource.Name); {
 		case use.Absent(n.Resource.Name):
 		case !n.Alike(other):
-			difference = fmt.Sprintf("%q is %s in %q and %s in %q", n.Resource.Name, kindOf(n.In, n.Resource), stackPath(n.In), kindOf(use, n.Resource), stackPath(use))
+			difference = fmt.Sprintf("%q is %s in %q and %s in %q", n.Resource.Name, kindOf(n.In, n.Resource), n.In.Called(), kindOf(use, n.Resource), use.Called())
 		case other.Size != 0 && !s.hasAgents(other):
-			difference = fmt.Sprintf("%q has servers with roles in %q and none in %q", n.Resource.Name, stackPath(n.In), stackPath(use))
+			difference = fmt.Sprintf("%q has servers with roles in %q and none in %q", n.Resource.Name, n.In.Called(), use.Called())
 		}
 		if difference != "" {
 			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), difference+", since the environment maps types differently there; hotc cannot emit one text for both yet", "use two files")
@@ -137,13 +137,6 @@ func kindOf(use *program.Stack, r *hot.Resource) string {
 		return "of type " + typeName
 	}
 	return "a nested template"
-}
-
-func stackPath(s *program.Stack) string {
-	if s.Path == "" {
-		return "the root stack"
-	}
-	return string(s.Path)
 }
 
 // notHere refuses a function that the root's version has in another form.

@@ -24,9 +24,6 @@ import (
 // ParameterSignals is the parameter of nested templates with the handles of the stacks around.
 const ParameterSignals = "hotc_signals"
 
-// handlesAbove is the key of those in a map of handles (contract.Handles).
-const handlesAbove = "above"
-
 // ownSignals are the template's own wait conditions, those of all its uses, by name.
 func (s *stack) ownSignals() []*binding.Signal {
 	byName := map[string]*binding.Signal{}
@@ -99,7 +96,7 @@ func (s *stack) handles(resource string) tree {
 	case handed && own.Len() == 0:
 		return parameter(ParameterSignals)
 	case handed:
-		own.Set(handlesAbove, parameter(ParameterSignals))
+		own.Set(contract.HandlesAbove, parameter(ParameterSignals))
 	case own.Len() == 0:
 		return nil
 	}
@@ -126,7 +123,7 @@ func (s *stack) properties() {
 		meant[r.Call] = text
 		switch {
 		case seen && before != text:
-			s.diags.Error(source.NotYet, s.template.Place(r.Call), fmt.Sprintf("this reads other servers in %q than in another use of the template; hotc cannot emit one text for both yet", stackPath(r.In)),
+			s.diags.Error(source.NotYet, s.template.Place(r.Call), fmt.Sprintf("this reads other servers in %q than in another use of the template; hotc cannot emit one text for both yet", r.In.Called()),
 				"use two files")
 		case !seen:
 			s.replace(r.Call, value)

@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"maps"
 	"path"
 	"strings"
 
@@ -51,8 +52,7 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		if s.StackResource != nil {
 			known[at] = len(out[s.Template]) // the root has one use only
 			x.path = join("/", parameter(ParameterPath), resource)
-			x.deploy = nil
-			merge(&x, b.Deploy[serverPath])
+			x.deploy = maps.Clone(x.deploy)
 		}
 		out[s.Template] = append(out[s.Template], x)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -52,13 +53,17 @@ func ReadKnown(path string) (*Known, error) {
 	var b baseline
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
+	what := ""
 	switch err := d.Decode(&b); {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: its JSON ends before it is whole", path), "`hotc lint --write-baseline` writes it again")
+		what = "is not a baseline: its JSON ends before it is whole"
 	case err != nil:
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s is not a baseline: %v", path, err), "`hotc lint --write-baseline` writes it again")
+		what = fmt.Sprintf("is not a baseline: %v", err)
 	case b.Version != baselineVersion:
-		return nil, source.Fail(source.BadConfig, fmt.Sprintf("%s has version %d of the format; this hotc reads version %d", path, b.Version, baselineVersion), "`hotc lint --write-baseline` writes it again")
+		what = fmt.Sprintf("has version %d of the format; this hotc reads version %d", b.Version, baselineVersion)
+	}
+	if what != "" {
+		return nil, source.Fail(source.BadConfig, path+" "+what, "`hotc lint --write-baseline` writes it again")
 	}
 	k := &Known{path: path, count: map[known]int{}}
 	for _, e := range b.Findings {
@@ -70,10 +75,7 @@ func ReadKnown(path string) (*Known, error) {
 // suppress suppresses findings that were there before, each as often as it was. It returns
 // how many that were there are found no more.
 func (k *Known) suppress(found []Finding) (gone int) {
-	left := map[known]int{}
-	for key, n := range k.count {
-		left[key] = n
-	}
+	left := maps.Clone(k.count)
 	for i := range found {
 		f := &found[i]
 		if key := knownOf(*f, k.path); f.Suppressed == nil && left[key] > 0 {
@@ -138,19 +140,10 @@ func writeFile(path string, text []byte, mode fs.FileMode) error {
 		}
 		defer os.Remove(f.Name()) // of what became the file there is none
 		_, err = f.Write(text)
-		if err == nil {
-			err = f.Chmod(mode)
+		if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+			return err
 		}
-		if err == nil {
-			err = f.Sync()
-		}
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err == nil {
-			err = os.Rename(f.Name(), path)
-		}
-		return err
+		return os.Rename(f.Name(), path)
 	}()
 	if err != nil {
 		return source.Fail(source.OutputFolder, fmt.Sprintf("cannot write %s: %v", path, plain(err)), "")

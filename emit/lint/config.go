@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	_ "embed" // the schema
 	"errors"
 	"fmt"
@@ -139,11 +140,7 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 
 // Cloud is what is said of the cloud, with the user's flags, which win.
 func (c *Config) Cloud(flags emit.Cloud) emit.Cloud {
-	out := emit.Cloud{Heat: c.cloud.Heat, Types: slices.Concat(c.cloud.Types, flags.Types)}
-	if flags.Heat != "" {
-		out.Heat = flags.Heat
-	}
-	return out
+	return emit.Cloud{Heat: cmp.Or(flags.Heat, c.cloud.Heat), Types: slices.Concat(c.cloud.Types, flags.Types)}
 }
 
 // path is a path in the configuration, as one from the working directory where that is possible.
@@ -236,11 +233,7 @@ func (r *configReader) known(at source.Spanned, name string) {
 	if slices.Contains(ruleNames(), name) {
 		return
 	}
-	hint := "`hotc rule` lists them"
-	if near := hot.Nearest(name, ruleNames()); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hint)
+	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hot.Meant(name, ruleNames(), "`hotc rule` lists them"))
 }
 
 // ruleNames are the names by which rules are chosen.

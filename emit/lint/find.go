@@ -143,11 +143,6 @@ var (
 
 // isHeats says whether a text is a template or an environment of Heat's.
 func isHeats(text []byte) bool {
-	switch {
-	case bytes.Contains(text, []byte("emplate_version")), bytes.Contains(text, []byte("TemplateFormatVersion")):
-		if versionKey.Match(text) {
-			return true
-		}
-	}
-	return sectionKey.Match(text)
+	mentions := bytes.Contains(text, []byte("emplate_version")) || bytes.Contains(text, []byte("TemplateFormatVersion"))
+	return mentions && versionKey.Match(text) || sectionKey.Match(text)
 }

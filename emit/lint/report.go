@@ -113,12 +113,7 @@ func (r *Report) before(x Finding) int {
 }
 
 func (r *Report) Failed() bool {
-	for f := range r.Active() {
-		if r.FailOn.Fails(f.Severity) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Suppressed == nil && r.FailOn.Fails(f.Severity) })
 }
 
 // Level is the least severity that fails.

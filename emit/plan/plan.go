@@ -3,8 +3,6 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"sort"
@@ -103,8 +101,7 @@ func pinnedOf(p *program.Program) (all []pinned) {
 		if !p.Supplied.Used(parameter.Name) || parameter.Hidden {
 			continue
 		}
-		sum := sha256.Sum256(value.EncodeJSON(p.Supplied.Parameters[parameter.Name]))
-		all = append(all, pinned{parameter.Name, hex.EncodeToString(sum[:8]),
+		all = append(all, pinned{parameter.Name, contract.Digest(value.EncodeJSON(p.Supplied.Parameters[parameter.Name]))[:16],
 			trace.NewFinder(p, func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)})
 	}
 	return all

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -21,8 +19,7 @@ type Names struct{ Handle, Condition, Values string }
 func NamesOf(s *binding.Signal) Names {
 	name := s.Name
 	if strings.Contains(name, "/") {
-		sum := sha256.Sum256([]byte(name))
-		name = strings.ReplaceAll(name, "/", "_") + "-" + hex.EncodeToString(sum[:4])
+		name = strings.ReplaceAll(name, "/", "_") + "-" + contract.Digest(name)[:8]
 	}
 	return Names{Handle: contract.HandlePrefix + name, Condition: contract.WaitPrefix + name, Values: "hotc_values_" + name}
 }

@@ -1,8 +1,6 @@
 package roles
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -120,8 +118,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q: %v", f.Path, err), "")
 		return false
 	}
-	sum := sha256.Sum256([]byte(text))
-	f.Template = program.File{Name: places.Name, Digest: hex.EncodeToString(sum[:]), Data: []byte(text)}
+	f.Template = driver.NewFile(places.Name, []byte(text))
 	f.Steps = fileSteps(parsed.Steps(), places)
 	return true
 }

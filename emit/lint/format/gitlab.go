@@ -1,12 +1,11 @@
 package format
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit/lint"
@@ -34,9 +33,8 @@ func gitlab(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 		path := filepath.ToSlash(f.File)
 		what := fmt.Sprintf("%s\x00%s\x00%s", path, f.Code, f.Message)
 		times[what]++
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", what, times[what]))
 		issues = append(issues, gitlabIssue{
-			Description: advice(f), CheckName: string(f.Code), Fingerprint: hex.EncodeToString(sum[:16]),
+			Description: advice(f), CheckName: string(f.Code), Fingerprint: contract.Digest(fmt.Sprintf("%s\x00%d", what, times[what]))[:32],
 			Severity: map[source.Severity]string{source.Error: "major", source.Warning: "minor", source.Info: "info"}[f.Severity],
 			Location: gitlabLocation{path, map[string]int{"begin": max(1, regionOf(f.At).Line)}},
 		})
