@@ -49,9 +49,6 @@ func ParseYAML(file *source.File, diags *source.Diagnostics) *Node {
 			return root
 		}
 	}
-	if root := parsePieces(file, diags); root != nil {
-		return root
-	}
 	return parseWhole(file, diags)
 }
 
