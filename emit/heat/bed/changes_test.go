@@ -283,6 +283,15 @@ func TestASecondUpTakesOver(t *testing.T) {
 		_, text := l.run("status", "--stack", l.stack)
 		return strings.Contains(strings.Join(strings.Fields(text), " "), "late never running")
 	})
+
+	// Somebody cancels that update, and the same command gives Heat the template again.
+	openstack(t, &world{t: t, bed: place.bed}, "stack", "cancel", "--no-rollback", l.stack)
+	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "somebody else has cancelled what Heat did with the stack") {
+		t.Errorf("%v:\n%s", err, stuck.printed())
+	}
+	stuck = l.start(up(more, l.stack, "-P", "level=4", "--yes")...)
+	until(t, "Heat to have it again", func() bool { return strings.Contains(stuck.printed(), "Heat updates the stack") })
+	until(t, "the update", func() bool { return place.bed.Judge.Find(t, l.stack).Status(t).Status == "IN_PROGRESS" })
 	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is at something else (UPDATE_IN_PROGRESS): the update takes over", "UPDATE_COMPLETE")
 	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v:\n%s", err, stuck.printed())
