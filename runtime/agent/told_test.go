@@ -45,12 +45,16 @@ func (w *waiting) EndDeployment(_ context.Context, id string, end heatapi.Deploy
 	return &heatapi.Deployment{ID: id}, nil
 }
 
-// Definition has a server of hotc's in each stack but that of "theirs".
-func (w *waiting) Definition(_ context.Context, s *heatapi.Stack) (json.RawMessage, error) {
-	if s.ID == "stack of theirs" {
-		return json.RawMessage(`{"resources": {"server": {"type": "OS::Nova::Server"}}}`), nil
+func (w *waiting) Definition(context.Context, *heatapi.Stack) (json.RawMessage, error) {
+	return nil, errors.New("nobody asks")
+}
+
+// Properties are those of a server with an agent, but of "theirs".
+func (w *waiting) Properties(_ context.Context, e heatapi.Event) (json.RawMessage, error) {
+	if e.StackID == "stack of theirs" {
+		return json.RawMessage(`{"user_data": "#!/bin/sh"}`), nil
 	}
-	return json.RawMessage(`{"resources": {"server": {"properties": {"user_data": {"get_param": "hotc_secret"}}}}}`), nil
+	return json.RawMessage(`{"user_data": "/etc/hotc/boot.json"}`), nil
 }
 
 func (w *waiting) Resources(context.Context, string, string, int) ([]heatapi.Resource, error) {

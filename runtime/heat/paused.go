@@ -58,7 +58,7 @@ func (p Paused) All() []Event {
 
 // Clearer lets the resource of an event go on that waits at a hook.
 type Clearer interface {
-	Definition(ctx context.Context, s *Stack) (json.RawMessage, error)
+	Properties(ctx context.Context, e Event) (json.RawMessage, error)
 	ClearHook(ctx context.Context, e Event, hook string) error
 }
 
@@ -85,19 +85,19 @@ func (p Paused) Clear(ctx context.Context, by Clearer, e Event) (bool, error) {
 	return err == nil, nil
 }
 
-// hasAgent says by the template of its stack whether a resource is a server with an agent: then its
-// user_data has parameters of hotc's. ErrForeign.
+// bootFile stands in the user_data of every server with an agent (emit/userdata).
+const bootFile = "/etc/hotc/boot.json"
+
+// hasAgent says whether a resource is a server with an agent, by what Heat has made it with: the
+// template of a stack that is being deleted has no resources any more (heat: engine/service.py,
+// delete_stack). It counts as one where nobody can see that. ErrForeign.
 func hasAgent(ctx context.Context, by Clearer, e Event) error {
-	text, err := by.Definition(ctx, &Stack{Name: e.StackName, ID: e.StackID})
-	if err != nil {
-		return err
-	}
-	var t struct{ Resources map[string]json.RawMessage }
-	if err := json.Unmarshal(text, &t); err != nil {
-		return err
-	}
-	if !bytes.Contains(t.Resources[e.Name], []byte(`"hotc_`)) {
+	properties, err := by.Properties(ctx, e)
+	switch {
+	case errors.Is(err, ErrNotFound), err != nil && Refused(err):
+		return nil
+	case err == nil && !bytes.Contains(properties, []byte(bootFile)):
 		return ErrForeign
 	}
-	return nil
+	return err
 }

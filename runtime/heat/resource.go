@@ -207,6 +207,17 @@ func (c *Client) Events(ctx context.Context, stackName, stackID, marker string, 
 	return answer.Events, err
 }
 
+// Properties are what Heat has made the resource of an event with.
+func (c *Client) Properties(ctx context.Context, e Event) (json.RawMessage, error) {
+	var answer struct {
+		Event struct {
+			Properties json.RawMessage `json:"resource_properties"`
+		}
+	}
+	err := c.call(ctx, get(nil, "stacks", e.StackName, e.StackID, "resources", e.Name, "events", e.ID), &answer)
+	return answer.Event.Properties, err
+}
+
 // ClearHook lets the resource of an event go on that is paused.
 func (c *Client) ClearHook(ctx context.Context, e Event, hook string) error {
 	return c.Signal(ctx, e.StackName, e.StackID, e.Name, map[string]string{"unset_hook": hook})

@@ -38,7 +38,7 @@ type Heat interface {
 	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
 	Signal(ctx context.Context, stackName, stackID, resource string, data any) error
 	Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]heat.Event, error)
-	ClearHook(ctx context.Context, e heat.Event, hook string) error
+	heat.Clearer
 }
 
 // Relay is one relay of one deployment.

@@ -140,6 +140,10 @@ func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Ev
 	return slices.Clone(c.events[at+1:]), nil
 }
 
+func (c *cloud) Properties(context.Context, heat.Event) (json.RawMessage, error) {
+	return json.RawMessage(`{"user_data": "/etc/hotc/boot.json"}`), nil
+}
+
 func (c *cloud) ClearHook(_ context.Context, e heat.Event, hook string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -354,6 +354,9 @@ func (m members) Events(context.Context, string, string, string, int) ([]heatapi
 	return nil, nil
 }
 
+// Properties implements relay.Heat.
+func (m members) Properties(context.Context, heatapi.Event) (json.RawMessage, error) { return nil, nil }
+
 // ClearHook implements relay.Heat.
 func (m members) ClearHook(context.Context, heatapi.Event, string) error { return nil }
 

@@ -28,7 +28,7 @@ type Cloud interface {
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
 	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
 	Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]heat.Event, error)
-	ClearHook(ctx context.Context, e heat.Event, hook string) error
+	heat.Clearer
 }
 
 // Deployment is the deployment on its coordinator.

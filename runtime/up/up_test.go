@@ -120,6 +120,14 @@ func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Ev
 	return slices.Clone(c.events[at+1:]), nil
 }
 
+// Properties are those of a server with an agent, but of a volume.
+func (c *cloud) Properties(_ context.Context, e heat.Event) (json.RawMessage, error) {
+	if e.Name == "volume" {
+		return json.RawMessage(`{"size": 1}`), nil
+	}
+	return json.RawMessage(`{"user_data": "/etc/hotc/boot.json"}`), nil
+}
+
 func (c *cloud) ClearHook(_ context.Context, e heat.Event, _ string) error {
 	c.asked = append(c.asked, strings.TrimSpace("clear "+e.Name+" "+e.StackID))
 	return nil
@@ -449,7 +457,6 @@ func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
 
 func TestDownGoesOnWhereItWasEnded(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "DELETE_IN_PROGRESS"}, states: []heat.State{"DELETE_IN_PROGRESS", "DELETE_COMPLETE"},
-		definition: `{"resources": {"waits": {"properties": {"user_data": {"get_param": "hotc_secret"}}}}}`,
 		events: []heat.Event{
 			{ID: "1", Name: "done", Reason: "DELETE paused until Hook pre-delete is cleared"}, {ID: "2", Name: "done", Reason: "Hook pre-delete is cleared"},
 			{ID: "3", Name: "waits", Reason: "DELETE paused until Hook pre-delete is cleared"}}}
@@ -583,7 +590,6 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 	} { // a volume's hook is somebody else's, and waits for that one
 		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
 		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before
-		cloud.definition = `{"resources": {"server": {"properties": {"user_data": {"get_param": "hotc_secret"}}}, "volume": {"type": "OS::Cinder::Volume"}}}`
 		volume := pause("theirs", "volume-id")
 		volume.Name = "volume"
 		u, v := begin(t, cloud, d)
