@@ -4,7 +4,9 @@ package bed_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,12 +59,19 @@ func TestDeleteHooks(t *testing.T) {
 // One command deletes all.
 func TestDeleteStackWithItsHooks(t *testing.T) {
 	t.Parallel()
-	d := ownedByUser(t, "hooks-all")
+	foreign := filepath.Join(t.TempDir(), "foreign.yaml")
+	do(t, os.WriteFile(foreign, []byte("resource_registry: {resources: {theirs: {hooks: pre-delete}}}\n"), 0o600))
+	d := ownedByUser(t, "hooks-all", foreign)
 	for _, path := range []string{"workers/0/server", "workers/1/server"} {
 		do(t, d.server(path).Write("tmp/free", ""))
 	}
-	if out, err := d.destroy("--run-hooks", "--delete-stack"); err != nil || !strings.Contains(out, "is destroyed.") {
-		t.Errorf("hotc says: %v\n%s", err, out)
+	c := &command{Cmd: d.destroying("--run-hooks", "--delete-stack")}
+	c.Stdout, c.Stderr = c, c
+	do(t, c.Start())
+	until(t, "hotc to leave the user's hook alone", func() bool { return strings.Contains(c.printed(), "the hook of theirs: whoever has set this hook") })
+	openstack(t, d.world, "stack", "hook", "clear", "--pre-delete", d.name, "theirs")
+	if err := c.Wait(); err != nil || !strings.Contains(c.printed(), "is destroyed.") {
+		t.Errorf("hotc says: %v\n%s", err, c.printed())
 	}
 	if s := d.stack.Status(t); s.String() != "DELETE_COMPLETE" {
 		t.Errorf("the stack is %s", s)
@@ -71,7 +80,7 @@ func TestDeleteStackWithItsHooks(t *testing.T) {
 
 // ownedByUser is a stack with hooks that the client has made, as the command says
 // that apply prints.
-func ownedByUser(t *testing.T, name string) *deployment {
+func ownedByUser(t *testing.T, name string, environments ...string) *deployment {
 	t.Helper()
 	theBed(t)
 	w := worldOn(t, place.zk.URL("hotc"), "testdata/hooks.yaml", "--signal=relay")
@@ -79,7 +88,7 @@ func ownedByUser(t *testing.T, name string) *deployment {
 	d.apply()
 	defer d.relay().kill()
 	args := []string{"stack", "create", "-t", w.dir + "/stack.yaml", "--wait"}
-	for _, file := range w.input(w.dir).Environments {
+	for _, file := range append(w.input(w.dir).Environments, environments...) {
 		args = append(args, "-e", file)
 	}
 	openstack(t, w, append(args, name)...)
