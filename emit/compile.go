@@ -196,6 +196,14 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	if diags.Failed() {
 		return
 	}
+	if o.Lint && len(r.Program.Servers) == 0 { // nothing is changed in them
+		r.Emitted = &heat.Emitted{}
+		for _, t := range templates {
+			r.Folder[t.Target] = t.File.Text
+		}
+		o.Limits.check(r, diags)
+		return
+	}
 	data := userdata.Options{AgentDigests: o.AgentDigests, Servers: len(r.Built.Plan.Servers)}
 	encoded := make(chan error, 1)
 	go func() { // beside the emission, which is the longest part of the work

@@ -36,7 +36,7 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 		return Linted{}
 	}
 	linted := Linted{Files: []*source.File{file}}
-	o.Text = append([]byte{}, file.Text...)
+	o.Text = file.Text
 	var quiet source.Diagnostics // what is wrong is said when the text is read as what it is
 	if !saysVersion(file.Text) && environment.Is(yaml.Parse(file, &quiet)) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)

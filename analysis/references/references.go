@@ -96,6 +96,9 @@ func (c *checker) absent(resource string) bool {
 // enabled says whether something is there, or may be, and what a mistake in it is:
 // Heat looks only at what is there.
 func (c *checker) enabled(condition *yaml.Entry) (bool, source.Severity) {
+	if condition == nil {
+		return true, source.Error
+	}
 	folded, err := c.fold(c.template.Enabled(condition))
 	switch {
 	case err != nil:
@@ -130,6 +133,10 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 func (c *checker) calls(n *yaml.Node, severity source.Severity) {
 	if n.Target() != nil || c.placeholders[n] != nil {
 		return // an alias is looked at where the anchor stands
+	}
+	if r, is := c.template.NamedAt(n); is && r.Kind != hot.ToFile {
+		c.reference(r, severity)
+		return
 	}
 	if len(n.Entries) == 1 && c.template.Functions.Lookup(n.Entries[0].Name) != nil {
 		c.call(c.template.Expr(n), severity)
@@ -185,9 +192,9 @@ func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Se
 		switch {
 		case left[call.At]:
 		case slices.ContainsFunc(open, func(s source.Span) bool { return s.Contains(call.At.Span) }):
-			c.reference(call, source.Warning)
+			c.reference(call.Ref(), source.Warning)
 		default:
-			c.reference(call, severity)
+			c.reference(call.Ref(), severity)
 		}
 	}
 }
@@ -219,16 +226,15 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 			}
 			severity = source.Warning // it is still open which branch is taken
 		}
-		c.reference(e, severity)
+		c.reference(e.Ref(), severity)
 	}
 	for x := range e.Inside() {
 		c.names(x, severity)
 	}
 }
 
-// reference looks for what a call names.
-func (c *checker) reference(call *hot.Expr, severity source.Severity) {
-	r := call.Ref()
+// reference looks for what is named.
+func (c *checker) reference(r hot.Ref, severity source.Severity) {
 	if r.Name == "" && r.Computed {
 		return
 	}

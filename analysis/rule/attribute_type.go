@@ -22,7 +22,7 @@ func findAttributeTypes(l *Look) {
 		if kind == resourcetype.Map || kind == resourcetype.List {
 			hint = fmt.Sprintf("say which part: {get_attr: [%s, %s, …]}", r.Name, r.Attribute)
 		}
-		l.Found(v.Node, fmt.Sprintf("%s must be %s; the attribute %q of %s is %s in %s", v.Name, v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
+		l.Found(v.Node, fmt.Sprintf("%s must be %s; the attribute %q of %s is %s in %s", v.Name(), v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
 	}
 }
 

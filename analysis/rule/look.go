@@ -30,7 +30,7 @@ type Look struct {
 	diags       *source.Diagnostics
 	typed       *typed
 	calls       map[*yaml.Node]*call
-	whole       []*yaml.Node // the calls in the whole of wholeOf
+	whole       []placed // the calls in the whole of wholeOf
 	wholeOf     *hot.Template
 	resources   []*hot.Resource   // that are there
 	near        map[string]string // what nearFunction has found
@@ -61,6 +61,9 @@ func (l *Look) call(n *yaml.Node) *call {
 func (l *Look) Ref(n *yaml.Node) hot.Ref {
 	if n == nil || !l.IsCall(n) {
 		return hot.Ref{}
+	}
+	if r, is := l.Template.NamedAt(n); is {
+		return r
 	}
 	return l.call(n).ref
 }
@@ -131,29 +134,39 @@ const mostUses = 16
 
 // Values are those that a node has in the uses of the template, as far as they are known
 // and different; without any function it is what is written.
-func (l *Look) Values(n *yaml.Node) []Known {
+func (l *Look) Values(n *yaml.Node) []Known { return l.appendValues(nil, n) }
+
+func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
 	if !l.computed(n) {
-		return []Known{{Value: n.Data()}}
+		return append(out, Known{Value: n.Data()})
 	}
 	if r := l.Ref(n); (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && !r.Computed {
 		return nil // as most calls
 	}
-	var out []Known
 	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {
 		k := Known{}
-		folded, err := hot.Fold(l.call(n).expr, func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &k) })
-		if err != nil || !folded.IsValue() {
-			continue // what is wrong with it is said elsewhere
-		}
-		if k.If != "" && l.offByDefault(n, s) {
+		var known bool
+		if k.Value, known = l.valueIn(s, n, &k); !known || k.If != "" && l.offByDefault(n, s) {
 			continue
 		}
-		k.Value = folded.Value
 		if !slices.ContainsFunc(out, func(o Known) bool { return value.Equal(o.Value, k.Value) }) {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+// valueIn is the value of a call in one use of the template. What is wrong with it is said
+// elsewhere.
+func (l *Look) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value, known bool) {
+	if r, is := l.Template.NamedAt(n); is && r.Kind == hot.ToParameter {
+		return l.parameter(s, r, k)
+	}
+	folded, err := hot.Fold(l.call(n).expr, func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, k) })
+	if err != nil || !folded.IsValue() {
+		return nil, false
+	}
+	return folded.Value, true
 }
 
 // offByDefault says whether a node stands in a resource that is not there if all parameters
@@ -187,29 +200,33 @@ func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
 	return number, k, known && isWhole && is
 }
 
-// given is what a reference is known to give in a use of the template: a default, too,
-// unless the stack around hands a value over.
+// given is what a reference is known to give in a use of the template. Files are large, and of
+// no property's concern.
 func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
-	r := call.Ref()
-	if r.Kind != hot.ToParameter {
-		return call, nil // files are large, and of no property's concern
+	if r := call.Ref(); r.Kind == hot.ToParameter && !r.Computed {
+		if v, known := l.parameter(s, r, k); known {
+			return hot.Constant(v, call.At), nil
+		}
 	}
-	if v, known := s.Supplied.Parameters[r.Name]; known && !r.Computed {
-		return hot.Constant(hot.SelectParam(v, r.Path), call.At), nil
-	}
-	if r.Computed {
-		return call, nil
+	return call, nil
+}
+
+// parameter is what a reference to one is known to give in a use of the template: its default,
+// too, unless the stack around hands a value over.
+func (l *Look) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, known bool) {
+	if v, known := s.Supplied.Parameters[r.Name]; known {
+		return hot.SelectParam(v, r.Path), true
 	}
 	p := l.Template.Parameter(r.Name)
 	if p == nil || p.Default == nil || p.Hidden || s.Arguments[r.Name] != nil {
-		return call, nil
+		return nil, false
 	}
 	v, err := p.Cast(p.Default.Data())
-	if err != nil {
-		return call, nil //nolint:nilerr // said where the parameter is declared
+	if err != nil { // said where the parameter is declared
+		return nil, false
 	}
 	k.If = fmt.Sprintf("the parameter %q is left to its default", r.Name)
-	return hot.Constant(hot.SelectParam(v, r.Path), call.At), nil
+	return hot.SelectParam(v, r.Path), true
 }
 
 // computed says whether a function stands in a node.

@@ -31,7 +31,7 @@ func findMissingProperties(l *Look) {
 				_, there := has.Get(name)
 				_, older := has.Get(below.Instead)
 				if below.Required && !there && !older {
-					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name, name), p.known)
+					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name(), name), p.known)
 				}
 			}
 		}

@@ -10,18 +10,22 @@ import (
 
 // part is a property's value, or one within, that a function gives.
 type part struct {
-	name     string
+	within   string // "size of ", "an item of "; "" of the property's own value
+	of       *Typed
 	property *resourcetype.Property
 	value    value.Value
 	known    Known
 }
+
+// name is what people call it: "size of OS::Cinder::Volume".
+func (p part) name() string { return p.within + p.of.Name() }
 
 // Parts visits a property's values as far as they are known: one that is written is looked
 // into where its own parts stand, one that a function gives is taken apart here.
 func (l *Look) Parts(t *Typed) func(yield func(part) bool) {
 	return func(yield func(part) bool) {
 		for _, k := range l.valuesOf(t) {
-			p := part{t.Name, t.Property, k.Value, k}
+			p := part{"", t, t.Property, k.Value, k}
 			if !l.IsCall(t.Node) {
 				if !yield(p) {
 					return
@@ -43,14 +47,14 @@ func (p part) walk(yield func(part) bool) bool {
 			break
 		}
 		for _, x := range v {
-			if !(part{"an item of " + p.name, p.property.Each, x, p.known}).walk(yield) {
+			if !(part{"an item of " + p.within, p.of, p.property.Each, x, p.known}).walk(yield) {
 				return false
 			}
 		}
 	case *value.Dict:
 		for _, name := range v.Keys() {
 			if below := p.property.Properties[name]; below != nil {
-				if x, _ := v.Get(name); !(part{name + " of " + p.name, below, x, p.known}).walk(yield) {
+				if x, _ := v.Get(name); !(part{name + " of " + p.within, p.of, below, x, p.known}).walk(yield) {
 					return false
 				}
 			}

@@ -17,7 +17,7 @@ func findPropertyLimits(l *Look) {
 				continue
 			}
 			if err := p.property.Violation(p.value); err != nil {
-				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s: %s", p.name, err), p.known)
+				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s: %s", p.name(), err), p.known)
 				break
 			}
 		}

@@ -18,7 +18,7 @@ func findPropertyTypes(l *Look) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
-				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name, p.property.Kind, described(p.value)), p.known)
+				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name(), p.property.Kind, described(p.value)), p.known)
 				break
 			}
 		}
@@ -71,17 +71,17 @@ func (l *Look) valuesOf(t *Typed) []Known {
 
 func (l *Look) find(t *Typed) []Known {
 	if t.Node.IsNull() {
-		return []Known{{Value: t.Property.Nothing()}}
+		return append(t.one[:0], Known{Value: t.Property.Nothing()})
 	}
 	if !l.IsCall(t.Node) { // what stands within is looked at by itself
 		switch t.Node.Kind {
 		case yaml.List:
-			return []Known{{Value: shallow(t.Node, len(t.Node.Items))}}
+			return append(t.one[:0], Known{Value: shallow(t.Node, len(t.Node.Items))})
 		case yaml.Map:
-			return []Known{{Value: &value.Dict{}}}
+			return append(t.one[:0], Known{Value: &value.Dict{}})
 		}
 	}
-	values := l.Values(t.Node)
+	values := l.appendValues(t.one[:0], t.Node)
 	if t.index != "" {
 		for _, k := range values {
 			if text, is := k.Value.(string); is && strings.Contains(text, t.index) {

@@ -11,8 +11,8 @@ import (
 // not.
 func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	for _, c := range l.callsIn(n) {
-		if r := l.call(c).ref; r.Kind != hot.NoRef {
-			visit(r, c)
+		if c.ref.Kind != hot.NoRef {
+			visit(c.ref, c.at)
 		}
 	}
 }
@@ -31,30 +31,37 @@ func (l *Look) named(kinds ...hot.RefKind) (names map[string]bool, all bool) {
 // Calls visits all calls of a function in a part of the template.
 func (l *Look) Calls(n *yaml.Node, function string, visit func(call, argument *yaml.Node)) {
 	for _, c := range l.callsIn(n) {
-		if c.Entries[0].Name == function {
-			visit(c, c.Entries[0].Value)
+		if e := c.at.Entries[0]; e.Name == function {
+			visit(c.at, e.Value)
 		}
 	}
 }
 
+// placed is a call of a function where it stands, and what it refers to.
+type placed struct {
+	at  *yaml.Node
+	ref hot.Ref
+}
+
 // callsIn are the calls of functions in a part of the template, in the order of the text. In
 // the whole of it they are looked for once for all rules.
-func (l *Look) callsIn(n *yaml.Node) []*yaml.Node {
+func (l *Look) callsIn(n *yaml.Node) []placed {
 	if n != l.Template.Root {
 		return l.appendCalls(nil, n)
 	}
 	if l.wholeOf != l.Template { // of a copy of the Look, it is another one
-		l.whole, l.wholeOf = l.appendCalls(nil, n), l.Template
+		usual := 4 * len(l.Template.Resources)
+		l.whole, l.wholeOf = l.appendCalls(make([]placed, 0, usual), n), l.Template
 	}
 	return l.whole
 }
 
-func (l *Look) appendCalls(out []*yaml.Node, n *yaml.Node) []*yaml.Node {
+func (l *Look) appendCalls(out []placed, n *yaml.Node) []placed {
 	if n == nil {
 		return out
 	}
 	if l.IsCall(n) {
-		out = append(out, n)
+		out = append(out, placed{n, l.Ref(n)})
 	}
 	for _, x := range n.Items {
 		out = l.appendCalls(out, x)

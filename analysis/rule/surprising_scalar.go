@@ -27,7 +27,7 @@ func findSurprisingScalars(l *Look) {
 				l.surprising(t.Node, "the number")
 			}
 		case resourcetype.Map:
-			if t.Property.Properties == nil && slices.Contains(ofTexts, t.In.Type.Name) && strings.HasPrefix(t.Name, "metadata of ") {
+			if t.Property.Properties == nil && slices.Contains(ofTexts, t.In.Type.Name) && t.key == "metadata" && t.items == 0 {
 				for _, e := range t.Node.All() {
 					l.surprising(e.Value, "the text")
 				}

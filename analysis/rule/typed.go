@@ -3,6 +3,7 @@ package rule
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -31,7 +32,8 @@ type Block struct {
 
 // Typed is a value that has a type.
 type Typed struct {
-	Name     string // as people call it: "size of OS::Cinder::Volume"
+	key      string // of the property
+	items    int    // how many lists it stands in
 	Property *resourcetype.Property
 	Node     *yaml.Node
 	In       *Block
@@ -39,6 +41,12 @@ type Typed struct {
 
 	values []Known // as far as they are known; worked out once for all rules
 	valued bool
+	one    [1]Known // the room of values, of which there is mostly one
+}
+
+// Name is what people call it: "size of OS::Cinder::Volume".
+func (t *Typed) Name() string {
+	return strings.Repeat("an item of ", t.items) + t.key + " of " + t.In.Of
 }
 
 // Blocks are all maps of properties.
@@ -111,6 +119,7 @@ type walker struct {
 	*Look
 	*typed
 	seen  map[*yaml.Node]bool
+	room  []Typed
 	kind  *resourcetype.Type
 	of    *hot.Resource
 	index string
@@ -149,21 +158,35 @@ func (w *walker) block(b *Block) {
 		if b.Path != "" {
 			path = b.Path + "." + e.Name
 		}
-		w.value(e.Name+" of "+b.Of, path, p, e.Value, b)
+		w.value(Typed{key: e.Name, Property: p, Node: e.Value, In: b, index: w.index}, path)
 	}
 }
 
-func (w *walker) value(name, path string, p *resourcetype.Property, n *yaml.Node, in *Block) {
-	w.values = append(w.values, &Typed{Name: name, Property: p, Node: n, In: in, index: w.index})
-	switch {
+func (w *walker) value(t Typed, path string) {
+	own := w.add(t)
+	switch p, n := t.Property, t.Node; {
 	case w.IsCall(n):
 	case n.Kind == yaml.Map && p.Properties != nil:
-		w.block(&Block{Of: name, Path: path, Type: w.kind, Resource: w.of, Known: p.Properties, Node: n, At: n})
+		w.block(&Block{Of: own.Name(), Path: path, Type: w.kind, Resource: w.of, Known: p.Properties, Node: n, At: n})
 	case n.Kind == yaml.List && p.Each != nil:
-		for _, item := range n.Items {
-			w.value("an item of "+name, path, p.Each, item, in)
+		t.Property, t.items = p.Each, t.items+1
+		for _, t.Node = range n.Items {
+			w.value(t, path)
 		}
 	}
+}
+
+// usualRoom is how many values have their room made at once.
+const usualRoom = 32
+
+func (w *walker) add(t Typed) *Typed {
+	if len(w.room) == cap(w.room) {
+		w.room = make([]Typed, 0, usualRoom)
+	}
+	w.room = append(w.room, t)
+	own := &w.room[len(w.room)-1]
+	w.values = append(w.values, own)
+	return own
 }
 
 // names are those of a block's properties.

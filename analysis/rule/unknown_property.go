@@ -28,7 +28,7 @@ func findUnknownProperties(l *Look) {
 			}
 			for _, name := range has.Keys() {
 				if !slices.Contains(may, name) {
-					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name, name, l.Types.Says(t.In.Type)), p.known)
+					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name(), name, l.Types.Says(t.In.Type)), p.known)
 				}
 			}
 		}

@@ -57,7 +57,7 @@ func findWrongKinds(l *Look) {
 		if is == "" || is == want {
 			continue
 		}
-		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, and %q is an %s", t.Name, thing(want), r.Name, kind), "")
+		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, and %q is an %s", t.Name(), thing(want), r.Name, kind), "")
 		var fit []string
 		for x := range l.Resources {
 			if made[l.Use(x.Name).Type(x)] == want {

@@ -102,6 +102,17 @@ type NodeRef struct {
 	Parts []*yaml.Node // of a list: the name's, the attribute's, those of the path
 }
 
+// NamedAt is the parameter, resource or file to which the call in a node refers by its name
+// alone, as most do: no expression is to be made for that.
+func (t *Template) NamedAt(n *yaml.Node) (r Ref, is bool) {
+	f, arg := t.callOf(n)
+	if f == nil || f.refers != ToParameter && f.refers != ToResource && f.refers != ToFile {
+		return Ref{}, false
+	}
+	name, is := arg.Text()
+	return Ref{Kind: f.refers, Name: name, At: t.Place(n)}, is && name != ""
+}
+
 // RefAt is what the call in a node refers to.
 func (t *Template) RefAt(n *yaml.Node) NodeRef {
 	f, arg := t.callOf(n)

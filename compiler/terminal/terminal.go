@@ -22,6 +22,9 @@ import (
 // control character but for the line end and the tab, a format character, a separator
 // of lines.
 func Steers(r rune) bool {
+	if ' ' <= r && r < unicode.MaxASCII { // as nearly all are
+		return false
+	}
 	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
@@ -40,6 +43,9 @@ func escape(r rune) string {
 // Visible is a text with everything that steers in it as visible escapes, and so with
 // bytes that are not UTF-8.
 func Visible(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, Steers) {
+		return text
+	}
 	f := filter{}
 	return string(append(f.pass(nil, []byte(text)), f.rest()...))
 }

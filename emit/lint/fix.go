@@ -160,7 +160,7 @@ func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run
 // again is a run in which some texts are others; what has nothing to do with them is not
 // looked at again.
 func (r *run) again(ctx context.Context, changed map[string][]byte) (*run, error) {
-	next := &run{Options: r.Options, targets: slices.Clone(r.targets), looked: slices.Clone(r.looked), texts: maps.Clone(r.texts), watch: watch{busy: map[string]bool{}}}
+	next := &run{Options: r.Options, targets: slices.Clone(r.targets), looked: slices.Clone(r.looked), texts: maps.Clone(r.texts), watch: newWatch()}
 	maps.Copy(next.texts, changed)
 	for i, t := range next.targets {
 		if text, is := changed[absolute(t.Path)]; is {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,11 +45,11 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 }
 
 func look(ctx context.Context, targets []Target, o Options) (*run, error) {
-	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), texts: map[string][]byte{}, watch: watch{busy: map[string]bool{}}}
+	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), texts: map[string][]byte{}, watch: newWatch()}
 	if err := each(ctx, indexes(targets), func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
 		return nil, err
 	}
-	if err := each(ctx, r.roots(), r.lookAt); err != nil {
+	if err := r.lookAtAll(ctx, r.roots()); err != nil {
 		return nil, err
 	}
 	return r, r.complete(ctx)
@@ -63,7 +64,7 @@ func (r *run) complete(ctx context.Context) error {
 			left = append(left, i)
 		}
 	}
-	return each(ctx, left, r.lookAt)
+	return r.lookAtAll(ctx, left)
 }
 
 // run is one look at all files.
@@ -72,7 +73,7 @@ type run struct {
 	targets []Target
 	looked  []*looked         // nil of those that were not looked at by themselves
 	texts   map[string][]byte // that stand for files, by path
-	watch
+	*watch
 }
 
 func indexes[T any](of []T) []int {
@@ -86,14 +87,22 @@ func indexes[T any](of []T) []int {
 // each does something with some of the files, several at a time.
 func each(ctx context.Context, which []int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, i := range which {
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(which)) { // few goroutines, whose stacks grow once
 		group.Go(func() error {
 			defer mistake.Ends()
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(which) {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := do(ctx, which[i]); err != nil {
+					return err
+				}
 			}
-			return do(ctx, i)
 		})
 	}
 	return group.Wait()

@@ -17,15 +17,20 @@ type looked struct {
 	found source.Diagnostics
 }
 
-// lookAt looks at one file.
-func (r *run) lookAt(ctx context.Context, i int) error {
-	t := r.targets[i]
-	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
-	o.Template, o.Text = t.Path, bytes.Clone(t.Text)
+// lookAtAll looks at some of the files.
+func (r *run) lookAtAll(ctx context.Context, which []int) error {
 	b := bounds{}
 	if r.Untrusted {
 		b = untrusted
 	}
+	return r.within(ctx, b, func(ctx context.Context) error { return each(ctx, which, r.lookAt) })
+}
+
+// lookAt looks at one file.
+func (r *run) lookAt(_ context.Context, i int) error {
+	t := r.targets[i]
+	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
+	o.Template, o.Text = t.Path, t.Text
 	var err error
 	if o.Access, err = r.access(t); err != nil {
 		if d, cannot := source.AsDiagnostic(err); cannot {
@@ -36,7 +41,7 @@ func (r *run) lookAt(ctx context.Context, i int) error {
 		return err
 	}
 	o.Access = mended{o.Access, r.texts}
-	if err := r.within(ctx, b, t.Path, func() { l.Linted = emit.Lint(o, &l.found) }); err != nil {
+	if err := r.on(t.Path, func() { l.Linted = emit.Lint(o, &l.found) }); err != nil {
 		return err
 	}
 	r.looked[i] = l

@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// bounds are what looking at a file may take; 0 is as much as it likes.
+// bounds are what looking at a file may take; without any it is as much as it likes.
 type bounds struct {
 	longest time.Duration
 	memory  uint64 // of the whole process: whose it is, nobody knows
@@ -26,51 +26,44 @@ var untrusted = bounds{longest: time.Minute, memory: 1 << 30}
 
 const lookEvery = 20 * time.Millisecond
 
-// watch knows which files are looked at now.
+// watch knows which files are looked at now, and since when.
 type watch struct {
 	mu   sync.Mutex
-	busy map[string]bool
+	busy map[string]time.Time
 }
 
-func (w *watch) note(name string, busy bool) {
+func newWatch() *watch { return &watch{busy: map[string]time.Time{}} }
+
+// on does some work on a file. A panic is an error of it.
+func (w *watch) on(name string, work func()) (err error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if delete(w.busy, name); busy {
-		w.busy[name] = true
-	}
+	w.busy[name] = time.Now()
+	w.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = source.Fail(source.Internal, fmt.Sprintf("%s: hotc made a mistake: %s", name, mistake.Text(p)), "please report it, with the template if you can")
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.busy, name)
+	}()
+	work()
+	return nil
 }
 
-func (w *watch) names() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Join(slices.Sorted(maps.Keys(w.busy)), ", ")
-}
-
-// within does some work on a file, and gives up when it takes too much. What was given up
-// goes on: the command has to end then.
-func (w *watch) within(ctx context.Context, b bounds, name string, work func()) error {
-	w.note(name, true)
-	defer w.note(name, false)
+// within lets work on files run, and gives up when it takes too much. What was given up goes
+// on: the command has to end then.
+func (w *watch) within(ctx context.Context, b bounds, work func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- source.Fail(source.Internal, fmt.Sprintf("%s: hotc made a mistake: %s", name, mistake.Text(p)), "please report it, with the template if you can")
-			}
-		}()
-		work()
-		done <- nil
+		defer mistake.Ends()
+		done <- work(ctx)
 	}()
-	var tick, end <-chan time.Time
-	if b.memory > 0 {
+	var tick <-chan time.Time
+	if b != (bounds{}) {
 		t := time.NewTicker(lookEvery)
 		defer t.Stop()
 		tick = t.C
-	}
-	if b.longest > 0 {
-		t := time.NewTimer(b.longest)
-		defer t.Stop()
-		end = t.C
 	}
 	for {
 		select {
@@ -78,14 +71,28 @@ func (w *watch) within(ctx context.Context, b bounds, name string, work func()) 
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-end:
-			return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up after %v", name, b.longest), "")
 		case <-tick:
-			if used := heapInUse(); used > b.memory {
-				return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up when it had taken %d MiB", w.names(), used>>20), "")
+			if err := w.over(b); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// over says what takes too much.
+func (w *watch) over(b bounds) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := slices.Sorted(maps.Keys(w.busy))
+	for _, name := range names {
+		if time.Since(w.busy[name]) > b.longest {
+			return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up after %v", name, b.longest), "")
+		}
+	}
+	if used := heapInUse(); used > b.memory {
+		return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up when it had taken %d MiB", strings.Join(names, ", "), used>>20), "")
+	}
+	return nil
 }
 
 func heapInUse() uint64 {

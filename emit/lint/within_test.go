@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -25,10 +26,24 @@ func TestWithin(t *testing.T) {
 		{bounds{time.Hour, 1}, func() { held := make([]byte, 1<<20); <-block; runtime.KeepAlive(held) }, "a.yaml: hotc gave up when it had taken"},
 		{bounds{}, func() { panic(errors.New("broken")) }, "a.yaml: hotc made a mistake: broken (lint/within_test.go:"},
 	} {
-		w := watch{busy: map[string]bool{}}
-		err := w.within(t.Context(), c.bounds, "a.yaml", c.work)
+		w := newWatch()
+		err := w.within(t.Context(), c.bounds, func(context.Context) error { return w.on("a.yaml", c.work) })
 		if d, is := source.AsDiagnostic(err); is != (c.want != "") || is && !strings.HasPrefix(d.Message, c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// Who is told to end does not wait for what is looked at.
+func TestWithinEnds(t *testing.T) {
+	block := make(chan bool)
+	defer close(block)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWatch()
+	err := w.within(ctx, bounds{}, func(context.Context) error {
+		return w.on("a.yaml", func() { cancel(); <-block })
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
