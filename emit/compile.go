@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/analysis"
 	"github.com/hotc-dev/hotc/analysis/binding"
@@ -62,6 +63,8 @@ type Options struct {
 	Packs []*rule.Rule
 	// Shell looks at scripts of shells for the linter; nil if nothing is to.
 	Shell func(script string) []rule.Advice
+	// Now is what the time is, for what must not be over; zero if that is no matter.
+	Now time.Time
 	// Profile takes down how long the linter's rules take; nil if nobody asks.
 	Profile *rule.Profile
 	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
@@ -150,7 +153,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
-	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile}
+	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile, Now: o.Now}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources, Samples: o.Lint}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)

@@ -35,7 +35,8 @@ type demand struct {
 var demands = map[string][]demand{
 	"AWS::AutoScaling::AutoScalingGroup": {{oneOf: []string{"InstanceId", "LaunchConfigurationName"}}, {excludes: []string{"InstanceId", "LaunchConfigurationName"}},
 		{ascending: []string{"MinSize", "DesiredCapacity", "MaxSize"}}, {property: "MinSize", like: notNegative, says: "no negative number"},
-		{property: "VPCZoneIdentifier", like: atMostOne, says: "a list of one item"}},
+		{property: "VPCZoneIdentifier", like: atMostOne, says: "a list of one item"},
+		{path: "update_policy.AutoScalingRollingUpdate", property: "PauseTime", like: atMostAnHour, says: anHour}},
 	"AWS::AutoScaling::LaunchConfiguration": {{oneOf: []string{"InstanceId", "ImageId"}}, {oneOf: []string{"InstanceId", "InstanceType"}},
 		{path: "BlockDeviceMappings", needs: []string{"Ebs"}}, {path: "BlockDeviceMappings.Ebs", needs: []string{"SnapshotId"}}},
 	"AWS::AutoScaling::ScalingPolicy": {{of: "AdjustmentType", not: []string{"PercentChangeInCapacity"}, without: []string{"MinAdjustmentStep"}}},
@@ -60,6 +61,7 @@ var demands = map[string][]demand{
 	"OS::Glance::Image":          sameFormats,
 	"OS::Glance::WebImage":       append([]demand{{of: "visibility", not: []string{"shared"}, without: []string{"members"}}}, sameFormats...),
 	"OS::Heat::AutoScalingGroup": {{ascending: []string{"min_size", "desired_capacity", "max_size"}}},
+	"OS::Heat::InstanceGroup":    {{path: "update_policy.RollingUpdate", property: "PauseTime", like: atMostAnHour, says: anHour}},
 	"OS::Heat::ScalingPolicy":    {{of: "adjustment_type", not: []string{"percent_change_in_capacity"}, without: []string{"min_adjustment_step"}}},
 
 	"OS::Keystone::Group":               oneOwner,

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -25,6 +26,25 @@ func atLeast(v value.Value, least int64) bool {
 func atMostOne(v value.Value) bool {
 	list, is := v.([]value.Value)
 	return !is || len(list) < 2
+}
+
+var duration = regexp.MustCompile(`^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\n?$`)
+
+const anHour = "at most an hour, written like PT5M"
+
+// atMostAnHour is about a duration as Heat reads it (heat/common/timeutils.py,
+// parse_isoduration).
+func atMostAnHour(v value.Value) bool {
+	m := duration.FindStringSubmatch(value.ToString(v))
+	if m == nil {
+		return false
+	}
+	seconds := 0.0
+	for i, unit := range []float64{3600, 60, 1} {
+		n, _ := strconv.ParseFloat(m[i+1], 64) // "" is 0
+		seconds += n * unit
+	}
+	return seconds <= 3600
 }
 
 // isBase64 is Python's b64decode, which passes over what is no base64.

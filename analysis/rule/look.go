@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -26,6 +27,7 @@ type Look struct {
 	environment *environment.Environment
 	shell       func(script string) []Advice
 	lint        bool // it is `hotc lint` that looks
+	now         time.Time
 	rule        *Rule
 	diags       *source.Diagnostics
 	typed       *typed

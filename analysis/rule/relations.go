@@ -3,6 +3,8 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -13,6 +15,8 @@ import (
 // say.
 var relations = map[string]func(*Look, *Block){
 	"AWS::AutoScaling::AutoScalingGroup": (*Look).launchConfiguration,
+	"OS::Barbican::Order":                (*Look).expired,
+	"OS::Barbican::Secret":               (*Look).expired,
 	"OS::Barbican::CertificateContainer": (*Look).sameSecrets,
 	"OS::Barbican::GenericContainer":     (*Look).sameSecrets,
 	"OS::Barbican::RSAContainer":         (*Look).sameSecrets,
@@ -135,6 +139,22 @@ func (l *Look) allowedResources(b *Block) {
 	for _, n := range l.items(b.Get("AllowedResources")) {
 		if name := l.text(n); name != "" && (l.Template.Resource(name) == nil || l.Use(name) == nil) {
 			l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
+		}
+	}
+}
+
+// expired finds a secret that would be useless from the beginning.
+func (l *Look) expired(b *Block) {
+	n := b.Get("expiration")
+	if n == nil || l.now.IsZero() {
+		return
+	}
+	k, _ := l.Value(n)
+	text, _ := k.Value.(string)
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.Parse(form, strings.TrimSpace(text)); err == nil && !t.After(l.now) {
+			l.Found(n, when(fmt.Sprintf("the expiration of %s is in the past", b.Of), k), "")
+			return
 		}
 	}
 }

@@ -11,6 +11,7 @@ package rule
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -96,6 +97,8 @@ type Wanted struct {
 	Environment *environment.Environment
 	// Shell looks at a script of a shell; nil if nothing is to.
 	Shell func(script string) []Advice
+	// Now is what the time is; zero if that is no matter.
+	Now time.Time
 	// Profile takes down how long rules take; nil if nobody asks.
 	Profile *Profile
 }
@@ -105,7 +108,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 	whole := !diags.Failed()
 	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment = a, p.Types, diags, want.Lint, want.Shell, want.Environment
+		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment, l.now = a, p.Types, diags, want.Lint, want.Shell, want.Environment, want.Now
 		for _, t := range l.Typed() {
 			l.valuesOf(t) // here, so that no rule seems to take what all are given
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,7 +66,7 @@ func (c chunk) lintWith(parameters map[string]string) []*source.Diagnostic {
 		types, _ = resourcetype.Of(strings.TrimSpace(release))
 	}
 	emit.Lint(emit.Options{Shell: c.shell(), Types: types, Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: parameters, Signal: "heat",
-		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
+		Limits: emit.DefaultLimits, Now: time.Now(), Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
 	return diags.All()
 }
 

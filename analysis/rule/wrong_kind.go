@@ -39,6 +39,9 @@ func findWrongKinds(l *Look) {
 	for _, kind := range made {
 		kinds[kind] = true
 	}
+	for b := range l.BlocksOf("AWS::IAM::User") {
+		l.usersPolicies(b)
+	}
 	for _, t := range l.Typed() {
 		want := t.Property.Custom
 		if !kinds[want] {
@@ -69,6 +72,22 @@ func findWrongKinds(l *Look) {
 			d.Hint = fmt.Sprintf("a %s is %s", thing(want), strings.Join(fit, ", "))
 		}
 		l.Note(d, target.Entry.Key, "the resource")
+	}
+}
+
+// usersPolicies finds names among a user's policies that are not those of the stack's policies
+// (heat/engine/resources/aws/iam/user.py, _validate_policies).
+func (l *Look) usersPolicies(b *Block) {
+	for _, n := range l.items(b.Get("Policies")) {
+		name := l.text(n)
+		if name == "" {
+			continue
+		}
+		if r := l.Template.Resource(name); r == nil || l.Use(name) == nil {
+			l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
+		} else if kind := l.Use(name).Type(r); l.Types.Lookup(kind) != nil && kind != "OS::Heat::AccessPolicy" {
+			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, and %q is an %s", b.Of, name, kind), "")
+		}
 	}
 }
 

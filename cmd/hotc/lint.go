@@ -54,7 +54,7 @@ out of it, starts no plug-in, and bounds time and memory.
 			if how.untrusted {
 				o.Drivers = driversWith(plugin.Drivers{})
 			}
-			how.cloud = in.cloud
+			how.cloud, o.Now = in.cloud, time.Now()
 			if how.profile {
 				o.Profile = &rule.Profile{}
 			}

@@ -78,6 +78,7 @@ const (
 	AttributePath       Code = "H270" // a path into an attribute that is a text or a number
 	AttributeType       Code = "H271" // an attribute whose type a property does not take
 	SnapshotPolicy      Code = "H272" // the deletion policy Snapshot of what makes no snapshots
+	UnfitTemplate       Code = "H273" // a template in the place of a type that it does not fit
 	BadMetadata         Code = "H301" // the hotc block breaks its schema
 	UnknownDriver       Code = "H302" // no driver of this name
 	BadSource           Code = "H303" // a role's source is not what its driver takes
