@@ -56,41 +56,44 @@ func applyDigest(_ *work, arg value.Value) (value.Value, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// The algorithms: those whose names may be written in capitals, those that have no other
-// spelling, and those that an OpenSSL may have.
-var (
-	inAnyCase = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New}
-	asWritten = map[string]func() hash.Hash{
-		"sha512_224": sha512.New512_224, "sha512_256": sha512.New512_256,
-		"sha3_224": func() hash.Hash { return sha3.New224() }, "sha3_256": func() hash.Hash { return sha3.New256() },
-		"sha3_384": func() hash.Hash { return sha3.New384() }, "sha3_512": func() hash.Hash { return sha3.New512() },
-		"blake2b": unkeyed(blake2b.New512), "blake2s": unkeyed(blake2s.New256), // Python's own code, not OpenSSL's
-	}
-	perhapsThere = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
-)
+// algorithms are those that hashlib has everywhere; only some may be written in capitals.
+var algorithms = []struct {
+	name    string
+	anyCase bool
+	make    func() hash.Hash
+}{
+	{"md5", true, md5.New}, {"sha1", true, sha1.New}, {"sha224", true, sha256.New224},
+	{"sha256", true, sha256.New}, {"sha384", true, sha512.New384}, {"sha512", true, sha512.New},
+	{"sha512_224", false, sha512.New512_224}, {"sha512_256", false, sha512.New512_256},
+	{"sha3_224", false, func() hash.Hash { return sha3.New224() }}, {"sha3_256", false, func() hash.Hash { return sha3.New256() }},
+	{"sha3_384", false, func() hash.Hash { return sha3.New384() }}, {"sha3_512", false, func() hash.Hash { return sha3.New512() }},
+	{"blake2b", false, func() hash.Hash { return unkeyed(blake2b.New512) }}, // Python's own code, not OpenSSL's
+	{"blake2s", false, func() hash.Hash { return unkeyed(blake2s.New256) }},
+}
+
+// perhapsThere are the algorithms, and spellings of them, that an OpenSSL may have.
+var perhapsThere = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
 
 func hashOf(algorithm string) (func() hash.Hash, error) {
 	name := strings.ToLower(algorithm)
-	switch {
-	case inAnyCase[name] != nil:
-		return inAnyCase[name], nil
-	case asWritten[algorithm] != nil:
-		return asWritten[algorithm], nil
-	case slices.Contains(perhapsThere, name):
+	for _, a := range algorithms {
+		if a.name == algorithm || a.anyCase && a.name == name {
+			return a.make, nil
+		}
+	}
+	if slices.Contains(perhapsThere, name) {
 		return nil, errLeftToHeat
 	}
 	return nil, fmt.Errorf("digest: unknown algorithm %s; there are md5, sha1, sha224, sha256, sha384, sha512 and others", shown(algorithm))
 }
 
-// unkeyed makes hashes without a key, which cannot fail.
-func unkeyed(make func(key []byte) (hash.Hash, error)) func() hash.Hash {
-	return func() hash.Hash {
-		h, err := make(nil)
-		if err != nil {
-			panic(err)
-		}
-		return h
+// unkeyed makes a hash without a key, which cannot fail.
+func unkeyed(make func(key []byte) (hash.Hash, error)) hash.Hash {
+	h, err := make(nil)
+	if err != nil {
+		panic(err)
 	}
+	return h
 }
 
 // latin1 is a text in the encoding that Heat computes digests over.

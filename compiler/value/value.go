@@ -178,8 +178,8 @@ func (d *Dict) Set(key string, v Value) {
 
 // SetAll sets all that another dict has.
 func (d *Dict) SetAll(other *Dict) {
-	for k, v := range other.All() {
-		d.Set(k, v)
+	for i, k := range other.keys {
+		d.Set(k, other.values[i])
 	}
 }
 

@@ -38,22 +38,34 @@ func builtins() map[string]any {
 }
 
 // methods are the methods that a template may call, of the types that functions of
-// sprig give.
-func methods(of any) map[string]any {
-	switch v := of.(type) {
-	case *semver.Version:
-		return map[string]any{"Major": v.Major, "Minor": v.Minor, "Patch": v.Patch, "Prerelease": v.Prerelease, "Metadata": v.Metadata,
-			"Original": v.Original, "String": v.String, "Compare": v.Compare, "Equal": v.Equal, "LessThan": v.LessThan, "GreaterThan": v.GreaterThan,
-			"IncMajor": v.IncMajor, "IncMinor": v.IncMinor, "IncPatch": v.IncPatch}
-	case semver.Version:
-		return methods(&v)
-	case time.Time:
-		return map[string]any{"Year": v.Year, "Month": v.Month, "Day": v.Day, "Hour": v.Hour, "Minute": v.Minute, "Second": v.Second, "Weekday": v.Weekday,
-			"YearDay": v.YearDay, "Unix": v.Unix, "Format": v.Format, "UTC": v.UTC, "Add": v.Add, "AddDate": v.AddDate, "Sub": v.Sub, "Before": v.Before, "After": v.After}
-	case time.Duration:
-		return map[string]any{"Hours": v.Hours, "Minutes": v.Minutes, "Seconds": v.Seconds, "Milliseconds": v.Milliseconds, "String": v.String}
+// sprig give. Each takes its receiver first.
+var methods = []struct {
+	name string
+	call any
+}{
+	{"Major", (*semver.Version).Major}, {"Minor", (*semver.Version).Minor}, {"Patch", (*semver.Version).Patch},
+	{"Prerelease", (*semver.Version).Prerelease}, {"Metadata", (*semver.Version).Metadata},
+	{"Original", (*semver.Version).Original}, {"String", (*semver.Version).String},
+	{"Compare", (*semver.Version).Compare}, {"Equal", (*semver.Version).Equal},
+	{"LessThan", (*semver.Version).LessThan}, {"GreaterThan", (*semver.Version).GreaterThan},
+	{"IncMajor", (*semver.Version).IncMajor}, {"IncMinor", (*semver.Version).IncMinor}, {"IncPatch", (*semver.Version).IncPatch},
+	{"Year", time.Time.Year}, {"Month", time.Time.Month}, {"Day", time.Time.Day}, {"Hour", time.Time.Hour},
+	{"Minute", time.Time.Minute}, {"Second", time.Time.Second}, {"Weekday", time.Time.Weekday},
+	{"YearDay", time.Time.YearDay}, {"Unix", time.Time.Unix}, {"Format", time.Time.Format}, {"UTC", time.Time.UTC},
+	{"Add", time.Time.Add}, {"AddDate", time.Time.AddDate}, {"Sub", time.Time.Sub},
+	{"Before", time.Time.Before}, {"After", time.Time.After},
+	{"Hours", time.Duration.Hours}, {"Minutes", time.Duration.Minutes}, {"Seconds", time.Duration.Seconds},
+	{"Milliseconds", time.Duration.Milliseconds}, {"String", time.Duration.String},
+}
+
+// method finds a method of a value; an invalid one is none.
+func method(of any, name string) reflect.Value {
+	for _, m := range methods {
+		if f := reflect.ValueOf(m.call); m.name == name && f.Type().In(0) == reflect.TypeOf(of) {
+			return f
+		}
 	}
-	return nil
+	return reflect.Value{}
 }
 
 func length(value any) (int, error) {

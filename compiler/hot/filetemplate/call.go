@@ -35,9 +35,10 @@ func (e *execution) decide(dot any, name string, n parse.Node, args arguments) a
 	return value
 }
 
-func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, args arguments) any {
+// call calls a function, or a method with its receiver.
+func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, args arguments, in ...reflect.Value) any {
 	typ := f.Type()
-	given, wanted := len(args.nodes), typ.NumIn()
+	given, wanted := len(args.nodes), typ.NumIn()-len(in)
 	if args.piped {
 		given++
 	}
@@ -47,18 +48,17 @@ func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, ar
 	case !typ.IsVariadic() && given != wanted:
 		e.fail("wrong number of args for %s: want %d got %d", name, wanted, given)
 	}
-	parameter := func(i int) reflect.Type {
-		if typ.IsVariadic() && i >= wanted-1 {
-			return typ.In(wanted - 1).Elem()
+	next := func() reflect.Type {
+		if last := typ.NumIn() - 1; typ.IsVariadic() && len(in) >= last {
+			return typ.In(last).Elem()
 		}
-		return typ.In(i)
+		return typ.In(len(in))
 	}
-	var in []reflect.Value
-	for i, arg := range args.nodes {
-		in = append(in, e.argument(dot, parameter(i), arg))
+	for _, arg := range args.nodes {
+		in = append(in, e.argument(dot, next(), arg))
 	}
 	if args.piped {
-		in = append(in, e.assigned(args.last, parameter(len(in))))
+		in = append(in, e.assigned(args.last, next()))
 	}
 	out, err := safely(f, in)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 // Read gives an input's value.
@@ -367,8 +369,12 @@ func (e *execution) field(dot, of any, name string, n parse.Node, args arguments
 	if of == nil {
 		e.fail("nil data; no entry for key %q", name)
 	}
-	if method := methods(of)[name]; method != nil {
-		return e.call(dot, name, reflect.ValueOf(method), n, args)
+	receiver := of
+	if version, is := of.(semver.Version); is {
+		receiver = &version
+	}
+	if f := method(receiver, name); f.IsValid() {
+		return e.call(dot, name, f, n, args, reflect.ValueOf(receiver))
 	}
 	if !args.none() {
 		e.fail("%s is not a method but has arguments", name)
