@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -13,9 +14,10 @@ import (
 )
 
 // A change of the plan may reach a role by several ways: it is changed itself, and so is a role
-// that it reads; or two that it follows are; or a secret is given together with it. It is to run once, when all of that is there. So
-// before any server is told of the change, such roles are told after which cells they come, and
-// the roles on the way to them that others wait for their cells (docs/updates.md).
+// that it reads; or two that it follows are; or a secret is given together with it, or with another
+// secret. It is to run once, when all of that is there. So before any server is told of the change,
+// such roles are told after which cells they come, and the roles on the way to them that others wait
+// for their cells (docs/updates.md).
 
 // announce tells them. What an interrupted attempt of the same change has told stands already, and
 // says which roles it has asked.
@@ -61,6 +63,21 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 		}
 		return u.tellComing(ctx, s, told[s.Path])
 	})
+}
+
+// announceSecrets announces secrets that are given together, without a change of the plan. If it is
+// interrupted, the next apply takes it for a change to the same plan.
+func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, found coordinator.DeploymentRecord) (coordinator.DeploymentRecord, error) {
+	u, err := newUpdate(ctx, s, w, newTokens(w.Secret, w.Deployment, w.Plan), found.Plan)
+	if err == nil {
+		announce := func(ctx context.Context) error { return u.announce(ctx, nil) }
+		end := func(ctx context.Context) error { return u.end(ctx) }
+		err = coordinator.InTurn(ctx, u.mark, announce, end)
+	}
+	if err != nil {
+		return found, fmt.Errorf("publish %s: %w", w.Deployment, operatorError(err))
+	}
+	return u.after(), nil
 }
 
 // comings are what the roles of each server are told.

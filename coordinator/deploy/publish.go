@@ -102,6 +102,9 @@ var ErrStands = errors.New("it is there: nothing has to be put back")
 func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published, error) {
 	d := w.Deployment
 	result, nodes, change, err := w.prepare(ctx, s)
+	if err == nil && result.Outcome == Unchanged && len(w.After) > 1 {
+		result.Record, err = w.announceSecrets(ctx, s, result.Record)
+	}
 	if err != nil || result.Outcome == Unchanged {
 		return result, err
 	}

@@ -336,8 +336,7 @@ func (u *update) check(ctx context.Context) error {
 	return err
 }
 
-// finish writes the whole plan and the record. Where the answer was lost, the record
-// is as it is to be.
+// finish writes the whole plan and the record.
 func (u *update) finish(ctx context.Context) error {
 	node, err := u.store.Read(ctx, u.d.Plan())
 	if err != nil {
@@ -358,11 +357,20 @@ func (u *update) finish(ctx context.Context) error {
 			}
 		}
 	}
+	if err := u.end(ctx, write); err != nil {
+		return err
+	}
+	return clean(ctx)
+}
+
+// end writes the record, with what belongs to it. Where the answer was lost, the record is as it is
+// to be.
+func (u *update) end(ctx context.Context, with ...coordinator.Op) error {
 	data, err := u.keys.deploymentRecord(u.after())
 	if err != nil {
 		return err
 	}
-	err = u.store.Commit(ctx, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data}, write)
+	err = u.store.Commit(ctx, append(with, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
 	if errors.Is(err, coordinator.ErrVersion) {
 		there, readErr := readRecord(ctx, u.store, u.d, u.tokens.secret)
 		switch {
@@ -374,11 +382,10 @@ func (u *update) finish(ctx context.Context) error {
 			err = ErrOvertaken
 		}
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		u.version++
 	}
-	u.version++
-	return clean(ctx)
+	return err
 }
 
 // replace is the write of another text into a node, and what cleans up after it (ReplaceParts).

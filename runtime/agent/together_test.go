@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -133,6 +134,77 @@ func TestAPlansChangeReachesARoleByTwoWays(t *testing.T) {
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("4")}, "c": {b.gated("2", static("more", `1`))}})
 	b.awaitState("d", runsOf("r", 4))
 	agents["d"].ran("m1 1\nupdate m2 2\nupdate m3 2\nupdate m4 2\n")
+}
+
+// One apply gives two secrets, and the plan stays as it is: who follows both, one of them by a role
+// in between, has one run, and so has who follows both itself.
+func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
+	b := newBed(t)
+	follows := func(name string) func(*contract.Role) {
+		return func(r *contract.Role) {
+			cell := contract.SecretCell(name)
+			input(name, cell, func(in *contract.Input) { in.Secret = true })(r)
+			r.Follows = append(r.Follows, contract.Follow{Cell: cell, Watch: true})
+		}
+	}
+	first := `printf "m$(hotc-agent get one)" | hotc-agent put out`
+	b.server("m", with(b.sh("r", first), output("out", contract.String), follows("one"), b.onUpdate(`while ! [ -e ../go ]; do sleep 0.05; done; rm ../go; `+first)))
+	text := `echo $HOTC_HOOK $(hotc-agent get m) $(hotc-agent get two) >>../count`
+	b.server("d", with(b.sh("r", text), watch("m", "m.r:out"), follows("two"), b.onUpdate(text)))
+	text = `echo $HOTC_HOOK $(hotc-agent get one) $(hotc-agent get two) >>../count`
+	b.server("e", with(b.sh("r", text), follows("one"), follows("two"), b.onUpdate(text)))
+	for name, readers := range map[string][]contract.ServerPath{"one": {"m", "e"}, "two": {"d", "e"}} {
+		s := contract.Secret{Name: name, Cell: contract.SecretCell(name), At: "site.yaml:2:2", Declaration: json.RawMessage(`{}`), Readers: readers}
+		b.plan.Secrets = append(b.plan.Secrets, s)
+		for i := range b.plan.Servers {
+			for n, read := range b.plan.Servers[i].Reads {
+				if read.Cell == s.Cell {
+					b.plan.Servers[i].Reads[n] = s.Ref()
+				}
+			}
+		}
+	}
+	give := func(value int) {
+		t.Helper()
+		after := map[contract.CellName]int{}
+		if value > 1 {
+			given, err := deploy.ReadGiven(t.Context(), b.operator(), deployment, b.secret, &b.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range given {
+				after[b.plan.Secrets[i].Cell] = g.Next()
+			}
+		}
+		for i := range b.plan.Cells {
+			b.plan.Cells[i].Readers = nil
+		}
+		b.apply(func(w *deploy.Publication) { w.After = after })
+		for _, s := range b.plan.Secrets {
+			if err := deploy.Give(t.Context(), b.operator(), deployment, b.secret, &b.plan, s, json.RawMessage(fmt.Sprintf(`"%s%d"`, s.Name, value)), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	give(1)
+	agents := map[contract.ServerPath]*running{}
+	for _, s := range []contract.ServerPath{"m", "d", "e"} {
+		agents[s] = b.start(s, stays)
+		b.awaitState(s, inPhase(coordinator.PhaseDone))
+	}
+	for n := 2; n < 4; n++ {
+		give(n)
+		b.awaitState("m", func(s coordinator.ServerState) bool {
+			u := s.Roles[0].Update
+			return u != nil && u.Status == coordinator.RoleRunning
+		})
+		b.awaitState("e", runsOf("r", n))
+		goOn(t, agents["m"])
+		b.awaitState("d", runsOf("r", n))
+		b.awaitState("m", runsOf("r", n))
+	}
+	agents["d"].ran("mone1 two1\nupdate mone2 two2\nupdate mone3 two3\n")
+	agents["e"].ran("one1 two1\nupdate one2 two2\nupdate one3 two3\n")
 }
 
 // A role that comes with a change reads what the same change has another role write: it runs once.
