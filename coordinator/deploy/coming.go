@@ -70,6 +70,7 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, found coordinator.DeploymentRecord) (coordinator.DeploymentRecord, error) {
 	u, err := newUpdate(ctx, s, w, newTokens(w.Secret, w.Deployment, w.Plan), found.Plan)
 	if err == nil {
+		u.live = u.to
 		announce := func(ctx context.Context) error { return u.announce(ctx, nil) }
 		end := func(ctx context.Context) error { return u.end(ctx) }
 		err = coordinator.InTurn(ctx, u.mark, announce, end)
@@ -147,7 +148,9 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 				now[role] = c
 			}
 		}
-		maps.Copy(now, told)
+		for role, c := range told {
+			now[role] = u.withGiven(c, record.Coming[role])
+		}
 		if maps.EqualFunc(now, record.Coming, func(a, b coordinator.Coming) bool {
 			return a.Number == b.Number && a.Asked == b.Asked && a.Added == b.Added && maps.Equal(a.After, b.After)
 		}) {
@@ -162,6 +165,21 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 			return err
 		}
 	}
+}
+
+// withGiven is what is told now, with the secrets of before where the plan stays as it is: the apply
+// that gave them may have ended before it gave the rest, which makes this the same change.
+func (u *update) withGiven(now, before coordinator.Coming) coordinator.Coming {
+	if u.live != u.to || now.After == nil {
+		return now
+	}
+	now.After = maps.Clone(now.After)
+	for cell, number := range before.After {
+		if _, told := now.After[cell]; !told && cell.FromOutside() {
+			now.After[cell] = number
+		}
+	}
+	return now
 }
 
 // reach works out whom a change of a plan reaches, and how.

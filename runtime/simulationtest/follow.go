@@ -270,12 +270,19 @@ func (h *history) renewed(r *run) {
 }
 
 // mixed notes a run that had two versions of one source. That is allowed to one which an
-// operator's change asks for while something that it follows has failed.
+// operator's change asks for while something that it follows has failed, and to those after it,
+// which are for something else.
 func (h *history) mixed(r *run, source contract.Source, a, b string) {
 	h.mu.Lock()
-	versions := h.versions[fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)]
-	h.mu.Unlock()
+	key := fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)
+	these := fmt.Sprintf("%s has %s and %s of %s", key, a, b, source)
+	versions := h.versions[key]
 	if n := len(versions); n > 1 && versions[n-1] != versions[n-2] {
+		h.mixes[these] = true
+	}
+	allowed := h.mixes[these]
+	h.mu.Unlock()
+	if allowed {
 		return
 	}
 	h.violate("%s of %v has two versions of %s: %s and %s", r.key, r.process, source, a, b)
@@ -292,9 +299,7 @@ func (w *world) judgeFollowing(v *verdict) {
 	if !w.program.Follow {
 		return
 	}
-	now := func(c contract.CellName) coordinator.CellRecord {
-		return v.servers[v.cells[c].Server].Cells[c]
-	}
+	now := v.cell
 	waits := w.waiting(v)
 	for _, s := range w.lastPlan().Servers {
 		for _, r := range s.Roles {

@@ -24,12 +24,13 @@ type history struct {
 	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
 	accesses   []*access
 	states     map[string]string // what it was brought up to date with last: MACHINE ROLE
+	mixes      map[string]bool   // two versions of one source that a role may have
 	newest     map[contract.RoleKey][]standsSince
 	runs       map[string]int // of roles, by the change
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, mixes: map[string]bool{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
 }
 
 // access is one read or write of a role.

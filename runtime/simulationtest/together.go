@@ -24,6 +24,7 @@ func NewTogether(seed uint64) Case {
 	for n := range 2 + r.IntN(3) {
 		c.Faults.Updates = append(c.Faults.Updates, Update{At: c.Faults.Apply + time.Duration(n+1)*apart})
 	}
+	c.addSecrets(rand.New(rand.NewPCG(seed, 90)))
 	c.Faults.name()
 	c.Program.OneByOne = true
 	return c

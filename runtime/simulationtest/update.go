@@ -32,8 +32,8 @@ type Update struct {
 	// is none.
 	Cut   int
 	Again time.Duration
-	// Back goes back to the plan before this one.
-	Back bool
+	// Back goes back to the plan before this one, Keeps keeps that one, and Gives gives other secrets.
+	Back, Keeps, Gives bool
 }
 
 // addUpdates changes the plan of some deployments. Agents are killed around that.
@@ -100,11 +100,17 @@ func (w *world) update() error {
 		u := &w.Faults.Updates[i]
 		last := plans[len(plans)-1]
 		next := w.changed(last, i+1)
+		if u.Keeps {
+			next = last
+		}
 		if u.Back && len(plans) > 1 {
 			next = withRoles(plans[len(plans)-2], func(*contract.Server, *contract.Role) {})
 		}
 		if !w.sleepUntil(u.At, nil) {
 			return nil
+		}
+		if u.Gives {
+			w.gives.Add(1)
 		}
 		err := w.publish(&next, u.Cut)
 		w.trace("changed: %v", err)

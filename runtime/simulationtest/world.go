@@ -92,6 +92,7 @@ type world struct {
 	operated atomic.Bool // the operator has done all that is planned
 
 	relayKilled atomic.Int64 // when one was, last
+	gives       atomic.Int64 // how often secrets were given anew
 
 	mu    sync.Mutex
 	lives lives
@@ -230,8 +231,17 @@ func (w *world) publish(p *contract.Plan, interrupted int) error {
 	if err != nil {
 		return err
 	}
-	_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
-		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment())})
+	if err := s.Authenticate(w.ctx, w.secret.Operator(deployment)); err != nil {
+		return err
+	}
+	after, err := w.after(s, p)
+	if err == nil {
+		_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text, After: after,
+			Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment())})
+	}
+	if err == nil {
+		err = w.give(s, p)
+	}
 	return err
 }
 
