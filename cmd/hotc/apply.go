@@ -65,7 +65,7 @@ roles that have run with the one before up to date, as another plan does.`,
 	t.addFlags(cmd, "print the result as JSON")
 	t.addRootKeyFlag(cmd)
 	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
-	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always (default: always, or what the deployment was made with)")
+	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in: once or always (default: always, or what the deployment was made with)")
 	cmd.Flags().BoolVar(&a.restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
 	cmd.Flags().BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
 	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")

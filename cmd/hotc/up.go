@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -56,7 +57,8 @@ clouds.yaml's, else the OS_* variables are taken.`,
 	f.StringVar(&a.signal, "signal", "auto", "who tells Heat how roles end: relay (this command while it runs, and \"hotc relay\"), heat (servers do), none, auto (relay)")
 	f.StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter for roles alone, which Heat does not get; - is standard input (several times)")
 	f.BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
-	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in, `once` or always")
+	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in: once or always (default always)")
+	f.IntVar(&a.timeoutMinutes, "stack-timeout", 0, "how many `MINUTES` Heat waits for the stack, its roles included (default: Heat's own, usually 60)")
 	a.addConductFlags(f, "do not ask before a stack that is there is changed")
 	return cmd
 }
@@ -92,6 +94,8 @@ type ascent struct {
 	secrets   []string
 	enrol     string
 	skipHooks bool
+	// timeoutMinutes is the stack's; 0 is Heat's own.
+	timeoutMinutes int
 
 	relays   int // that are there when this one has ended
 	compiled *emit.Result
@@ -167,6 +171,9 @@ func (a *ascent) check() error {
 		return whichCoordinator()
 	}
 	a.compilation.coordinator = a.coordinatorURL()
+	if a.timeoutMinutes < 0 {
+		return source.Fail(source.Usage, fmt.Sprintf("--stack-timeout %d: Heat counts whole minutes, from 1 on", a.timeoutMinutes), "")
+	}
 	if a.signal == "auto" {
 		a.signal = string(contract.RelaySignals)
 	}
@@ -215,7 +222,7 @@ func (a *ascent) checkParameters() error {
 // stackOptions are the parameters for Heat. Values of hidden ones are not in the folder, and
 // are given so that Heat hides them.
 func (a *ascent) stackOptions(secret string) heat.StackOptions {
-	o := heat.StackOptions{Parameters: map[string]json.RawMessage{}, Defaults: map[string]json.RawMessage{}, Given: map[string]json.RawMessage{}}
+	o := heat.StackOptions{TimeoutMinutes: a.timeoutMinutes, Parameters: map[string]json.RawMessage{}, Defaults: map[string]json.RawMessage{}, Given: map[string]json.RawMessage{}}
 	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), secretParameter) {
 		o.Parameters[secretParameter] = text(secret)
 	}
@@ -350,7 +357,12 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.typed)
+		said, hint := "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.typed
+		if a.signal == string(contract.RelaySignals) && a.view != nil {
+			said = "interrupted: Heat and the servers go on, but nobody tells Heat how the roles end"
+			hint += "; without the display a relay tells it: " + a.relayCommand()
+		}
+		return source.Fail(source.OperationFailed, said, hint)
 	}
 	if e, is := errors.AsType[*heat.Error](err); is && a.compiled != nil {
 		d, _ := source.AsDiagnostic(err)

@@ -156,6 +156,10 @@ func (a *ascent) relayCommand() string {
 	return a.target.command("relay") + given("--cloud", a.conduct.cloud)
 }
 
+// timedOut is what Heat says of a stack that took longer than it may
+// (heat/engine/check_resource.py, _handle_stack_timeout).
+const timedOut = "Timed out"
+
 // printFailed says what has failed, and what to do.
 func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	for _, f := range x.Resources {
@@ -172,6 +176,9 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	reason := string(x.State)
 	if len(r.Failed) == 0 && !failed {
 		reason += ": " + r.Stack.Reason
+	}
+	if r.Stack.Reason == timedOut {
+		reason += " (--stack-timeout gives Heat more time)"
 	}
 	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(took), a.typed, a.downCommand())
 }

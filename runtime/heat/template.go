@@ -43,11 +43,9 @@ type StackOptions struct {
 	Parameters, Defaults map[string]json.RawMessage
 	// Given are values that take the place of environments'. The project's users can read them.
 	Given map[string]json.RawMessage
-	// Rollback lets Heat delete what a failed creation has made, and take back a failed update.
-	Rollback bool
 	// Tags are the stack's from then on.
 	Tags []string
-	// TimeoutMinutes bounds the action; 0 is Heat's own.
+	// TimeoutMinutes bounds the action, whatever that is; 0 is Heat's own.
 	TimeoutMinutes int
 }
 
@@ -71,7 +69,7 @@ func (t *Template) body(o StackOptions) map[string]any {
 		"files":            files,
 		"environment":      map[string]any{"parameters": values(o.Parameters), "parameter_defaults": values(o.Defaults)},
 		"parameters":       values(o.Parameters),
-		"disable_rollback": !o.Rollback,
+		"disable_rollback": true,
 	}
 	if len(names) > 0 {
 		body["environment_files"] = names
@@ -88,6 +86,7 @@ func (t *Template) body(o StackOptions) map[string]any {
 // Digest tells apart what Heat is asked for: the same template, files and options have the
 // same, wherever their folder lies. Who has not the key learns nothing of secrets by it.
 func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
+	o.TimeoutMinutes = 0 // another one is nothing else
 	text, err := coordinator.Encode(t.body(o))
 	if err != nil {
 		return "", err
