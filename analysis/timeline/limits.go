@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"slices"
+
 	"github.com/hotc-dev/hotc/analysis/waits"
 )
 
@@ -81,24 +83,13 @@ func (s *simulation) timeOut(p int) []int {
 	t := s.task[p]
 	step := &s.programs[p][t][s.step[p]]
 	until, _ := s.patience(p, t, step)
-	s.leave(step.Cell, p)
+	s.blocked[step.Cell] = slices.DeleteFunc(s.blocked[step.Cell], func(q int) bool { return q == p })
 	s.wait(p, t, s.step[p], step, until)
 	s.run.Processes[p].Tasks[t].Failed = late(step)
 	return s.fail(p)
 }
 
 func late(step *waits.Step) string { return step.What + " has not come in time" }
-
-// leave takes a process out of those that wait for a cell.
-func (s *simulation) leave(cell waits.CellID, p int) {
-	kept := s.blocked[cell][:0]
-	for _, q := range s.blocked[cell] {
-		if q != p {
-			kept = append(kept, q)
-		}
-	}
-	s.blocked[cell] = kept
-}
 
 // fail ends a process: what it has not written will never come.
 func (s *simulation) fail(p int) (woken []int) {

@@ -54,11 +54,11 @@ type recordRole struct {
 // ReadDurations reads of a text how long things take: a map of names, or the record of a former
 // run, of which gone roles are not in the template any more. boot is how long a boot usually takes.
 func ReadDurations(name string, text []byte, p *program.Program, n *waits.Net, boot float64) (of map[string]Duration, gone int, err error) {
-	var rec record
 	var shape struct {
 		Servers yaml.Node `yaml:"servers"`
 	}
 	if yaml.Unmarshal(text, &shape) == nil && shape.Servers.Kind == yaml.SequenceNode {
+		var rec record
 		if err := yaml.Unmarshal(text, &rec); err != nil {
 			return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s is not what `hotc status --json` prints: %v", name, err), "")
 		}

@@ -49,6 +49,18 @@ func parseItem(text string) (item, bool) {
 	return i, true
 }
 
+// parseItems reads the items of a run list, up to one that is none.
+func parseItems(texts []string) (items []item, all bool) {
+	for _, text := range texts {
+		i, is := parseItem(text)
+		if !is {
+			return items, false
+		}
+		items = append(items, i)
+	}
+	return items, true
+}
+
 // runList takes the run list along. Where there is none, a role of hotc's runs the
 // role of Chef's of its name, or where no roles are given the cookbook of its name.
 func (l *lowering) runList() {
@@ -82,17 +94,12 @@ func (l *lowering) runList() {
 		l.WrongAt(at, runListHint, "the run list of role %q must be a list of recipes and roles", l.Role.Name)
 		return
 	}
-	var list []value.Value
-	var items []item
-	for _, text := range texts {
-		i, ok := parseItem(text)
-		if !ok {
-			l.WrongAt(at, runListHint, "%q in the run list of role %q is neither a recipe nor a role", text, l.Role.Name)
-			return
-		}
-		list, items = append(list, text), append(items, i)
+	items, all := parseItems(texts)
+	if !all {
+		l.WrongAt(at, runListHint, "%q in the run list of role %q is neither a recipe nor a role", texts[len(items)], l.Role.Name)
+		return
 	}
-	l.Out.Set("run_list", list)
+	l.SetTexts("run_list", texts)
 	l.items = items
 	if l.holds.broken {
 		return
@@ -109,27 +116,26 @@ func (l *lowering) ownRunList() []string {
 		l.WrongAt(l.Role.At, runListHint, "role %q has no run list, and no recipe or role of Chef's can have its name", name)
 		return nil
 	}
-	switch {
-	case !l.holds.allRoles:
+	if !l.holds.allRoles {
 		l.WrongAt(l.Role.At, runListHint, "role %q needs a run list: the roles of its source are known on the server only, so that nobody can tell here whether %s is a role or a cookbook", name, name)
 		return nil
-	case l.roleFile(name) != "":
+	}
+	if in, _ := l.roleFile(name); in != nil {
 		return []string{"role[" + name + "]"}
 	}
 	return []string{"recipe[" + name + "]"}
 }
 
-// roleFile is the name of a role's file in the first tree that has it; "" if none
-// has.
-func (l *lowering) roleFile(name string) string {
+// roleFile is a role's file in the first tree that has it; nil if none has.
+func (l *lowering) roleFile(name string) (in fs.FS, file string) {
 	for _, t := range l.holds.roles {
 		for _, ending := range []string{".rb", ".json"} {
 			if isFile(t, name+ending) {
-				return name + ending
+				return t, name + ending
 			}
 		}
 	}
-	return ""
+	return nil, ""
 }
 
 // lookUp says what of the run list is not there.
@@ -139,7 +145,7 @@ func (l *lowering) lookUp(i item, at source.Place) {
 		l.Diags.Error(source.NoCookbook, at, fmt.Sprintf(format, args...), hint)
 	}
 	if i.role {
-		if l.holds.allRoles && l.roleFile(i.name) == "" {
+		if in, _ := l.roleFile(i.name); l.holds.allRoles && in == nil {
 			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q names %s, and there is no such role", l.Role.Name, i)
 		}
 		return

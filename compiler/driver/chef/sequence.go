@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // sequence finds the order in which the recipes of a run list read inputs and write
@@ -124,59 +123,37 @@ var (
 )
 
 func (w *walker) roleRunList(name string) ([]item, bool) {
-	var text []byte
-	file := w.roleFile(name)
-	if file == "" {
+	in, file := w.roleFile(name)
+	if in == nil {
 		return nil, false
 	}
-	for _, t := range w.holds.roles {
-		if isFile(t, file) {
-			text, _ = fs.ReadFile(t, file)
-			break
-		}
-	}
-	var texts []string
+	text, _ := fs.ReadFile(in, file)
+	read := rubyRunList
 	if strings.HasSuffix(file, ".json") {
-		val, err := yaml.DecodeJSON(text)
-		role, is := val.(*value.Dict)
-		if err != nil || !is {
-			return nil, false
-		}
-		if others, _ := role.Get("env_run_lists"); others != nil && !emptyDict(others) {
-			return nil, false // an environment has its own
-		}
-		list, _ := role.Get("run_list")
-		items, _ := list.([]value.Value)
-		for _, v := range items {
-			text, _ := v.(string)
-			texts = append(texts, text)
-		}
-	} else {
-		var ok bool
-		if texts, ok = rubyRunList(string(text)); !ok {
-			return nil, false
-		}
+		read = jsonRunList
 	}
-	var items []item
-	for _, text := range texts {
-		i, ok := parseItem(text)
-		if !ok {
-			return nil, false
-		}
-		items = append(items, i)
+	texts, ok := read(text)
+	if !ok {
+		return nil, false
 	}
-	return items, true
+	return parseItems(texts)
 }
 
-func emptyDict(v value.Value) bool {
-	d, is := v.(*value.Dict)
-	return is && d.Len() == 0
+// jsonRunList is the run list in the JSON of a role; false if that is no role, or has a run
+// list for each environment.
+func jsonRunList(text []byte) (items []string, ok bool) {
+	role, err := object(text)
+	if others := role.At("env_run_lists"); err != nil || others != nil && !value.Equal(others, value.NewDict()) {
+		return nil, false
+	}
+	list, _ := role.At("run_list").([]value.Value)
+	return lists.Map(list, func(v value.Value) string { text, _ := v.(string); return text }), role.Len() > 0
 }
 
 // rubyRunList is the run list in the text of a role; false if it is not written down
 // plainly.
-func rubyRunList(text string) (items []string, ok bool) {
-	text = comment.ReplaceAllString(text, "")
+func rubyRunList(role []byte) (items []string, ok bool) {
+	text := comment.ReplaceAllString(string(role), "")
 	m := runListLines.FindStringSubmatchIndex(text)
 	if m == nil || strings.Contains(text, "env_run_lists") {
 		return nil, !strings.Contains(text, "run_list")
@@ -224,20 +201,15 @@ func (w *walker) cookbook(name string) {
 }
 
 func (c *cookbook) depends() []string {
-	var names []string
 	if text, err := fs.ReadFile(c.tree, "metadata.json"); err == nil {
-		val, _ := yaml.DecodeJSON(text)
-		if metadata, is := val.(*value.Dict); is {
-			on, _ := metadata.Get("dependencies")
-			if d, is := on.(*value.Dict); is {
-				names = append(names, d.Keys()...)
-			}
+		metadata, _ := object(text)
+		if on, is := metadata.At("dependencies").(*value.Dict); is {
+			return on.Keys()
 		}
-		return names
+		return nil
 	}
 	text, _ := fs.ReadFile(c.tree, "metadata.rb")
-	names = append(names, lists.Map(dependsLine.FindAllSubmatch(text, -1), func(m [][]byte) string { return string(m[1]) })...)
-	return names
+	return lists.Map(dependsLine.FindAllSubmatch(text, -1), func(m [][]byte) string { return string(m[1]) })
 }
 
 // files are those below a folder with an ending, in order.
@@ -260,12 +232,8 @@ func (w *walker) add(acts ...act) {
 // read finds what a file does.
 func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Event, bool)) []act {
 	data, err := fs.ReadFile(book.tree, name)
-	if err != nil {
-		w.unknown = true
-		return nil
-	}
 	events, ok := scan(string(data))
-	if !ok {
+	if err != nil || !ok {
 		w.unknown = true
 		return nil
 	}
@@ -294,12 +262,10 @@ func (w *walker) recipe(i item, perhaps bool) {
 		return
 	}
 	w.seen[i.String()] = true
-	w.cookbook(i.name)
-	book := w.holds.cookbooks[i.name]
-	if book == nil {
-		w.unknown = true
+	if w.cookbook(i.name); w.unknown {
 		return
 	}
+	book := w.holds.cookbooks[i.name]
 	name := book.recipeFile(i.recipe)
 	if !strings.HasSuffix(name, ".rb") {
 		w.unknown = true
@@ -312,8 +278,7 @@ func (w *walker) recipe(i item, perhaps bool) {
 			return
 		}
 		a.Perhaps = a.Perhaps || perhaps
-		switch a.Op {
-		case ruby.Include:
+		if a.Op == ruby.Include {
 			included, ok := parseItem(a.Name)
 			if strings.HasPrefix(a.Name, "::") {
 				included, ok = item{name: i.name, recipe: a.Name[2:]}, true
@@ -324,13 +289,11 @@ func (w *walker) recipe(i item, perhaps bool) {
 			}
 			w.recipe(included, a.Perhaps)
 			continue
-		case ruby.Resource:
-			w.add(a)
-			w.template(book, a)
-			continue
-		case ruby.Read, ruby.Write, ruby.Whole:
 		}
 		w.add(a)
+		if a.Op == ruby.Resource {
+			w.template(book, a)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -122,24 +123,24 @@ func (l *lowering) repository(t *tree) {
 		l.holds.allCookbooks, l.holds.allRoles = false, false
 		return
 	}
-	for _, name := range []string{"site-cookbooks", "cookbooks"} {
-		if below, err := fs.Sub(t, name); err == nil && isFolder(t, name) {
-			l.add(tree{below, path.Join(t.name, name)})
-		}
+	for _, books := range t.below("site-cookbooks", "cookbooks") {
+		l.add(books)
 	}
-	for _, name := range []string{"roles", "data_bags", "environments"} {
-		if below, err := fs.Sub(t, name); err == nil && isFolder(t, name) {
-			l.holds.data = append(l.holds.data, tree{below, path.Join(t.name, name)})
-		}
-	}
-	if below, err := fs.Sub(t, "roles"); err == nil && isFolder(t, "roles") {
-		l.holds.roles = append(l.holds.roles, tree{below, path.Join(t.name, "roles")})
-	}
+	l.holds.roles = t.below("roles")
+	l.holds.data = append(l.holds.data, t.below("roles", "data_bags", "environments")...)
 }
 
-func isFolder(in fs.FS, name string) bool {
-	info, err := fs.Stat(in, name)
-	return err == nil && info.IsDir()
+// below are those of a tree's folders that are there.
+func (t tree) below(names ...string) (folders []tree) {
+	for _, name := range names {
+		if info, err := fs.Stat(t, name); err != nil || !info.IsDir() {
+			continue
+		}
+		if folder, err := fs.Sub(t, name); err == nil {
+			folders = append(folders, tree{folder, path.Join(t.name, name)})
+		}
+	}
+	return folders
 }
 
 func isFile(in fs.FS, name string) bool {
@@ -149,21 +150,16 @@ func isFile(in fs.FS, name string) bool {
 
 // add notes the cookbooks of a tree: those in its folders, or the tree itself.
 func (l *lowering) add(t tree) {
-	if isFile(t, "metadata.rb") || isFile(t, "metadata.json") {
-		l.addCookbook(t)
-		return
+	folders := []tree{t}
+	if entries, err := fs.ReadDir(t, "."); err == nil && !t.isCookbook() {
+		folders = t.below(lists.Map(entries, fs.DirEntry.Name)...)
 	}
-	entries, err := fs.ReadDir(t, ".")
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		below, err := fs.Sub(t, entry.Name())
-		if err == nil && (isFile(below, "metadata.rb") || isFile(below, "metadata.json")) {
-			l.addCookbook(tree{below, path.Join(t.name, entry.Name())})
-		}
+	for _, folder := range lists.Only(folders, tree.isCookbook) {
+		l.addCookbook(folder)
 	}
 }
+
+func (t tree) isCookbook() bool { return isFile(t, "metadata.rb") || isFile(t, "metadata.json") }
 
 // nameLine is how metadata.rb names its cookbook.
 var nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
@@ -171,16 +167,13 @@ var nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
 func (l *lowering) addCookbook(t tree) {
 	name := path.Base(t.name)
 	if text, err := fs.ReadFile(t, "metadata.json"); err == nil {
-		metadata, err := yaml.DecodeJSON(text)
+		metadata, err := object(text)
 		if err != nil {
 			l.WrongAt(l.cookbooksAt(), "", "%s/metadata.json is not valid JSON: %v", t.name, err)
 			return
 		}
-		if d, is := metadata.(*value.Dict); is {
-			given, _ := d.Get("name")
-			if text, is := given.(string); is && text != "" {
-				name = text
-			}
+		if given, _ := metadata.At("name").(string); given != "" {
+			name = given
 		}
 	} else if text, err := fs.ReadFile(t, "metadata.rb"); err == nil {
 		if m := nameLine.FindSubmatch(text); m != nil {
@@ -191,4 +184,13 @@ func (l *lowering) addCookbook(t tree) {
 		l.holds.cookbooks[name] = &cookbook{t, name}
 		l.holds.names = append(l.holds.names, name)
 	}
+}
+
+// object reads an object of JSON; an empty one stands for another value.
+func object(text []byte) (*value.Dict, error) {
+	val, err := yaml.DecodeJSON(text)
+	if d, is := val.(*value.Dict); is {
+		return d, err
+	}
+	return value.NewDict(), err
 }
