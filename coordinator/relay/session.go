@@ -286,6 +286,16 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 // some servers have no credentials for these.
 func (s *Session) Handled() bool { return !s.record.Handles.IsZero() }
 
+// Ended says that something is missing because the deployment is being destroyed, with which Watch
+// ends.
+func (s *Session) Ended(ctx context.Context, err error) bool {
+	if !errors.Is(err, coordinator.ErrNotFound) {
+		return false
+	}
+	_, ready, err := s.store.Stat(ctx, s.key.Deployment.Ready())
+	return err == nil && !ready
+}
+
 // Alone says that no other relay is there.
 func (s *Session) Alone(ctx context.Context) (bool, error) {
 	there, err := s.store.Children(ctx, s.key.Deployment.Relays())

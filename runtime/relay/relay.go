@@ -226,16 +226,21 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		}
 		r.known = err == nil
 	}
-	if told != nil && ctx.Err() == nil && !errors.Is(told, relay.ErrStale) { // what was stale is looked at again
+	if told != nil && !errors.Is(told, relay.ErrStale) && !ended(ctx, s, told) { // what was stale is looked at again
 		r.why("values", told.Error())
 	}
 	r.record.Trouble = ""
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !ended(ctx, s, err) {
 		r.record.Trouble = trouble(err)
 		r.why("Heat", "Heat: "+r.record.Trouble)
 	}
 	r.tell(ctx, s, seen)
 	return seen, err
+}
+
+// ended says that an error is only the relay's end, or the deployment's, of which Run says something.
+func ended(ctx context.Context, s *relay.Session, err error) bool {
+	return s.Ended(ctx, err) || ctx.Err() != nil
 }
 
 func trouble(err error) string {
@@ -327,7 +332,10 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 	for _, x := range v.values {
 		text, err := s.Value(ctx, x.cell)
 		if err != nil {
-			return failed(signal.ShortReason(err.Error())), nil, ctx.Err()
+			if ended(ctx, s, err) {
+				return end, nil, err
+			}
+			return failed(signal.ShortReason(err.Error())), nil, nil
 		}
 		if data[x.server] == nil {
 			data[x.server] = map[string]json.RawMessage{}
@@ -379,7 +387,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	switch err := s.Tell(ctx, record, r.anew); {
 	case err == nil:
 		r.told, r.toldAt, r.anew = record, time.Now(), false
-	case ctx.Err() == nil:
+	case !ended(ctx, s, err):
 		r.why("coordinator", err.Error())
 	}
 }
