@@ -1,6 +1,7 @@
 package up
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -131,13 +132,14 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := client.Create(t.Context(), "nested", template, heat.StackOptions{})
+	name := "nested-" + rand.Text() // another one in each run: Heat takes its time to delete the last one
+	id, err := client.Create(t.Context(), name, template, heat.StackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &Up{Cloud: client, Template: template}
 	for u.stack == nil || u.stack.State.InProgress() {
-		if u.stack, err = client.StackAt(t.Context(), "nested", id); err != nil {
+		if u.stack, err = client.StackAt(t.Context(), name, id); err != nil {
 			t.Fatal(err)
 		}
 	}
