@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -39,6 +40,7 @@ func many(count int, role string) string {
 // What few words, or many, make of each other has bounds: nothing takes the machine's
 // memory. (How long it takes is measured by make fuzz and make bench.)
 func TestLargeInputs(t *testing.T) {
+	racetest.Skip(t)
 	ones := strings.Repeat("a", 10)
 	expressions := map[string]string{
 		"replacements in a template": nested(10, "{str_replace: {template: %, params: {a: "+ones+"}}}", ones),

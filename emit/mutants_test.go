@@ -24,6 +24,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
@@ -48,7 +49,7 @@ func TestMutants(t *testing.T) {
 	known := map[string]bool{}
 	counts := map[string]int{}
 	first, _ := strconv.ParseUint(os.Getenv("FIRST"), 10, 64)
-	simulationtest.Seeds(t, 3000, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, racetest.Cases(3000, 150), func(t *testing.T, seed uint64) {
 		seed += first
 		m := c.mutant(seed)
 		o := m.compile()

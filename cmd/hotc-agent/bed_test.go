@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == bareProgram {
 		bareSession(os.Args[1])
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -22,7 +23,7 @@ import (
 // why`, of what these leave.
 func TestAnalysisAgreesWithAgents(t *testing.T) {
 	hung, failed := 0, 0
-	simulationtest.Seeds(t, 300, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, racetest.Cases(300, 30), func(t *testing.T, seed uint64) {
 		c := simulationtest.NewCase(seed, true)
 		net := netOf(c.Program, 0)
 		knots := map[string]bool{} // servers that wait for each other

@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("AGENT", agent)
+			env.Setenv("GORACE", os.Getenv("GORACE")) // a script's environment is its own
 			env.Setenv("STANDIN", standIn)
 			bin, _, _ := strings.Cut(env.Getenv("PATH"), string(filepath.ListSeparator))
 			env.Setenv("HOTC_BIN", bin) // a PATH with hotc alone

@@ -21,6 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	compiled "github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 )
@@ -48,6 +49,7 @@ func TestScriptCorpus(t *testing.T) {
 
 // … and so do scripts that nobody has thought of.
 func TestScriptGenerated(t *testing.T) {
+	racetest.Skip(t)
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

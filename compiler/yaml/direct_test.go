@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -97,7 +98,7 @@ func TestReadsDirectlyAsTheLibrary(t *testing.T) {
 	for _, text := range trickyTexts {
 		try(text)
 	}
-	for s := uint64(1); s <= max(*cases, 20_000); s++ {
+	for s := uint64(1); s <= max(*cases, uint64(racetest.Cases(20_000, 1000))); s++ {
 		if *seed != 0 && s != *seed {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
@@ -352,11 +353,11 @@ func TestAnInterruptedReshapingIsFinished(t *testing.T) {
 	}
 	writes := 1
 	for play(t, deploytest.InMemory(), writes, false, false) {
-		if writes++; writes > 2000 {
+		if writes += racetest.Cases(1, 20); writes > 2000 {
 			t.Fatal("it never comes to its end")
 		}
 	}
-	for n := 1; n < writes && !t.Failed(); n += 5 {
+	for n := 1; n < writes && !t.Failed(); n += racetest.Cases(5, 50) {
 		play(t, deploytest.InMemory(), n, n%2 == 0, true)
 	}
 	if !t.Failed() {

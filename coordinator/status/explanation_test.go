@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
@@ -13,7 +14,7 @@ import (
 // it failed: a server that never came or is lost, a failure with its reason, or a
 // cycle. Nothing is about to happen any more.
 func TestWhyNamesEveryWait(t *testing.T) {
-	simulationtest.Seeds(t, 200, func(t *testing.T, seed uint64) {
+	simulationtest.Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := simulationtest.Run(t, simulationtest.NewCase(seed, false), t.TempDir())
 		if !o.Snapshot.Ready {
 			return // it was destroyed

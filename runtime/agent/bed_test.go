@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// A program under the race detector sleeps for a second before it ends.
-	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 

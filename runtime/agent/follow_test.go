@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/racetest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -333,7 +334,7 @@ func TestAHundredKillsOfARandomPassword(t *testing.T) {
 		b.post("db", coordinator.Request{ID: fmt.Sprintf("retry-%d", n), Kind: coordinator.Retry, Role: "r", Attempt: failed.Roles[0].Attempt}, "db.r", "db.r:out")
 	}
 	kills := 0
-	for n := 0; kills < 100; n++ {
+	for n := 0; kills < racetest.Cases(100, 24); n++ {
 		left := 1 + n%12
 		_ = b.start("db", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, n%2 == 0} }).wait()
 		if left <= 0 {

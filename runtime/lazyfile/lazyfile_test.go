@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv("LAZYFILE_AGENT"); folder != "" {
 		playAgent(folder)
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the guards
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // for the guards
 	os.Exit(m.Run())
 }
 

@@ -5,11 +5,13 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/racetest"
 )
 
 func TestSimulation(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 500, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(500, 50), func(t *testing.T, seed uint64) {
 		o := Run(t, NewCase(seed, false), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestSimulation", seed))
@@ -26,7 +28,7 @@ func TestSimulation(t *testing.T) {
 // Roles follow each other, and what they write changes.
 func TestFollowing(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 200, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := Run(t, NewFollowing(seed), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestFollowing", seed))
@@ -43,7 +45,7 @@ func TestFollowing(t *testing.T) {
 // Changes come over changes, while hooks are slow and agents are killed in them.
 func TestSuperseding(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 200, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := Run(t, NewSuperseding(seed), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestSuperseding", seed))
@@ -64,7 +66,7 @@ func TestSuperseding(t *testing.T) {
 // the change reaches it.
 func TestTogether(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 200, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := Run(t, NewTogether(seed), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestTogether", seed))
@@ -84,7 +86,7 @@ func TestTogether(t *testing.T) {
 // Members join groups and leave them, and Heat gives another value, while relays come and go.
 func TestJoining(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 200, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := Run(t, NewJoining(seed), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestJoining", seed))
@@ -105,7 +107,7 @@ func TestJoining(t *testing.T) {
 // change.
 func TestKills(t *testing.T) {
 	total := map[string]int{}
-	Seeds(t, 200, func(t *testing.T, seed uint64) {
+	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
 		o := Run(t, NewKills(seed), t.TempDir())
 		if len(o.Violations) > 0 {
 			o.Fatal(t, Replay("runtime/simulationtest", "TestKills", seed))
@@ -125,7 +127,7 @@ func TestKills(t *testing.T) {
 // A seed makes the same program and faults again, and nearly always the same run.
 // Chance that hung on the scheduler would leave hardly one trace as it was.
 func TestReplay(t *testing.T) {
-	const seeds = 40
+	seeds := racetest.Cases(40, 10)
 	same := 0
 	for seed := range uint64(seeds) {
 		first := Run(t, NewCase(seed, false), t.TempDir())
@@ -145,7 +147,7 @@ func TestReplay(t *testing.T) {
 
 // Without faults and clocks nothing is killed, lost or started again.
 func TestCalm(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(racetest.Cases(60, 10)) {
 		o := Run(t, NewCase(seed, true), t.TempDir())
 		for _, what := range []string{"killed", "lost servers", "stale answers"} {
 			if o.Counts[what] > 0 {
