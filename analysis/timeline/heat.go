@@ -11,14 +11,7 @@ import (
 // if that would be a cycle, which Heat refuses.
 func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 	early, _ := n.Bounds()
-	owner := map[waits.CellID]int{}
-	for p, process := range n.Processes {
-		for _, t := range process.Tasks {
-			for _, cell := range t.Owns {
-				owner[cell] = p
-			}
-		}
-	}
+	owner := n.Owners()
 	begins := begins(n, early)
 	needs := make([]map[int]bool, len(n.Processes))
 	readers := make([][]int, len(n.Processes))

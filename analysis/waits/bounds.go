@@ -117,13 +117,10 @@ func certain(steps []Step, op Op) map[CellID]bool {
 	return out
 }
 
-// walk visits all steps but choices, in the order of the text.
+// walk visits all steps, in the order of the text: those of a choice's ways come after it.
 func walk(steps []Step, visit func(*Step)) {
 	for i := range steps {
-		if steps[i].Op != Choice {
-			visit(&steps[i])
-			continue
-		}
+		visit(&steps[i])
 		for _, way := range steps[i].Ways {
 			walk(way, visit)
 		}
@@ -181,19 +178,7 @@ func mayFail(n *Net, program straight, timed bool) *failable {
 // mayMiss says whether a task may end without having written all it owns.
 func (f *failable) mayMiss(process, task int) bool {
 	t := &f.net.Processes[process].Tasks[task]
-	seen := make(map[CellID]bool, len(t.Owns))
-	choices := false
-	for i := range t.Body {
-		switch t.Body[i].Op {
-		case Write:
-			seen[t.Body[i].Cell] = true
-		case Choice:
-			choices = true
-		}
-	}
-	if choices {
-		seen = certain(t.Body, Write)
-	}
+	seen := certain(t.Body, Write)
 	return slices.ContainsFunc(t.Owns, func(cell CellID) bool { return !seen[cell] })
 }
 
@@ -271,11 +256,8 @@ func (n *Net) split(program straight) [][][]Step {
 			steps := &out[p][o.task]
 			switch o.op {
 			case Read, Write:
-				step := *o.step
-				if o.op == Write {
-					written[o.cell] = true
-				}
-				*steps = append(*steps, step)
+				written[o.cell] = written[o.cell] || o.op == Write
+				*steps = append(*steps, *o.step)
 			case taskEnd:
 				for _, cell := range tasks[o.task].Owns {
 					if !written[cell] {

@@ -70,10 +70,8 @@ func (d *decider) outside(c CellID) bool { return d.broken[c] }
 
 func (d *decider) breakOpen(processes []int) {
 	for _, p := range processes {
-		for _, t := range d.net.Processes[p].Tasks {
-			for _, cell := range t.Owns {
-				d.broken[cell] = true
-			}
+		for _, cell := range d.net.Processes[p].owns() {
+			d.broken[cell] = true
 		}
 	}
 }
@@ -183,14 +181,7 @@ const mostProcesses = 64
 func (d *decider) withFailing(processes []int) []int {
 	if d.whole == nil {
 		d.whole = mayFail(d.net, latest(d.net), true)
-		d.owner = map[CellID]int{}
-		for p := range d.net.Processes {
-			for _, t := range d.net.Processes[p].Tasks {
-				for _, cell := range t.Owns {
-					d.owner[cell] = p
-				}
-			}
-		}
+		d.owner = d.net.Owners()
 	}
 	in := lists.Set(processes)
 	all := append([]int{}, processes...)
@@ -216,21 +207,14 @@ func sorted(processes []int) []int {
 	return slices.Compact(processes)
 }
 
-func (d *decider) keysOf(process int) []string {
-	var keys []string
-	var look func(steps []Step)
-	look = func(steps []Step) {
-		for i := range steps {
-			if steps[i].Key != "" {
-				keys = append(keys, steps[i].Key)
-			}
-			for _, way := range steps[i].Ways {
-				look(way)
-			}
-		}
-	}
+// keysOf are the conditions that decide choices of a process.
+func (d *decider) keysOf(process int) (keys []string) {
 	for _, t := range d.net.Processes[process].Tasks {
-		look(t.Body)
+		walk(t.Body, func(s *Step) {
+			if s.Key != "" {
+				keys = append(keys, s.Key)
+			}
+		})
 	}
 	return keys
 }

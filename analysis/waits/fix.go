@@ -28,15 +28,9 @@ const mostTries = 32
 // Fixes are changes that were tried and break a deadlock, the first ones of its cycle.
 func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	w := (&decider{net: n, broken: make([]bool, len(n.Cells))}).region(d.Processes)
-	var program straight
+	program := earliest(w.net)
 	if d.Verdict == Certain {
 		program = latest(w.net)
-	} else {
-		program = earliest(w.net)
-	}
-	local := map[int]int{}
-	for i, p := range d.Processes {
-		local[p] = i
 	}
 	var out []Fix
 	tries := 0
@@ -45,7 +39,7 @@ func (n *Net) Fixes(d Deadlock, most int) []Fix {
 			break
 		}
 		before := d.Cycle[(i+len(d.Cycle)-1)%len(d.Cycle)]
-		p := local[link.Process]
+		p := slices.Index(d.Processes, link.Process)
 		tasks := w.net.Processes[p].Tasks
 		if tasks[link.Task].Heat || tasks[before.WriteTask].Heat {
 			continue

@@ -24,6 +24,7 @@ package waits
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -50,6 +51,11 @@ type Process struct {
 	// Condition is a wait condition of Heat's: it takes no time of its own.
 	Condition bool
 	Tasks     []Task
+}
+
+// owns are the cells that a process must write.
+func (p *Process) owns() []CellID {
+	return lists.Flat(p.Tasks, func(t Task) []CellID { return t.Owns })
 }
 
 // Task is a part of a process that must write all cells it owns.
@@ -111,6 +117,17 @@ func (n *Net) Without(process int) *Net {
 		p.Tasks[i].Body = nil
 	}
 	return &Net{processes, n.Cells}
+}
+
+// Owners are the processes that must write cells.
+func (n *Net) Owners() map[CellID]int {
+	owner := map[CellID]int{}
+	for p := range n.Processes {
+		for _, cell := range n.Processes[p].owns() {
+			owner[cell] = p
+		}
+	}
+	return owner
 }
 
 // AddCell adds a cell.

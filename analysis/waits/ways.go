@@ -35,11 +35,9 @@ func (d *decider) region(processes []int) *ways {
 	w := &ways{net: &Net{Cells: make([]Cell, 1)}, processes: processes, cells: []CellID{-1}, index: map[*Step]int{}, total: 1}
 	c := cutter{ways: w, inside: map[CellID]CellID{}}
 	for _, p := range processes {
-		for _, t := range d.net.Processes[p].Tasks {
-			for _, cell := range t.Owns {
-				c.inside[cell] = CellID(len(w.cells))
-				w.cells = append(w.cells, cell)
-			}
+		for _, cell := range d.net.Processes[p].owns() {
+			c.inside[cell] = CellID(len(w.cells))
+			w.cells = append(w.cells, cell)
 		}
 	}
 	if d.whole != nil {
