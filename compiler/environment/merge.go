@@ -51,11 +51,7 @@ func (e *Environment) merge(types func(string) string, diags *source.Diagnostics
 
 // client is deep_update.
 func (m *merging) client(f *File, section string, into map[string]Setting) {
-	n := f.section(section)
-	if n == nil {
-		return
-	}
-	for _, p := range n.Entries {
+	for _, p := range f.section(section).All() {
 		v := p.Value.Data()
 		old, had := into[p.Name]
 		if _, isMap := old.Value.(*value.Dict); had && isMap && v == nil {
@@ -100,11 +96,7 @@ func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 // engine is merge_parameters. What no template declares stays as the client left
 // it.
 func (m *merging) engine(f *File, section string, into map[string]Setting) {
-	n := f.section(section)
-	if n == nil {
-		return
-	}
-	for _, p := range n.Entries {
+	for _, p := range f.section(section).All() {
 		kind := m.types(p.Name)
 		v := p.Value.Data()
 		if kind == "" || v == nil {

@@ -134,17 +134,15 @@ func (r *registryReader) mapping(e yaml.Entry, dir string, depth int) *mapping {
 		return nil
 	}
 	m := &mapping{pattern: e.Name, value: value, at: r.file.Place(e.Value)}
-	if strings.Contains(value, "::") { // the client reads no file then
+	switch template := IsTemplate(value); {
+	case strings.Contains(value, "::"): // the client reads no file then
 		return m
-	}
-	if IsTemplate(value) && source.IsRemote(value) { // who uses the type says that it is not looked into
+	case template && source.IsRemote(value): // whoever uses the type reports that it is not looked into
 		return m
-	}
-	if !IsTemplate(value) {
+	case !template:
 		r.bad(e.Value, fmt.Sprintf("%q is neither a type (with ::) nor the file of a template (.yaml or .template)", value), "")
 		return nil
-	}
-	if depth > 1 {
+	case depth > 1:
 		r.bad(e.Value, fmt.Sprintf("the client does not read %s: it looks for files only two levels deep", value), "name a type here that is mapped to the file at the top")
 		return nil
 	}

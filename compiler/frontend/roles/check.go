@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -79,8 +80,15 @@ func (l *lowering) report(root *yaml.Node, v gojsonschema.ResultError, what stri
 		where = "an item of " + path[len(path)-2]
 	}
 	message, hint := "", ""
+	cannot := func() string { return fmt.Sprintf("%s cannot be %s", where, shown(node)) }
 	details := v.Details()
-	switch v.Type() {
+	kind := v.Type()
+	if where == "fact" && slices.Contains([]string{"invalid_type", "enum", "array_min_items", "array_max_items"}, kind) {
+		kind = "fact"
+	}
+	switch kind {
+	case "fact":
+		message, hint = cannot(), factHint
 	case "additional_property_not_allowed":
 		name := fmt.Sprint(details["property"])
 		if e := node.Entry(name); e != nil {
@@ -95,27 +103,17 @@ func (l *lowering) report(root *yaml.Node, v gojsonschema.ResultError, what stri
 	case "invalid_type":
 		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), value.TypeName(node.Data()))
 		hint = formHint(where, node, fmt.Sprint(details["expected"]))
-		if where == "fact" {
-			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), factHint
-		}
 	case "enum":
-		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "one of "+fmt.Sprint(details["allowed"])
-		if where == "fact" {
-			hint = factHint
-		}
+		message, hint = cannot(), "one of "+fmt.Sprint(details["allowed"])
 	case "number_one_of":
 		message, hint = where+" has both a `value` and a `fact`", "leave one of them out"
 	case "pattern":
-		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), patternHint(fmt.Sprint(details["pattern"]))
+		message, hint = cannot(), patternHint(fmt.Sprint(details["pattern"]))
 	case "number_gt":
 		message = where + " must be more than 0"
 	case "const":
-		message, hint = fmt.Sprintf("%s cannot be %s", where, shown(node)), "it is "+fmt.Sprint(details["allowed"])
+		message, hint = cannot(), "it is "+fmt.Sprint(details["allowed"])
 	case "array_min_items", "array_max_items":
-		if where == "fact" {
-			message, hint = fmt.Sprintf("fact cannot be %s", shown(node)), factHint
-			break
-		}
 		message = where + " is empty"
 	default:
 		message = where + ": " + strings.ToLower(v.Description())
@@ -153,10 +151,7 @@ func article(kind string) string {
 	names := map[string]string{"object": "a map", "array": "a list", "string": "a string", "number": "a number", "boolean": "true or false", "null": "null"}
 	var out []string
 	for _, k := range strings.FieldsFunc(kind, func(r rune) bool { return r == '/' || r == ',' || r == '[' || r == ']' || r == ' ' }) {
-		if n := names[k]; n != "" {
-			k = n
-		}
-		out = append(out, k)
+		out = append(out, cmp.Or(names[k], k))
 	}
 	return strings.Join(out, " or ")
 }

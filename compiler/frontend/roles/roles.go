@@ -14,6 +14,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -37,6 +38,7 @@ func IsServerAttribute(name string) bool { return slices.Contains(serverAttribut
 type lowering struct {
 	program *program.Program
 	drivers []driver.Driver
+	plugins driver.Finder // nil where there are none
 	diags   *source.Diagnostics
 	memory  driver.Memory
 	waiting []func()        // what can be looked up when all servers are known
@@ -52,7 +54,14 @@ type lowering struct {
 
 // Lower reads the roles of all stacks of a program.
 func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
-	l := &lowering{program: p, drivers: drivers, diags: diags}
+	l := &lowering{program: p, diags: diags}
+	for _, d := range drivers {
+		if plugins, is := d.(driver.Finder); is {
+			l.plugins = plugins
+		} else {
+			l.drivers = append(l.drivers, d)
+		}
+	}
 	p.Root.Walk(l.readStack)
 	for _, look := range l.waiting {
 		look()
@@ -79,15 +88,11 @@ func (l *lowering) readStack(s *program.Stack) {
 	}
 }
 
-// groupBlock checks what a group says of itself.
+// groupBlock checks what a group says of itself: it may not have more members than that allows.
 func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
-	if l.check(groupSchema(), block.Value, "the hotc block of a group") && n.Size >= 0 && n.Most() > 0 {
-		l.moreThanSaid(n, block)
+	if !l.check(groupSchema(), block.Value, "the hotc block of a group") || n.Size < 0 || n.Most() == 0 {
+		return
 	}
-}
-
-// moreThanSaid refuses more members than the group's own block allows.
-func (l *lowering) moreThanSaid(n *program.StackResource, block *yaml.Entry) {
 	at := block.Value.Get(nesting.MaxMembers)
 	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
 		l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "").Note(l.template.Place(at), "the bound")
@@ -172,12 +177,7 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 
 // driver finds the role's driver. It returns nil if there is no such driver.
 func (l *lowering) driver(role *program.Role, name, install *yaml.Node) driver.Driver {
-	var known []string
-	for _, d := range l.drivers {
-		if _, others := d.(driver.Finder); !others {
-			known = append(known, d.Name())
-		}
-	}
+	known := lists.Map(l.drivers, driver.Driver.Name)
 	hint := "the drivers are " + strings.Join(known, ", ")
 	if name == nil {
 		l.diags.Error(source.UnknownDriver, role.At, fmt.Sprintf("role %q has no driver", role.Name), hint)

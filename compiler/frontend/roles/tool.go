@@ -17,34 +17,27 @@ import (
 // there is none. A plug-in that is not here may be on the server, if `install:` says
 // how it gets there.
 func (l *lowering) find(role *program.Role, install *yaml.Node) driver.Driver {
-	var finder driver.Finder
-	for _, d := range l.drivers {
-		if f, others := d.(driver.Finder); others {
-			finder = f
-		} else if d.Name() == role.Driver {
-			return d
-		}
+	if i := slices.IndexFunc(l.drivers, func(d driver.Driver) bool { return d.Name() == role.Driver }); i >= 0 {
+		return l.drivers[i]
 	}
-	if finder == nil {
+	if l.plugins == nil {
 		return nil
 	}
 	from, _ := install.Get("from").Text()
-	tool := finder.Find(role.Driver, from == "none" || from == "url" || install.Get("url") != nil)
+	tool := l.plugins.Find(role.Driver, from == "none" || from == "url" || install.Get("url") != nil)
 	if tool == nil {
 		return nil
 	}
-	role.Driver = finder.Name()
+	role.Driver = l.plugins.Name()
 	return tool
 }
 
 // pluginHint names the program that a plug-in would be; "" where there are none.
 func (l *lowering) pluginHint(name string) string {
-	for _, d := range l.drivers {
-		if f, others := d.(driver.Finder); others {
-			return fmt.Sprintf("; a plug-in would be a program %s on PATH", f.Program(name))
-		}
+	if l.plugins == nil {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("; a plug-in would be a program %s on PATH", l.plugins.Program(name))
 }
 
 // versionForm is a version, or the lowest one: its parts are compared one by one.
