@@ -167,6 +167,8 @@ func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err
 		return interrupted()
 	case errors.Is(err, relay.ErrFailed):
 		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("why")+"\" names the first cause; mend it, and update the stack")
+	case errors.Is(err, relay.ErrGone):
+		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("destroy")+"\" removes its deployment, too")
 	case errors.Is(err, corelay.ErrWrongKey):
 		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than the one that this relay's key is of", "write the key again with \"hotc relay key\"")
 	}

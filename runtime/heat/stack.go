@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -52,6 +53,25 @@ func (s State) Complete() bool { return strings.HasSuffix(string(s), "_COMPLETE"
 
 // Failed says that the last action has failed.
 func (s State) Failed() bool { return strings.HasSuffix(string(s), "_FAILED") }
+
+// cancelled is what Heat says of a stack, or of one nested in it, whose action was cancelled.
+var cancelled = regexp.MustCompile(`(^|: )Stack [A-Z]+ cancelled$`)
+
+// Settled is how many looks a stack that was cancelled has for what comes next: Heat cancels
+// before it deletes, and whoever cancels may go on with something else.
+const Settled = 3
+
+// Cancelled says that somebody has cancelled the stack's action.
+func (s *Stack) Cancelled() bool {
+	return s.State.Failed() && cancelled.FindString(s.Reason) == s.Reason && s.Reason != ""
+}
+
+// CancelledWithin says that Heat itself has cancelled what it did with a nested stack: it does so
+// for an update that comes over another, and now and then too late, which hits the newer one
+// (heat/engine/worker.py, stop_traversal).
+func (s *Stack) CancelledWithin() bool {
+	return s.State.Failed() && cancelled.MatchString(s.Reason) && !s.Cancelled()
+}
 
 // Time is a time as Heat writes it, in UTC with or without the Z.
 type Time struct{ time.Time }

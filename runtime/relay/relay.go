@@ -64,6 +64,7 @@ type Relay struct {
 	Once bool
 
 	stack   *heat.Stack
+	gone    bool      // it was there, and is not any more
 	looked  time.Time // at the stack
 	doubted time.Time // whether Heat still has what it waits for
 	served  bool      // Heat has answered as it should
@@ -72,6 +73,7 @@ type Relay struct {
 	told    coordinator.HeatRecord // what was written down last
 	toldAt  time.Time
 	anew    bool              // Heat was told of something since
+	settles int               // looks at a stack that was cancelled
 	said    map[string]string // why something is not done, by what it is
 	carried carried           // to the servers
 	waiting map[string]bool   // the waits of which it was said that Heat waits
@@ -88,10 +90,14 @@ type Relay struct {
 // name may have taken its place.
 const lookAtStack = 20 * time.Second
 
-// ErrFailed says that the stack has failed.
-var ErrFailed = errors.New("the stack has failed")
+var (
+	// ErrFailed says that the stack has failed.
+	ErrFailed = errors.New("the stack has failed")
+	// ErrGone says that it was there, and is not any more.
+	ErrGone = errors.New("the stack is gone: somebody has deleted it")
+)
 
-// Run relays until the context ends; with Once until all is settled. ErrFailed,
+// Run relays until the context ends; with Once until all is settled. ErrFailed, ErrGone,
 // relay.ErrWrongKey, coordinator.ErrForged, *coordinator.FormatError.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.Say == nil {
@@ -170,6 +176,9 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if r.Once && r.gone {
+			return ErrGone
 		}
 		refused = errors.Is(err, heat.ErrForbidden)
 		if refused && (r.Once || !r.served) {
@@ -256,8 +265,13 @@ func (r *Relay) look(ctx context.Context, state bool) ([]wait, error) {
 	if r.stack == nil || r.Once || state || time.Since(r.looked) > lookAtStack {
 		stack, err := r.Heat.Stack(ctx, name)
 		if errors.Is(err, heat.ErrNotFound) {
+			r.gone = r.stack != nil || r.gone
 			r.stack, r.record.Stack = nil, ""
-			r.why("stack", "there is no stack "+name+" in the project yet")
+			when := " yet"
+			if r.gone {
+				when = " any more"
+			}
+			r.why("stack", "there is no stack "+name+" in the project"+when)
 			return nil, nil
 		}
 		if err != nil {
@@ -460,6 +474,10 @@ func (r *Relay) settled(seen []wait, err error) bool {
 		if w.inProgress() {
 			return false
 		}
+	}
+	if r.stack.Cancelled() || r.stack.CancelledWithin() {
+		r.settles++
+		return r.settles > heat.Settled
 	}
 	return true
 }

@@ -29,6 +29,8 @@ const blog = coordinator.Deployment("blog")
 type cloud struct {
 	mu      sync.Mutex
 	state   heat.State
+	reason  string
+	seen    func(*cloud)
 	waits   map[string]*heat.Deployment
 	down    error
 	looks   int
@@ -60,7 +62,7 @@ func (c *cloud) wait(id, config string, servers ...contract.HeatServer) {
 func (c *cloud) Stack(context.Context, string) (*heat.Stack, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &heat.Stack{Name: "blog", ID: "stack-1", State: c.state, Updated: heat.Time{Time: c.updated}}, c.down
+	return &heat.Stack{Name: "blog", ID: "stack-1", State: c.state, Reason: c.reason, Updated: heat.Time{Time: c.updated}}, c.down
 }
 
 func (c *cloud) Deployments(_ context.Context, server string) ([]heat.Deployment, error) {
@@ -72,6 +74,9 @@ func (c *cloud) Deployments(_ context.Context, server string) ([]heat.Deployment
 	var all []heat.Deployment
 	for _, d := range c.waits {
 		all = append(all, *d)
+	}
+	if c.seen != nil {
+		c.seen(c)
 	}
 	return all, nil
 }
@@ -285,6 +290,27 @@ func TestRelays(t *testing.T) {
 	}
 	if got := w.said(); len(got) != 1 || got[0] != `w1 COMPLETE all roles are done {"data":{"db":{"url":"http://db"}}}` {
 		t.Errorf("Heat was told %q", got)
+	}
+}
+
+// One that only waits for the end ends with a stack that somebody deletes. Heat says for a moment
+// that it was cancelled, when somebody deletes it or gives it something else: that is not its end.
+func TestAStackThatSomebodyDeletes(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	w.seen = func(c *cloud) { // what the next look finds
+		switch c.looks {
+		case 1:
+			c.waits["w1"].Status, c.state, c.reason = "FAILED", "UPDATE_FAILED", "Stack UPDATE cancelled"
+		case 3:
+			c.state, c.reason = "DELETE_IN_PROGRESS", ""
+		case 4:
+			c.down = heat.ErrNotFound
+		}
+	}
+	once := w.relay(t.Context(), "once", func(r *Relay) { r.Once = true })
+	if err := <-once; !errors.Is(err, ErrGone) {
+		t.Error(err)
 	}
 }
 

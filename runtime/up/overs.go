@@ -2,7 +2,6 @@ package up
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,35 +77,22 @@ func deletedBy(name string, state heat.State) error {
 	return source.Fail(source.StackFailed, "somebody else has deleted the stack "+name+", or is at it ("+string(state)+")", "\"hotc down "+name+"\" takes away what is left of it")
 }
 
-// cancelled is what Heat says of a stack, or of one nested in it, whose action was cancelled.
-var cancelled = regexp.MustCompile(`(^|: )Stack [A-Z]+ cancelled$`)
-
-// settled is how many looks a stack that was cancelled has for what comes next: Heat cancels
-// before it deletes, and whoever cancels may go on with something else.
-const settled = 3
-
 // unsettled says that a stack was cancelled a moment ago.
 func (o *overs) unsettled(s *heat.Stack) bool {
-	if !s.State.Failed() || !cancelled.MatchString(s.Reason) || o.settling >= settled {
-		return false
+	is := s.Cancelled() || s.CancelledWithin()
+	if is {
+		o.settling++
 	}
-	o.settling++
-	return true
+	return is && o.settling <= heat.Settled
 }
 
 // cancelledBy says that somebody has cancelled the stack's action.
 func cancelledBy(name string, s *heat.Stack) error {
-	if !s.State.Failed() || !cancelled.MatchString(s.Reason) || strings.Contains(s.Reason, ": ") {
+	if !s.Cancelled() {
 		return nil
 	}
 	return source.Fail(source.StackFailed, "somebody else has cancelled what Heat did with the stack "+name+" ("+string(s.State)+")",
 		"what it had begun goes on to its end; the same command gives Heat the template again")
-}
-
-// cancelledWithin says that Heat itself has cancelled what it did with a nested stack: it does so
-// for an update that comes over another, and now and then too late, which hits the newer one.
-func cancelledWithin(s *heat.Stack) bool {
-	return s.State.Failed() && cancelled.MatchString(s.Reason) && strings.Contains(s.Reason, ": ")
 }
 
 // mostAgain is how often Heat gets a template again that it has cancelled itself.

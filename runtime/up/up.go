@@ -248,7 +248,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	}
 	f.tag = u.tag // from here on: what Heat was at before is no matter
 	r, err := f.toTheEnd(ctx)
-	for n := 0; n < mostAgain && err == nil && f.ours && cancelledWithin(r.Stack); n++ {
+	for n := 0; n < mostAgain && err == nil && f.ours && r.Stack.CancelledWithin(); n++ {
 		u.View.Say("Heat has cancelled a nested stack's update by itself, as it does where one comes over another: it gets the template again")
 		u.stack = r.Stack
 		if err := u.update(ctx, f); err != nil {
