@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -76,6 +78,39 @@ func TestListedMembers(t *testing.T) {
 	if got := listed("x", []wait{one("", "", "root"), one("", "serve", "role"), one("", "", "")}); !maps.Equal(got, map[machine]bool{{"x", "root"}: true}) {
 		t.Errorf("of the server x are listed %v", got)
 	}
+}
+
+// A machine that came and went while no relay was there is found, however often relays are started
+// again; not before Heat has been without it for long, and not while its agent is there.
+func TestALostMachineIsFoundByRelaysThatAreStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(p *contract.Plan) {
+			p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
+		})
+		w.machine("id-1")
+		relays := func(many int) {
+			for n := range many {
+				ctx, kill := context.WithCancel(t.Context())
+				ended := w.relay(ctx, fmt.Sprint("relay-", n), func(r *Relay) { r.Every = time.Second })
+				time.Sleep(40 * time.Second) // of which it has written down half a minute
+				kill()
+				<-ended
+			}
+		}
+		relays(8)
+		w.saidOf("g", `map[] map[]`)
+		agent := w.tree.Open(coordinator.ServerCredential("db", w.secret.ServerToken(blog, "db")))
+		there, dies := context.WithCancel(t.Context())
+		if err := agent.Announce(there, blog.Presence("db"), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		relays(12)
+		w.saidOf("g", `map[] map[]`)
+		dies()
+		agent.Close()
+		relays(1)
+		w.saidOf("g", `map[] map[db:1]`)
+	})
 }
 
 // A relay writes who leaves a group, one that takes over from it knows who was there, and a
