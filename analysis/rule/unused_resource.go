@@ -24,6 +24,11 @@ func findUnusedResources(l *Look) {
 	if all {
 		return
 	}
+	for b := range l.BlocksOf("OS::Heat::AccessPolicy", "AWS::IAM::User") { // name resources without a function
+		for _, n := range slices.Concat(l.items(b.Get("AllowedResources")), l.items(b.Get("Policies"))) {
+			used[l.text(n)] = true
+		}
+	}
 	lone := 0
 	for r := range l.Resources {
 		kind := l.Use(r.Name).Type(r)
