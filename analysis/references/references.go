@@ -282,11 +282,7 @@ func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
 }
 
 func (c *checker) dependsOn(r *hot.Resource, n *yaml.Node, severity source.Severity) {
-	items := n.Items
-	if n.Kind == yaml.Scalar {
-		items = []*yaml.Node{n}
-	}
-	for _, item := range items {
+	for _, item := range n.OneOrMore() {
 		// a dot is for a role, which binding looks for
 		if name, is := item.Text(); is && !strings.Contains(name, ".") && !c.absent(name) {
 			c.find(c.template.Place(item), name, severity)

@@ -86,12 +86,11 @@ func (c *checker) declared(o *program.Output) {
 // input compares an input's expression and its default with its declared type. In
 // what only Heat computes, Heat itself finds the functions that cannot work.
 func (c *checker) input(in *program.Input, bound *binding.Bound) {
-	is := Any
+	look := c.known
 	if bound.Time == contract.Run {
-		is = c.typeOf(bound.Expr)
-	} else {
-		is = c.known(bound.Expr)
+		look = c.typeOf
 	}
+	is := look(bound.Expr)
 	if is.isNot(in.Type) {
 		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared to be a %s, and this is a %s: the role would fail when it reads it", in.Name, in.Type, is.word()), "")
 		if o, path := c.output(bound.Expr); o != nil && len(path) == 0 {
@@ -183,12 +182,12 @@ func (c *checker) choice(e hot.If) Type {
 	c.typeOf(e.Condition)
 	then := c.typeOf(e.Then)
 	if e.Else == nil {
-		return ""
+		return Any
 	}
 	if otherwise := c.typeOf(e.Else); then == otherwise || e.Else.Kind == hot.CallExpr && e.Else.Func == hot.AbsentRef {
 		return then
 	}
-	return ""
+	return Any
 }
 
 // operands reports what a call works on and cannot.
@@ -203,7 +202,7 @@ func (c *checker) operands(e *hot.Expr) {
 	for _, x := range parts {
 		switch is := c.typeOf(x); kind {
 		case hot.JoinedItems:
-			c.mustNot(is.scalar() || is == JSON && isMap(x), x, is, "list_join joins a list")
+			c.mustNot(is.scalar() || is == JSON && x.Kind == hot.MapExpr, x, is, "list_join joins a list")
 		case hot.JoinedLists:
 			c.mustNot(is.scalar(), x, is, e.Func.Name+" joins lists")
 		case hot.MergedMaps:
@@ -213,8 +212,6 @@ func (c *checker) operands(e *hot.Expr) {
 		}
 	}
 }
-
-func isMap(e *hot.Expr) bool { return e.Kind == hot.MapExpr }
 
 func (c *checker) mustNot(wrong bool, e *hot.Expr, is Type, why string) {
 	if !wrong || c.quiet {
@@ -241,12 +238,8 @@ func (c *checker) parameter(r hot.Ref) Type {
 
 func ofParameter(p *hot.Parameter) Type {
 	switch p.Type {
-	case "string":
-		return String
-	case "number":
-		return Number
-	case "boolean":
-		return Boolean
+	case "string", "number", "boolean":
+		return Type(p.Type)
 	case "comma_delimited_list":
 		return List
 	}

@@ -74,7 +74,7 @@ type lowering struct {
 	vars      []entry
 	host      string
 	groups    []string
-	tagged    bool
+	tagged    bool // only some tasks are run
 }
 
 // text takes a playbook that came as a text, under some keys of the source.

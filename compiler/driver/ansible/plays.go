@@ -9,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -24,28 +25,23 @@ import (
 // several tasks write is published after the last of them, as the agent's half does it.
 type walker struct {
 	*lowering
-	variables   variables
-	inputs      *part
-	budget      int
-	tasks       int // seen, and in all
-	allTasks    int
-	tagged      bool // only some tasks are run
-	depth       int
-	host        string
-	groups      []string
-	mine        bool    // some play is for this server, or may be
-	others      []piece // the hosts of plays that are not
-	roles       []*tree
-	seen        map[string]bool // roles that have run in this play
-	handlers    []handler
-	notified    map[string]bool
-	any         bool            // any handler may have been notified
-	ends        bool            // the play may have ended
-	defined     map[string]bool // files of variables that were looked at
-	mentioned   map[string][]mention
-	conditioned map[string][]mention
-	gathered    map[*yaml.Node]bool
-	makes       map[*yaml.Node]bool // maps of variables that were looked at
+	variables variables
+	inputs    *part
+	budget    int
+	tasks     int // seen, and in all
+	allTasks  int
+	depth     int
+	mine      bool            // some play is for this server, or may be
+	others    []piece         // the hosts of plays that are not
+	seen      map[string]bool // roles that have run in this play
+	handlers  []handler
+	notified  map[string]bool
+	any       bool            // any handler may have been notified
+	ends      bool            // the play may have ended
+	defined   map[string]bool // files of variables that were looked at
+	memory    driver.Memory   // of the mentions in texts
+	gathered  map[*yaml.Node]bool
+	makes     map[*yaml.Node]bool // maps of variables that were looked at
 }
 
 type handler struct {
@@ -66,8 +62,8 @@ const builtin = "ansible.builtin."
 
 func newWalker(l *lowering) *walker {
 	names := lists.Map(l.Role.Inputs, func(in *program.Input) string { return in.Name })
-	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, mentioned: map[string][]mention{}, conditioned: map[string][]mention{}, gathered: map[*yaml.Node]bool{}, makes: map[*yaml.Node]bool{}, variables: variables{made: map[string][]piece{}, set: map[string]bool{}},
-		roles: l.roleTrees, tagged: l.tagged, host: l.host, groups: l.groups}
+	w := &walker{lowering: l, inputs: inputTree(names), budget: maxPieces, defined: map[string]bool{}, gathered: map[*yaml.Node]bool{}, makes: map[*yaml.Node]bool{},
+		variables: variables{made: map[string][]piece{}, set: map[string]bool{}}}
 	w.gather(l.tree)
 	for _, t := range l.roleTrees {
 		w.gather(t)
@@ -87,25 +83,22 @@ func (w *walker) spend(pieces int) bool {
 	return w.budget > 0
 }
 
-// mentions are those of a text, found once.
+// What mentions are found in, once: a text, and one that is an expression by itself.
+type (
+	anyText   string
+	condition string
+)
+
+// mentions are those of a text.
 func (w *walker) mentions(text string) []mention {
-	return found(w.mentioned, text, mentions)
+	return driver.Once(&w.memory, anyText(text), func() []mention { return mentions(text) })
 }
 
 // conditional are those of a text that is an expression by itself.
 func (w *walker) conditional(text string) []mention {
-	return found(w.conditioned, text, func(text string) []mention {
+	return driver.Once(&w.memory, condition(text), func() []mention {
 		return append(expression(jinja.Without(text)), mentions(text)...)
 	})
-}
-
-func found(known map[string][]mention, text string, find func(string) []mention) []mention {
-	all, is := known[text]
-	if !is {
-		all = find(text)
-		known[text] = all
-	}
-	return all
 }
 
 func (w *walker) progress() float64 {
@@ -295,7 +288,7 @@ func (w *walker) findRole(name string, at where) (*tree, string) {
 			return w.tree, folder
 		}
 	}
-	for _, t := range w.roles {
+	for _, t := range w.roleTrees {
 		if there(t, name) {
 			return t, name
 		}

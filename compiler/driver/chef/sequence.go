@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/chef/ruby"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -30,8 +31,7 @@ func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 	if !l.holds.allCookbooks || !l.holds.allRoles {
 		return nil, "not all of its cookbooks and roles lie beside the template"
 	}
-	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{},
-		templates: map[*cookbook][]string{}, pages: map[string][]act{}}
+	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{}}
 	for _, in := range l.Role.Inputs {
 		w.inputs[in.Name], _ = nodePath(in.Name)
 	}
@@ -74,9 +74,8 @@ type walker struct {
 	unknown         bool                // something cannot be read
 	acts            []act               // in order
 	mentions        strings.Builder     // all recipes, for what they notify
-	templates       map[*cookbook][]string
-	pages           map[string][]act // of templates, by cookbook and file
-	looked          int              // at templates
+	memory          driver.Memory       // of templates
+	looked          int                 // at templates
 }
 
 // act is an event in a file.
@@ -322,12 +321,7 @@ func (w *walker) template(book *cookbook, a act) {
 }
 
 func (w *walker) templatesOf(book *cookbook) []string {
-	files, known := w.templates[book]
-	if !known {
-		files = book.files("templates", ".erb")
-		w.templates[book] = files
-	}
-	return files
+	return driver.Once(&w.memory, book, func() []string { return book.files("templates", ".erb") })
 }
 
 // page notes what a template does.
@@ -336,12 +330,7 @@ func (w *walker) page(book *cookbook, file string, resource act, perhaps bool) {
 		w.unknown = true
 		return
 	}
-	key := book.name + "/" + file
-	acts, known := w.pages[key]
-	if !known {
-		acts = w.read(book, file, ruby.Template)
-		w.pages[key] = acts
-	}
+	acts := driver.Once(&w.memory, book.name+"/"+file, func() []act { return w.read(book, file, ruby.Template) })
 	for _, a := range acts {
 		a.resource, a.Perhaps = &resource.Event, a.Perhaps || perhaps
 		w.add(a)
