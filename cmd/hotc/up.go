@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,8 @@ type ascent struct {
 	// timeoutMinutes is the stack's; 0 is Heat's own.
 	timeoutMinutes int
 
-	relays   int // that are there when this one has ended
+	relaying atomic.Bool // this command has begun to tell Heat
+	relays   int         // that are there when this one has ended
 	compiled *emit.Result
 	folder   string
 	view     *upView
@@ -340,6 +342,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 		}
 		u.TakesOver = a.signal == string(contract.RelaySignals)
 		u.Relay = func(ctx context.Context) error {
+			a.relaying.Store(u.TakesOver)
 			return a.relayBy(ctx, &relay.Relay{Heat: cloud, Going: view.Say}, key)
 		}
 	}
@@ -358,7 +361,7 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		said, hint := "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.typed
-		if a.signal == string(contract.RelaySignals) && a.view != nil {
+		if a.relaying.Load() {
 			said = "interrupted: Heat and the servers go on, but nobody tells Heat how the roles end"
 			hint += "; without the display a relay tells it: " + a.relayCommand()
 		}
