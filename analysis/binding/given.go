@@ -61,17 +61,16 @@ func (b *binder) inUserData(call *hot.Expr) {
 		return
 	}
 	if b.hidden == nil {
-		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden || o.Random != nil }, nil)
+		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden || o.Secret != nil }, nil)
 	}
 	path := b.hidden.Find(b.stack, call)
 	if path == nil {
 		return
 	}
-	what, hint := "", "hand it over another way if that matters"
+	what, hint := "", "if it is a secret, let a role make it and write it as an output with `secret: true`, or give it by --secret-param"
 	switch {
-	case path.Random != nil:
-		what = fmt.Sprintf("the random string %q", path.Random.Name)
-		hint = "if it is a secret, let a role make it and write it as an output with `secret: true`"
+	case path.Secret != nil:
+		what = fmt.Sprintf("the secret value of %q", path.Secret.Name)
 	case call.Ref().Kind == hot.ToParameter:
 		what = fmt.Sprintf("the hidden parameter %q", call.Ref().Name)
 	default:

@@ -1,8 +1,10 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -10,9 +12,6 @@ import (
 )
 
 var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findSecretsInUserData}
-
-// secretAttributes are attributes of resources that are secrets.
-var secretAttributes = map[string][]string{"OS::Heat::RandomString": {"value"}, "OS::Nova::KeyPair": {"private_key"}, "OS::Barbican::Secret": {"decrypted_payload"}}
 
 // findSecretsInUserData finds secrets that Heat writes into user_data, which any program on
 // the server can ask the metadata service for, for as long as the server lives.
@@ -39,16 +38,12 @@ func (l *Look) secret(r hot.Ref) string {
 		if p := l.Template.Parameter(r.Name); p != nil && p.Hidden {
 			return fmt.Sprintf("the hidden parameter %q", r.Name)
 		}
-	case hot.ToAttribute:
+	case hot.ToResource, hot.ToAttribute:
 		of, s := l.Template.Resource(r.Name), l.Use(r.Name)
-		if of == nil || s == nil {
+		if of == nil || s == nil || !trace.GivesSecret(s.Type(of), r.Attribute) {
 			return ""
 		}
-		for _, name := range secretAttributes[s.Type(of)] {
-			if name == r.Attribute {
-				return fmt.Sprintf("the %s of %q", r.Attribute, r.Name)
-			}
-		}
+		return fmt.Sprintf("the %s of %q", cmp.Or(r.Attribute, "value"), r.Name)
 	}
 	return ""
 }

@@ -35,10 +35,10 @@ func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
 	return lists.Find(r.Inputs, func(in *program.Input) bool { return reads[in.Name] && i.Secret(in) })
 }
 
-// ForHeat finds what must not stand among what Heat shows of a stack: secrets, and what an
-// OS::Heat::RandomString has made up.
+// ForHeat finds what must not stand among what Heat shows of a stack: secrets, those
+// that Heat has made included.
 func ForHeat(p *program.Program) *trace.Finder {
 	f := finder(p)
-	f.Wanted = func(o trace.Origin) bool { return isSecret(o) || o.Random != nil }
+	f.Wanted = func(o trace.Origin) bool { return isSecret(o) || o.Secret != nil }
 	return f
 }

@@ -7,6 +7,7 @@ package trace
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,13 +17,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Origin is something that values are made of: a parameter, the output of a role, or the
-// value of an OS::Heat::RandomString.
+// Origin is something that values are made of: a parameter, the output of a role, or a resource
+// of which Heat gives a secret.
 type Origin struct {
 	Stack     *program.Stack
 	Parameter *hot.Parameter
 	Output    *program.Output
-	Random    *hot.Resource
+	Secret    *hot.Resource
 }
 
 // Path is the way from an expression to an origin.
@@ -120,7 +121,7 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []value.Value) *Pat
 	choice, is := call.If()
 	operands, merged, _ := call.Operands()
 	switch {
-	case call.Ref().Kind == hot.ToParameter, call.Ref().Kind == hot.ToAttribute:
+	case call.Ref().Kind == hot.ToParameter, call.Ref().Kind == hot.ToResource, call.Ref().Kind == hot.ToAttribute:
 		if found := f.reference(s, call, path); found != nil {
 			return found
 		}
@@ -148,8 +149,21 @@ func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []value.Value)
 		return nil
 	case r.Kind == hot.ToParameter:
 		return f.parameter(s, call, r.Name, steps)
+	case r.Kind == hot.ToResource:
+		if x := s.Template.Resource(r.Name); x != nil && GivesSecret(s.Type(x), Reference) {
+			return f.secret(s, call, x)
+		}
+		return nil
 	}
 	return f.attribute(s, call, r.Name, steps, r.Computed)
+}
+
+// secret is an origin of which Heat gives a secret, if that is looked for.
+func (f *Finder) secret(s *program.Stack, call *hot.Expr, r *hot.Resource) *Path {
+	if o := (Origin{Stack: s, Secret: r}); !s.Absent(r.Name) && f.Wanted(o) {
+		return &Path{At: call.At, Origin: o}
+	}
+	return nil
 }
 
 func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path []value.Value) *Path {
@@ -181,15 +195,20 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if r == nil || s.Absent(resource) {
 		return nil
 	}
-	if n := s.StackResourceOf(resource); n != nil && n.Most() > 0 {
-		return f.nest(call, n, path, more)
+	if n := s.StackResourceOf(resource); n != nil {
+		if GivesSecrets(n.Definition().Type) { // whatever is read of such a group
+			return f.secret(s, call, r)
+		}
+		if n.Most() > 0 || n.Sample != nil {
+			return f.nest(call, n, path, more)
+		}
 	}
 	name := firstName(path) // no computed name is one of a role's output: Heat has none
 	if s.Type(r) == "OS::Heat::Value" && name == "value" && r.Property("value") != nil {
 		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("by resource %q", r.Name))
 	}
-	if o := (Origin{Stack: s, Random: r}); s.Type(r) == "OS::Heat::RandomString" && name == "value" && f.Wanted(o) {
-		return &Path{At: call.At, Origin: o}
+	if GivesSecret(s.Type(r), name) {
+		return f.secret(s, call, r)
 	}
 	if server := s.Server(resource); server != nil && name != "" {
 		return f.output(call, server.Output(name), path[1:])
@@ -226,7 +245,11 @@ func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Val
 		}
 		path = slices.Concat(sel.Path, sel.Then)
 	}
-	for m := range n.Members {
+	var members iter.Seq[*program.Member] = n.Members
+	if n.Sample != nil { // it is every member
+		members, sel.Member, sel.Name = slices.Values([]*program.Member{{Stack: n.Sample}}), nil, ""
+	}
+	for m := range members {
 		if sel.Member != nil && m != sel.Member || sel.Name != "" && m.Name != sel.Name {
 			continue
 		}

@@ -92,7 +92,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		return
 	}
 	if !hasRoles {
-		if first != nil && l.Samples {
+		if first != nil {
 			n.Sample = first.Stack
 		}
 		return

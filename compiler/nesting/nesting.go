@@ -33,9 +33,6 @@ type Options struct {
 	Read func(path string) ([]byte, error)
 	// Open opens a folder by its path.
 	Open func(path string) (fs.FS, error)
-	// Samples says that one member of each group is kept to be looked at, though it has no
-	// roles.
-	Samples bool
 	// MaxDepth is how deep stacks may be nested, MaxResources how many resources
 	// there may be (max_nested_stack_depth, max_resources_per_stack).
 	MaxDepth, MaxResources int

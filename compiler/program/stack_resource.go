@@ -18,7 +18,7 @@ type StackResource struct {
 	In       *Stack
 	Resource *hot.Resource
 	// Sample is what a member is made of where the members have no roles and are not looked
-	// at one by one: the linter looks at it. Nil elsewhere.
+	// at one by one. Nil elsewhere.
 	Sample *Stack
 	// Size is how many members there are, also where they have no roles and are not
 	// looked at one by one; -1 if only Heat knows.
