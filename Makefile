@@ -46,8 +46,9 @@ packages:
 
 test: packages build lint
 	@# Under the race detector, which has every program sleep for a second at its end if it is not told otherwise, and then
-	@# what that left out (compiler/racetest). lint has vetted the tests.
-	CGO_ENABLED=1 GORACE="atexit_sleep_ms=0 suppressions=$(CURDIR)/coordinator/zookeeper/race.supp" sh .ci/summary $(GO) test -race -vet=off -timeout 30m ./...
+	@# what that left out (compiler/racetest). lint has vetted the tests. One package more than there are cores: some, as
+	@# coordinator/zookeeper, wait most of their time.
+	CGO_ENABLED=1 GORACE="atexit_sleep_ms=0 suppressions=$(CURDIR)/coordinator/zookeeper/race.supp" sh .ci/summary $(GO) test -race -vet=off -p $$(($$(nproc) + 1)) -timeout 30m ./...
 	GO="$(GO)" sh .ci/summary sh .ci/whole-tests
 	@# go test keeps quiet about skipped tests of packages that pass
 	@command -v chef-solo >/dev/null || echo "SKIPPED: the tests with a real Chef, for which there is no chef-solo on PATH; its stand-in was tried"

@@ -2,6 +2,7 @@ package heat_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net"
@@ -193,14 +194,15 @@ func TestNestedStacksAreLookedInto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := c.Create(t.Context(), "nested", read, heat.StackOptions{})
+	name := "nested-" + rand.Text() // another one in each run
+	id, err := c.Create(t.Context(), name, read, heat.StackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := ended(t, c, "nested", id); !s.State.Complete() {
+	if s := ended(t, c, name, id); !s.State.Complete() {
 		t.Fatalf("%+v", s)
 	}
-	resources, err := c.Resources(t.Context(), "nested", id, heat.MaxDepth)
+	resources, err := c.Resources(t.Context(), name, id, heat.MaxDepth)
 	if err != nil {
 		t.Fatal(err)
 	}
