@@ -58,6 +58,7 @@ func (s *Session) Values(ctx context.Context) (*Values, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		v.servers[paths[i]] = one
+		v.number = max(v.number, one.Number) // another relay may have written since the number was read
 		return err
 	})
 	return v, err
