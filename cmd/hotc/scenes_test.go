@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -36,6 +37,21 @@ var scenes = []scene{
 		report(t, d.agent(t, "app"), nil, done("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending,
 			Blocked: []coordinator.Wait{wait("db.mysql:endpoint", "db", "site.yaml:30:17")}})
 	}, "app.web"},
+	{"many-machines", func(t *testing.T, d *desk) { // somebody has the token, or the server's disk is lost at each boot
+		secret, _ := coordinator.ParseSecret(testSecret)
+		for n := range 12 {
+			store := d.tree.Open(coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
+			m := member.Join(store, "site", "db", secret.ServerToken("site", "db"))
+			_, err := m.Plan(t.Context())
+			if err == nil {
+				_, err = m.Enrol(t.Context(), fmt.Sprint("id-", n), "i-db", false, noon)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.Close()
+		}
+	}, "db"},
 	{"absent-producer", func(t *testing.T, d *desk) {
 		report(t, d.agent(t, "app"), nil, done("base"), running("web",
 			wait("db.mysql:endpoint", "db", "site.yaml:30:17"), wait("db:first_address", "host", "site.yaml:31:19")))

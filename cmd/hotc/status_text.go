@@ -59,6 +59,9 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	if len(s.Unreadable) > 0 {
 		t.add(path, "-", "unreadable", "", unreadableText(s))
 	}
+	if n := s.Machines(); n > 0 {
+		t.add(path, "-", fmt.Sprint("machine ", n), ageOf(s.Incarnation.Since, now), fmt.Sprintf("%d machines have come under this name, and each is followed anew; if Heat has not made them, somebody else has its token", n))
+	}
 	switch {
 	case s.Missing != "":
 		t.add(path, "-", "not made", "", s.Missing)

@@ -70,6 +70,18 @@ type Role struct {
 // Came says that an agent was ever there.
 func (s *Server) Came() bool { return s.Incarnation.Number > 0 }
 
+// manyMachines is more than a server is replaced as a rule.
+const manyMachines = 10
+
+// Machines is how many have come under the server's name, where these are so many that somebody
+// should look: each is followed anew, whoever has sent it. It is 0 else.
+func (s *Server) Machines() int {
+	if s.Incarnation.Number < manyMachines {
+		return 0
+	}
+	return s.Incarnation.Number
+}
+
 // Absent says that the server has no part in the stack as it is now.
 func (s *Server) Absent() bool { return s.Left || s.Missing != "" }
 
