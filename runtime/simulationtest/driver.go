@@ -45,6 +45,9 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := json.Unmarshal(job.Role.Source, &of); err != nil {
 		return driver.Exit{}, err
 	}
+	if of.Delete {
+		return t.runDelete(ctx, job, key)
+	}
 	if of.Hook {
 		return t.runHook(ctx, job, key, of)
 	}
@@ -66,6 +69,7 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if p.mark(key, "at the end") {
 		return driver.Exit{}, errDead
 	}
+	p.world.roleEnded(p.machine)
 	return exit, nil
 }
 

@@ -96,6 +96,7 @@ func NewJoining(seed uint64) Case {
 	for at := time.Duration(0); m.perhaps(0.7) && len(j.Levels) < 5; j.Levels = append(j.Levels, at) {
 		at += m.within(2 * time.Minute)
 	}
+	g.program.addDeleteHooks(rand.New(rand.NewPCG(seed, 95)))
 	c := Case{Seed: seed, Program: g.program, Faults: f}
 	f.name()
 	return c
@@ -348,17 +349,6 @@ func (m members) Resources(context.Context, string, string, int) ([]heatapi.Reso
 func (m members) Signals(context.Context, string, string, string) (map[string]string, error) {
 	return nil, nil
 }
-
-// Events implements relay.Heat: it waits at no hooks.
-func (m members) Events(context.Context, string, string, string, int) ([]heatapi.Event, error) {
-	return nil, nil
-}
-
-// Properties implements relay.Heat.
-func (m members) Properties(context.Context, heatapi.Event) (json.RawMessage, error) { return nil, nil }
-
-// ClearHook implements relay.Heat.
-func (m members) ClearHook(context.Context, heatapi.Event, string) error { return nil }
 
 // Signal implements relay.Heat.
 func (m members) Signal(context.Context, string, string, string, any) error { return nil }

@@ -19,6 +19,7 @@ import (
 type made struct {
 	Version int  `json:"version"`
 	Hook    bool `json:"hook,omitempty"`
+	Delete  bool `json:"delete,omitempty"` // that hook
 }
 
 // Updates is what becomes of the live plan: one change or two, each interrupted or

@@ -93,6 +93,7 @@ type world struct {
 
 	relayKilled atomic.Int64 // when one was, last
 	gives       atomic.Int64 // how often secrets were given anew
+	leavings    leavings
 
 	mu    sync.Mutex
 	lives lives
@@ -125,6 +126,7 @@ func play(c Case, folder string) *Outcome {
 	w.cluster = newCluster(w.dice, c.Faults, c.Program)
 	w.history = newHistory(w)
 	w.heat = newHeat(w)
+	w.leavings = leavings{waiting: map[string]*leaving{}, ended: map[*machine]time.Duration{}, hooks: map[*machine]int{}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	w.cluster.over = w.ctx.Done()
 	for i := range c.Faults.Machines {
@@ -157,6 +159,9 @@ func (w *world) start(m *machine) {
 	if m.Gone > 0 {
 		w.running.Go(func() {
 			if w.sleepUntil(m.Gone, nil) {
+				if w.hasDeleteHook(m) {
+					w.awaitHooks(m)
+				}
 				w.trace("%v is deleted", m)
 				close(m.gone)
 			}
@@ -281,7 +286,7 @@ func (w *world) awaitRest() {
 		time.Sleep(10 * time.Second)
 		now := w.cluster.now()
 		switch {
-		case now < max(w.Faults.last(), w.lastRelay()):
+		case now < max(w.Faults.last(), w.lastRelay()), len(w.waitsWith()) > 0 && now < tooLong:
 		case time.Since(w.cluster.lastCommit()) > restAfter && (len(w.heat.untold()) == 0 || time.Since(w.cluster.lastCommit()) > heatPatience):
 			return
 		case w.settled():
@@ -337,6 +342,9 @@ func (w *world) outcome() *Outcome {
 	w.judge(o.Snapshot)
 	w.judgeDestroyed()
 	w.judgeRelays()
+	for _, m := range w.waitsWith() {
+		w.history.violate("Heat waits with %v for ever", m)
+	}
 	w.heat.judge()
 	w.history.finish(o)
 	return o
