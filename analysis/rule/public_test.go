@@ -3,6 +3,7 @@ package rule_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,6 +51,8 @@ func TestPublicTemplates(t *testing.T) {
 					given[p.Name] = madeUp(p)
 					if s, is := given[p.Name].(string); is {
 						asText[p.Name] = s
+					} else if items, is := given[p.Name].([]any); is {
+						asText[p.Name] = fmt.Sprint(items...) // there is one
 					} else {
 						text, _ := json.Marshal(given[p.Name])
 						asText[p.Name] = string(text)
