@@ -14,14 +14,18 @@ import (
 // changed, or cannot; one whose hooks have run; and, where no relay has them run, any other, or
 // Heat would wait for ever.
 func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
-	if u.SkipHooks {
+	i := -1
+	if now != nil {
+		i = slices.IndexFunc(now.Servers, func(s *status.Server) bool { return s.Came() && s.Incarnation.Instance == e.Physical })
+	}
+	switch {
+	case u.SkipHooks && i >= 0 && now.Servers[i].State.Going != nil: // a relay was faster
+		return ": its delete hooks have begun, and end with the machine", true
+	case u.SkipHooks:
 		return ": its delete hooks are left out", true
-	}
-	if now == nil {
+	case now == nil:
 		return "", false
-	}
-	i := slices.IndexFunc(now.Servers, func(s *status.Server) bool { return s.Came() && s.Incarnation.Instance == e.Physical })
-	if i < 0 {
+	case i < 0:
 		return ": no server of the plan is that machine", true
 	}
 	owed := owedHooks(now.Servers[i])

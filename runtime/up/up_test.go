@@ -581,12 +581,14 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		return heat.Event{ID: id, Name: "server", Physical: instance, StackName: "s-web-kigpdwjkhvf5-" + id + "-wcady3uym7zf", StackID: id, State: "CREATE_COMPLETE", Reason: "DELETE paused until Hook pre-delete is cleared"}
 	}
 	for _, c := range []struct {
-		relays, skips bool
-		want          string
+		relays, skips, begun bool
+		want, says           string
 	}{
-		{true, false, "left hooked"},
-		{false, false, "left hooked other"},
-		{true, true, "left hooked other"},
+		{true, false, false, "left hooked", ""},
+		{true, false, true, "left hooked", ""},
+		{false, false, false, "left hooked other", "no relay has these delete hooks run"},
+		{true, true, false, "left hooked other", "its delete hooks are left out"},
+		{true, true, true, "left hooked other", "its delete hooks have begun, and end with the machine"},
 	} { // a volume's hook is somebody else's, and waits for that one
 		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
 		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before
@@ -594,6 +596,9 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		volume.Name = "volume"
 		u, v := begin(t, cloud, d)
 		u.TakesOver, u.SkipHooks = c.relays, c.skips
+		if d.servers[1].State.Going = nil; c.begun { // the relay has told the agent
+			d.servers[1].State.Going = &coordinator.GoingState{Since: time.Now()}
+		}
 		cloud.looked = func() {
 			if len(cloud.states) == 2 {
 				cloud.events = append(cloud.events, pause("left", left), pause("other", other), volume)
@@ -612,7 +617,7 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		slices.Sort(cleared)
 		want := strings.Fields(c.want)
 		slices.Sort(want)
-		if !slices.Equal(cleared, want) {
+		if !slices.Equal(cleared, want) || !strings.Contains(fmt.Sprint(v.said), c.says) {
 			t.Errorf("with relay %v, skipping %v: %v, want %v; said %v", c.relays, c.skips, cleared, want, v.said)
 		}
 	}
