@@ -232,7 +232,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.id, f.ours = id, true
+		f.id = id
 	case step == Mend, step == Update && changes.Heat:
 		if err := u.update(ctx, f); err != nil {
 			return nil, err
