@@ -144,10 +144,3 @@ func TestWhatIsPlainPasses(t *testing.T) {
 		t.Errorf("%d resources passed in %d pieces", resources, pieces)
 	}
 }
-
-func texts(l *source.Diagnostics) (out []string) {
-	for _, d := range l.All() {
-		out = append(out, d.Error())
-	}
-	return out
-}
