@@ -10,7 +10,7 @@ import (
 
 var unreachableAddress = Rule{Code: source.UnreachableAddress, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findUnreachableAddresses}
 
-// findUnreachableAddresses finds floating addresses of servers that Heat may hand out before
+// findUnreachableAddresses finds floating IPs of servers that Heat may hand out before
 // a router reaches the server's network: Neutron refuses that, now and then. Heat itself
 // orders what gives a port its address (heat/engine/resources/openstack/neutron/
 // floatingip.py, add_dependencies), and not what gives a server one.

@@ -57,7 +57,7 @@ const (
 	UsedTwice           Code = "H241" // a port or volume that two servers have
 	NeverSignalled      Code = "H242" // a wait condition that nobody can signal
 	WrongKind           Code = "H243" // get_resource of what is not the kind of thing that the property asks for
-	UnreachableAddress  Code = "H244" // a floating address that may come before its router's interface
+	UnreachableAddress  Code = "H244" // a floating IP that may be associated before its router's interface is there
 	SeldomSignalled     Code = "H245" // a wait condition that wants more signals than are sent
 	LongWait            Code = "H246" // a wait condition that waits longer than the stack
 	ReplacedServer      Code = "H247" // a server that is made anew when a group changes its size
