@@ -65,12 +65,15 @@ func (r *Role) behind() *coordinator.Cause {
 	return r.Update.Cause
 }
 
-// updating names what brings a role up to date.
-func (r *Role) updating() string {
-	if contract.FindTask(r.Plan.Hooks, contract.HookUpdate) == nil {
-		return "the role again"
+// hooked says that the hook update brings the role up to date: else it runs again.
+func (r *Role) hooked() bool { return contract.FindTask(r.Plan.Hooks, contract.HookUpdate) != nil }
+
+// either is what is said of the hook update or, without one, of the role that runs again.
+func (r *Role) either(hook, again string) string {
+	if r.hooked() {
+		return hook
 	}
-	return "the hook update"
+	return again
 }
 
 // Shown is the role's status as people read it, its update included.
@@ -96,28 +99,29 @@ func (r *Role) Shown() string {
 func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
-		why := "its agent is asked for " + r.updating()
+		run := "run " + r.either("the hook update", "the role again")
+		why := "its agent is asked to " + run
 		if r.standing.Newer {
 			why = "what it follows has changed"
 		}
 		switch {
 		case !r.Server.Alive:
-			return "its agent is not there to run " + r.updating()
+			return "its agent is not there to " + run
 		case r.waitsForRest():
 			return why + ", and it waits for the rest of the change: " + r.rest()
 		}
 		return why
 	case Updating:
-		return r.updating() + " runs"
+		return r.either("the hook update runs", "the role runs again")
 	case Superseded:
 		since := "the plan was changed since"
 		if r.standing.Newer {
 			since = "what it follows has changed since"
 		}
 		if r.Status == coordinator.RoleRunning {
-			return "it runs to its end, and then " + r.updating() + ": " + since
+			return "it runs to its end, and then " + r.either("the hook update runs", "once more") + ": " + since
 		}
-		return r.updating() + " runs to its end, and once more after that: " + since
+		return r.either("the hook update", "the role") + " runs to its end, and then once more: " + since
 	case OutOfDate:
 		if r.standing.Newer {
 			root := r.standing.Behind.Root()
@@ -127,7 +131,7 @@ func UpdateDetail(r *Role) string {
 			}
 			return CauseText(r.behind()) + ": " + why
 		}
-		return r.updating() + " failed: " + CauseText(r.Update.Cause)
+		return r.either("the hook update failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
 	case Unreached:
 		return "it goes on with what it was given when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:

@@ -200,7 +200,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 	for _, level := range []string{"3", "4"} {
 		b.change("db", b.updatable(level, ""))
 	}
-	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to its end, and once more after that: the plan was changed since" {
+	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to its end, and then once more: the plan was changed since" {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
 	if err := os.WriteFile(filepath.Join(db.work, "go"), nil, 0o600); err != nil {
