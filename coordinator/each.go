@@ -47,11 +47,10 @@ func Those[T any](ctx context.Context, all []T, is func(ctx context.Context, one
 func Beside(ctx context.Context, do func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		defer close(done)
 		do(ctx)
-	}()
+	})
 	return func() { cancel(); <-done }
 }
 

@@ -29,7 +29,6 @@ func (e *RecordError) writer() string {
 	return "server " + string(e.Server)
 }
 
-// Unwrap gives the reason.
 func (e *RecordError) Unwrap() error { return e.Err }
 
 var (

@@ -39,10 +39,8 @@ func (k RelayKey) Credential() Credential { return Credential{User: RelayUser, P
 // Signer is the key by which the relay signs.
 func (k RelayKey) Signer() (sign.Key, error) { return sign.FromSeed(k.seed) }
 
-// String keeps the key out of messages.
-func (k RelayKey) String() string { return "(relay key of " + string(k.Deployment) + ")" }
-
-// GoString keeps the key out of %#v.
+// String and GoString keep the key out of messages.
+func (k RelayKey) String() string   { return "(relay key of " + string(k.Deployment) + ")" }
 func (k RelayKey) GoString() string { return k.String() }
 
 // relayKeyFormat is the version of a relay's key as a file.

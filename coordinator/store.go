@@ -168,8 +168,6 @@ type PathError struct {
 }
 
 func (e *PathError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
-
-// Unwrap gives the error itself.
 func (e *PathError) Unwrap() error { return e.Err }
 
 // OpSize is what an operation takes in a request, names and lengths included.

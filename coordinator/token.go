@@ -52,10 +52,8 @@ func repeats(text string) bool {
 // hidden parameter.
 func (s Secret) Hex() string { return s.hex }
 
-// String keeps the secret out of messages.
-func (Secret) String() string { return "(secret)" }
-
-// GoString keeps the secret out of %#v.
+// String and GoString keep the secret out of messages.
+func (Secret) String() string   { return "(secret)" }
 func (Secret) GoString() string { return "(secret)" }
 
 // ServerToken is the password of a server's agent, as Heat computes it in the

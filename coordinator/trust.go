@@ -126,6 +126,14 @@ func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (re
 	return record, counter, err
 }
 
+// OpenForeign is OpenIfAny of what another server has written, which may be anything. ErrTooMany.
+func OpenForeign[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
+	if CountItems(data) > MostItems {
+		return record, 0, ErrTooMany
+	}
+	return OpenIfAny[T](path, data, by, at)
+}
+
 // ReadSigned is OpenIfAny of a node, and gives its version. What is signed and none of its kind
 // is ErrForged, too.
 func ReadSigned[T any](ctx context.Context, s Store, path Path, by sign.Public, at sign.Place) (record T, version Version, counter int64, err error) {

@@ -37,5 +37,4 @@ func (e *URLError) Error() string {
 	return ShownURL(e.URL) + ": " + e.Err.Error()
 }
 
-// Unwrap gives the error itself.
 func (e *URLError) Unwrap() error { return e.Err }

@@ -14,12 +14,11 @@ func OnChange(ctx context.Context, s Store, path Path, changed func()) error {
 	if err != nil {
 		return err
 	}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		for range tokens {
 			changed()
 		}
-	}()
+	})
 	return nil
 }
 
@@ -34,8 +33,7 @@ func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) 
 			stop()
 			return nil, err
 		}
-		watching.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&watching, func() {
 			for range tokens {
 				select {
 				case changed <- path:
@@ -44,12 +42,11 @@ func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) 
 			}
 		})
 	}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		watching.Wait()
 		stop()
 		close(changed)
-	}()
+	})
 	return changed, nil
 }
 

@@ -41,8 +41,7 @@ func runBesideCloudInit(ctx context.Context, here machine.Machine, settings stri
 	defer stop(nil)
 	booted := make(chan struct{})
 	config.Booted = booted
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		switch err := here.AwaitCloudInit(inner); {
 		case err != nil:
 		case here.Settings() != settings:
@@ -50,7 +49,7 @@ func runBesideCloudInit(ctx context.Context, here machine.Machine, settings stri
 		default:
 			close(booted)
 		}
-	}()
+	})
 	err := agent.Run(inner, config)
 	if errors.Is(context.Cause(inner), errSettings) && ctx.Err() == nil { // or it was asked to end, too
 		return again()

@@ -38,7 +38,11 @@ from where it was made. Nothing is written if there is an error.`,
 			if in.coordinator == "" {
 				in.coordinator = os.Getenv(coordinatorVariable)
 			}
-			r, err := in.run(args[0], s)
+			o, err := in.options(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := compileWith(o, s)
 			if err != nil {
 				return err
 			}
@@ -190,14 +194,6 @@ func assignment(flag, text string) (name, value string, err error) {
 		return "", "", usageError{fmt.Errorf("%s takes NAME=VALUE, not %q", flag, text)}
 	}
 	return name, value, nil
-}
-
-func (c *compilation) run(template string, s streams) (*emit.Result, error) {
-	o, err := c.options(template)
-	if err != nil {
-		return nil, err
-	}
-	return compileWith(o, s)
 }
 
 func compileWith(o emit.Options, s streams) (*emit.Result, error) {

@@ -172,11 +172,10 @@ func confirm(ctx context.Context, io streams, question string) error {
 	}
 	fmt.Fprint(io.err, question+" [y/N] ")
 	answered := make(chan string, 1)
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		answer, _ := bufio.NewReader(io.in).ReadString('\n')
 		answered <- answer
-	}()
+	})
 	select {
 	case answer := <-answered:
 		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
@@ -58,14 +59,10 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 	if b.Len() == 0 {
 		b.WriteString("Nothing waits: every role is done.\n")
 	}
-	var gone []string
-	for _, s := range i.Status.Servers {
-		if s.Gone() && len(s.AwaitingApproval) == 0 {
-			gone = append(gone, string(s.Path))
-		}
-	}
+	gone := lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Gone() && len(s.AwaitingApproval) == 0 })
 	if len(gone) > 0 {
-		fmt.Fprintf(&b, "Gone, their roles ended before, no agent has a session with the coordinator now: %s\n", few(gone))
+		names := lists.Map(gone, func(s *status.Server) contract.ServerPath { return s.Path })
+		fmt.Fprintf(&b, "Gone, their roles ended before, no agent has a session with the coordinator now: %s\n", few(names))
 	}
 	return b.String()
 }
@@ -190,11 +187,5 @@ func writeDetails(b *strings.Builder, f *status.Finding) {
 // writeAwaitingApproval tells of machines that ask to be a server which is there: somebody has
 // its token.
 func writeAwaitingApproval(b *strings.Builder, t *target, i *status.Explanation) {
-	var there []*status.Server
-	for _, s := range i.Status.Servers {
-		if s.Alive {
-			there = append(there, s)
-		}
-	}
-	b.WriteString(approvalLines(t, there))
+	b.WriteString(approvalLines(t, lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Alive })))
 }

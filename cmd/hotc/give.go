@@ -141,8 +141,7 @@ func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) (
 	var text []byte
 	var err error
 	done := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		defer close(done)
 		from := stdin
 		if path != "-" {
@@ -154,7 +153,7 @@ func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) (
 			from = f
 		}
 		text, err = io.ReadAll(io.LimitReader(from, most+1))
-	}()
+	})
 	select {
 	case <-done:
 		return text, err

@@ -154,12 +154,7 @@ func (l *linting) check(args []string) error {
 	if l.fix != "" && l.fix != "safe" && l.fix != "unsafe" {
 		return usageError{fmt.Errorf("--fix is safe or unsafe, not %q", l.fix)}
 	}
-	stdin := 0
-	for _, a := range args {
-		if a == "-" {
-			stdin++
-		}
-	}
+	stdin := len(lists.Only(args, func(name string) bool { return name == "-" }))
 	if stdin > 0 && l.fix != "" && !l.diff {
 		return usageError{fmt.Errorf("standard input cannot be mended: --diff prints what would be")}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
@@ -39,11 +40,7 @@ func nextCommands(dir string, t *target, relay bool) (commands, missing []string
 		words = append(words, "--parameter", shellQuote(coordinatorParameter+"="+url))
 	}
 	words = append(words, shellQuote(t.stack))
-	for _, name := range open {
-		if name != secretParameter && name != coordinatorParameter {
-			missing = append(missing, name)
-		}
-	}
+	missing = lists.Only(open, func(name string) bool { return name != secretParameter && name != coordinatorParameter })
 	commands = []string{strings.Join(words, " ")}
 	if relay {
 		commands = append(commands, t.command("relay", "--once"))
@@ -80,14 +77,10 @@ func openParameters(path string) []string {
 	if err != nil {
 		return []string{secretParameter}
 	}
-	var open []string
-	var quiet source.Diagnostics
-	if t := hot.ParseTemplate(source.NewFile(path, text), &quiet); t != nil {
-		for _, p := range t.Parameters {
-			if p.Default == nil {
-				open = append(open, p.Name)
-			}
-		}
+	t := hot.ParseTemplate(source.NewFile(path, text), &source.Diagnostics{})
+	if t == nil {
+		return nil
 	}
-	return open
+	open := lists.Only(t.Parameters, func(p *hot.Parameter) bool { return p.Default == nil })
+	return lists.Map(open, func(p *hot.Parameter) string { return p.Name })
 }

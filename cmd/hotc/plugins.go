@@ -39,10 +39,9 @@ const pluginThinks = time.Minute
 func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pluginThinks)
 	defer cancel()
-	var said bytes.Buffer
-	printed := &bounded{limit: plugin.MaxAnswer, over: cancel}
+	printed, said := &bounded{over: cancel}, &bounded{over: cancel}
 	cmd := exec.CommandContext(ctx, program, "compile")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(line), printed, &bounded{limit: plugin.MaxAnswer, to: &said, over: cancel}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(line), printed, said
 	// what it started ends with it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -54,7 +53,7 @@ func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("it does not answer within %v", pluginThinks)
 	case err != nil:
-		return nil, fmt.Errorf("`%s compile` fails (%v)%s", program, err, lastSaid(said.Bytes()))
+		return nil, fmt.Errorf("`%s compile` fails (%v)%s", program, err, lastSaid(said.kept.Bytes()))
 	}
 	return printed.kept.Bytes(), nil
 }
@@ -67,24 +66,18 @@ func lastSaid(text []byte) string {
 	return ""
 }
 
-// bounded keeps what is written to it, up to a limit; more ends the writer.
+// bounded keeps what is written to it, as much as an answer may have; more ends the writer.
 type bounded struct {
 	kept     bytes.Buffer
-	to       *bytes.Buffer // nil is kept
-	limit    int
 	exceeded bool
 	over     func()
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	to := &b.kept
-	if b.to != nil {
-		to = b.to
-	}
-	if to.Len()+len(p) > b.limit {
+	if b.kept.Len()+len(p) > plugin.MaxAnswer {
 		b.exceeded = true
 		b.over()
 		return len(p), nil
 	}
-	return to.Write(p)
+	return b.kept.Write(p)
 }

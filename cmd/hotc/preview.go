@@ -105,27 +105,23 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 func durationsOf(to *contract.Plan, now *status.Status) timeline.Durations {
 	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Of: map[string]timeline.Duration{}}
 	alike := map[contract.Position]float64{}
-	for _, s := range now.Servers {
-		for _, r := range s.Roles {
-			took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
-			if u := r.Update; u != nil && u.Status == coordinator.RoleDone {
-				took = u.Ended.Sub(u.Started).Seconds()
-			}
-			if r.Status == coordinator.RoleDone && !r.Started.IsZero() && !r.ByHand {
-				d.Of[string(r.Key())] = timeline.Duration{Seconds: max(0, took)}
-				alike[r.Plan.At] = max(alike[r.Plan.At], took)
-			}
+	for r := range now.Roles() {
+		took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
+		if u := r.Update; u != nil && u.Status == coordinator.RoleDone {
+			took = u.Ended.Sub(u.Started).Seconds()
+		}
+		if r.Status == coordinator.RoleDone && !r.Started.IsZero() && !r.ByHand {
+			d.Of[string(r.Key())] = timeline.Duration{Seconds: max(0, took)}
+			alike[r.Plan.At] = max(alike[r.Plan.At], took)
 		}
 	}
-	for _, s := range to.Servers {
-		for _, r := range s.Roles {
-			key := string(s.Path.Role(r.Name))
-			if _, known := d.Of[key]; known {
-				continue
-			}
-			if took, is := alike[r.At]; is {
-				d.Of[key] = timeline.Duration{Seconds: took}
-			}
+	for s, r := range to.EachRole() {
+		key := string(s.Path.Role(r.Name))
+		if _, known := d.Of[key]; known {
+			continue
+		}
+		if took, is := alike[r.At]; is {
+			d.Of[key] = timeline.Duration{Seconds: took}
 		}
 	}
 	return d

@@ -143,10 +143,7 @@ func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey,
 
 // relayBy opens a relay's session and runs it.
 func (t *target) relayBy(ctx context.Context, r *relay.Relay, key coordinator.RelayKey) error {
-	store, err := t.dial(ctx, t.coordinatorURL(), func(within context.Context, store coordinator.Store) error {
-		_, _, err := store.Stat(within, key.Deployment.Root())
-		return err
-	}, key.Credential())
+	store, err := t.dial(ctx, t.coordinatorURL(), key.Deployment.Root(), key.Credential())
 	if err != nil {
 		return err
 	}

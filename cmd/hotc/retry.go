@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,9 +91,9 @@ func printRetried(io streams, r *operate.Retried, skip bool) {
 func namedTexts(given []string) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, text := range given {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usageError{fmt.Errorf("--output takes NAME=VALUE, not %q", text)}
+		name, value, err := assignment("--output", text)
+		if err != nil {
+			return nil, err
 		}
 		texts[name] = value
 	}

@@ -171,23 +171,20 @@ func (t *target) openRoot(ctx context.Context, make bool) (*rootSession, error) 
 	if key == nil && make {
 		return nil, source.Fail(source.Usage, "which key?", "name its file with --root-key-file FILE, or in $"+rootKeyVariable+"; it is made if it is not there")
 	}
-	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
-		_, _, err := store.Stat(within, "")
-		return err
-	})
+	store, err := t.dial(ctx, url, "")
 	if err != nil {
 		return nil, err
 	}
 	return &rootSession{Store: store, target: t, key: key}, nil
 }
 
-// dial opens a session, and makes sure that somebody answers.
-func (t *target) dial(ctx context.Context, url string, ask func(context.Context, coordinator.Store) error, creds ...coordinator.Credential) (coordinator.Store, error) {
+// dial opens a session, and makes sure that somebody answers, whether or not the node is there.
+func (t *target) dial(ctx context.Context, url string, node coordinator.Path, creds ...coordinator.Credential) (coordinator.Store, error) {
 	within, stop := context.WithTimeout(ctx, t.timeout)
 	defer stop()
 	store, err := dial.Open(within, url, creds...)
 	if err == nil {
-		if err = ask(within, store); err != nil {
+		if _, _, err = store.Stat(within, node); err != nil {
 			store.Close()
 		}
 	}

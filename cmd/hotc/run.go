@@ -226,10 +226,8 @@ func splitFact(text string) (resource, attribute, value string, err error) {
 // longestRole is the width of the longest role's key.
 func longestRole(p *contract.Plan) int {
 	width := 0
-	for _, s := range p.Servers {
-		for _, role := range s.Roles {
-			width = max(width, len(s.Path.Role(role.Name)))
-		}
+	for s, role := range p.EachRole() {
+		width = max(width, len(s.Path.Role(role.Name)))
 	}
 	return width
 }

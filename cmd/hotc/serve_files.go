@@ -60,10 +60,7 @@ func serveFiles(ctx context.Context, s streams, dir, address string) error {
 		files.ServeHTTP(w, r)
 	})}
 	ended := make(chan error, 1)
-	go func() {
-		defer mistake.Ends()
-		ended <- server.Serve(l)
-	}()
+	mistake.Go(func() { ended <- server.Serve(l) })
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

@@ -67,10 +67,7 @@ func (t *target) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := t.dial(ctx, url, func(within context.Context, store coordinator.Store) error {
-		_, _, err := store.Stat(within, d.Root())
-		return err
-	}, secret.Operator(d))
+	store, err := t.dial(ctx, url, d.Root(), secret.Operator(d))
 	if err != nil {
 		return nil, err
 	}

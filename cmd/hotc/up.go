@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -204,14 +205,12 @@ func (a *ascent) compile(template string) error {
 
 // checkParameters asks for the parameters that Heat would miss.
 func (a *ascent) checkParameters() error {
-	o := a.stackOptions("")
+	o, set := a.stackOptions(""), a.environmentValues()
 	var missing []string
 	for _, p := range a.compiled.Program.Template.Parameters {
 		_, hidden := o.Parameters[p.Name]
 		_, given := o.Given[p.Name]
-		_, set := a.compiled.Environment.Parameters[p.Name]
-		_, usual := a.compiled.Environment.Defaults[p.Name]
-		if p.Default == nil && !hidden && !given && !set && !usual && !slices.Contains(a.secretParameters, p.Name) {
+		if _, known := set[p.Name]; p.Default == nil && !hidden && !given && !known {
 			missing = append(missing, p.Name)
 		}
 	}
@@ -268,11 +267,10 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 // that `hotc apply` gives.
 func (a *ascent) environmentValues() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
-	for name, set := range a.compiled.Environment.Defaults {
-		all[name] = value.EncodeJSON(set.Value)
-	}
-	for name, set := range a.compiled.Environment.Parameters {
-		all[name] = value.EncodeJSON(set.Value)
+	for _, section := range []map[string]environment.Setting{a.compiled.Environment.Defaults, a.compiled.Environment.Parameters} {
+		for name, set := range section {
+			all[name] = value.EncodeJSON(set.Value)
+		}
 	}
 	for _, name := range a.secretParameters {
 		all[name] = nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -104,29 +103,13 @@ func (d *cloudDeployment) Watch(ctx context.Context, p *contract.Plan) (<-chan c
 }
 
 // Again is `hotc retry` of every role that has failed by itself.
-func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) (again []contract.RoleKey, err error) {
+func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error) {
 	s, err := d.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &operate.Retry{Operator: s.Operator, Settle: s.target.settling(d.io, d.yes)}
-	for _, server := range v.Servers {
-		for _, role := range server.Roles {
-			if !firstFailure(v, role) || slices.Contains(again, role.Key()) {
-				continue
-			}
-			if !server.Alive {
-				d.say("the agent of " + string(server.Path) + " is not there: " + string(role.Key()) + " runs again when it is, and you give the same command")
-				continue
-			}
-			done, err := r.Run(ctx, string(role.Key()))
-			if err != nil {
-				return again, s.explain(ctx, err)
-			}
-			again = append(again, done.Roles...)
-		}
-	}
-	return again, nil
+	again, err := (&operate.Retry{Operator: s.Operator, Settle: s.target.settling(d.io, d.yes)}).RunAll(ctx, v, d.say)
+	return again, s.explain(ctx, err)
 }
 
 // relays is how many are there; 0 where that cannot be told.
@@ -139,22 +122,6 @@ func (d *cloudDeployment) relays(ctx context.Context) int {
 	defer stop()
 	there, _ := s.Children(within, s.Deployment.Relays())
 	return len(there)
-}
-
-// firstFailure says that a role has failed for itself, or its update has.
-func firstFailure(v *status.Status, r *status.Role) bool {
-	if r.Renewal() == status.OutOfDate {
-		return true
-	}
-	if r.Status != coordinator.RoleFailed {
-		return false
-	}
-	root := r.Cause.Root()
-	if root.Role == "" || root.Role == r.Key() {
-		return true
-	}
-	first := v.RoleOf(root.Role)
-	return first == nil || first.Status != coordinator.RoleFailed
 }
 
 func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {

@@ -54,11 +54,9 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	if !relayed {
 		gone = nil // nobody tells who follows the group
 	}
-	for _, s := range r.Built.Plan.Servers {
-		for _, role := range s.Roles {
-			if what := turnover(&role, c.Added, gone); len(what) > 0 {
-				add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.Brings(&role))})
-			}
+	for s, role := range r.Built.Plan.EachRole() {
+		if what := turnover(role, c.Added, gone); len(what) > 0 {
+			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.Brings(role))})
 		}
 	}
 	return all

@@ -50,11 +50,7 @@ const widestName = 32
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
 	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
 	if p != nil {
-		for _, s := range p.Servers {
-			for _, r := range s.Roles {
-				v.width = min(max(v.width, len(s.Path)+1+len(r.Name)), widestName)
-			}
-		}
+		v.width = min(longestRole(p), widestName)
 	}
 	return v
 }
@@ -87,10 +83,8 @@ func (v *upView) Event(e heat.Event) {
 // Known takes note of how the roles stand before anything is done.
 func (v *upView) Known(now *status.Status) {
 	v.now = now
-	for _, s := range now.Servers {
-		for _, r := range s.Roles {
-			v.states[r.Key()] = r.RoleState
-		}
+	for r := range now.Roles() {
+		v.states[r.Key()] = r.RoleState
 	}
 }
 
@@ -185,7 +179,7 @@ func (v *upView) draw() {
 	if v.io.cursor() == "" {
 		return
 	}
-	text := strings.Join(notEmpty(v.stack, v.counts), "   ")
+	text := strings.Join(lists.Only([]string{v.stack, v.counts}, func(s string) bool { return s != "" }), "   ")
 	if room := v.io.width() - 1; utf8.RuneCountInString(text) > room { // it may have become narrower
 		text = string([]rune(text)[:max(room, 0)])
 	}
@@ -197,15 +191,6 @@ func (v *upView) draw() {
 		return
 	}
 	fmt.Fprint(v.io.out, v.io.outInk().Paint("2", text))
-}
-
-func notEmpty(texts ...string) (kept []string) {
-	for _, t := range texts {
-		if t != "" {
-			kept = append(kept, t)
-		}
-	}
-	return kept
 }
 
 // wipe takes the last line back.

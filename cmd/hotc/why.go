@@ -61,12 +61,7 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 
 // whyAbsent lists what keeps agents away, as far as it can be told from here.
 func whyAbsent(v *status.Status, t *target) []string {
-	came := 0
-	for _, s := range v.Servers {
-		if s.Came() {
-			came++
-		}
-	}
+	came := len(lists.Only(v.Servers, (*status.Server).Came))
 	stack := shellQuote(t.stack)
 	perhaps := []string{
 		"Heat has not made the server yet, or could not: openstack stack resource list " + stack,

@@ -12,6 +12,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -460,3 +461,16 @@ func ParseAddressFact(name Fact) (network, number int, ok bool) {
 
 // DefaultIfDown is how many seconds a reader waits on for a lost producer.
 const DefaultIfDown = 300
+
+// EachRole are all roles, each with its server, in the order of the plan.
+func (p *Plan) EachRole() iter.Seq2[*Server, *Role] {
+	return func(yield func(*Server, *Role) bool) {
+		for i := range p.Servers {
+			for k := range p.Servers[i].Roles {
+				if !yield(&p.Servers[i], &p.Servers[i].Roles[k]) {
+					return
+				}
+			}
+		}
+	}
+}

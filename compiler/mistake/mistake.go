@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
@@ -24,6 +25,22 @@ func Ends() {
 	fmt.Fprintf(err, "error[H699]: %s made a mistake: %s\n  hint: please report it\n", filepath.Base(os.Args[0]), Text(p))
 	_ = err.Flush()
 	os.Exit(1)
+}
+
+// Go is a goroutine whose panic ends the program that way.
+func Go(run func()) {
+	go func() {
+		defer Ends()
+		run()
+	}()
+}
+
+// GoIn is Go in a group of goroutines.
+func GoIn(group *sync.WaitGroup, run func()) {
+	group.Go(func() {
+		defer Ends()
+		run()
+	})
 }
 
 // Text says what a panic was and where. Whoever has recovered asks while it unwinds.

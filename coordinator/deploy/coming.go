@@ -34,10 +34,8 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	}
 	reached := newReach(u.to, u.given)
 	had := map[contract.RoleKey]bool{}
-	for _, s := range u.live.Servers {
-		for _, r := range s.Roles {
-			had[s.Path.Role(r.Name)] = true
-		}
+	for s, r := range u.live.EachRole() {
+		had[s.Path.Role(r.Name)] = true
 	}
 	for _, c := range changes {
 		switch {
@@ -204,13 +202,10 @@ func newReach(p *contract.Plan, given map[contract.CellName]int) *reach {
 			g.writer[c.Name] = c.Server.Role(c.Role)
 		}
 	}
-	for i := range p.Servers {
-		for k := range p.Servers[i].Roles {
-			r := &p.Servers[i].Roles[k]
-			key := p.Servers[i].Path.Role(r.Name)
-			g.roles = append(g.roles, key)
-			g.place[key] = placed{p.Servers[i].Path, r}
-		}
+	for s, r := range p.EachRole() {
+		key := s.Path.Role(r.Name)
+		g.roles = append(g.roles, key)
+		g.place[key] = placed{s.Path, r}
 	}
 	return g
 }

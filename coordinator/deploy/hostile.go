@@ -12,17 +12,14 @@ import (
 const mostWaits = 1_000
 
 // decodeOf reads a record that a server has written. *RecordError.
-func decodeOf[T any](server contract.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
-	var record T
-	err := error(nil)
+func decodeOf[T any](server contract.ServerPath, what string, path coordinator.Path, data []byte) (record T, err error) {
 	if coordinator.CountItems(data) > coordinator.MostItems {
 		err = coordinator.ErrTooMany
 	} else {
 		record, err = coordinator.Decode[T](path, data)
 	}
 	if err != nil {
-		var none T
-		return none, &coordinator.RecordError{Server: server, What: what, Err: err}
+		return *new(T), &coordinator.RecordError{Server: server, What: what, Err: err}
 	}
 	return record, nil
 }
@@ -34,8 +31,7 @@ func readOf[T any](ctx context.Context, s coordinator.Store, server contract.Ser
 		err = nil
 	}
 	if err != nil {
-		var none T
-		return none, err
+		return *new(T), err
 	}
 	return decodeOf[T](server, what, path, node.Data)
 }

@@ -179,12 +179,7 @@ func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what s
 	if err != nil {
 		return record, err
 	}
-	if coordinator.CountItems(data) > coordinator.MostItems {
-		err = coordinator.ErrTooMany
-	} else {
-		record, _, err = coordinator.OpenIfAny[T](path, data, key, k.deployment.Place(k.record.ID, kind, of, ""))
-	}
-	if err != nil {
+	if record, _, err = coordinator.OpenForeign[T](path, data, key, k.deployment.Place(k.record.ID, kind, of, "")); err != nil {
 		var none T
 		return none, &coordinator.RecordError{Server: by, What: what, Err: err}
 	}

@@ -121,11 +121,9 @@ func readFile(f contract.File, files Files) ([]byte, error) {
 // usersOf are the servers whose roles use a file, by its digest.
 func usersOf(p *contract.Plan) map[string][]contract.ServerPath {
 	users := map[string][]contract.ServerPath{}
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			for _, digest := range r.AllFiles() {
-				users[digest] = append(users[digest], s.Path)
-			}
+	for s, r := range p.EachRole() {
+		for _, digest := range r.AllFiles() {
+			users[digest] = append(users[digest], s.Path)
 		}
 	}
 	return users
@@ -163,11 +161,9 @@ func (l *layer) cells() map[contract.ServerPath][]node {
 // no relay can open.
 func crossingCells(p *contract.Plan) map[contract.CellName]bool {
 	cells := map[contract.CellName]bool{}
-	for _, s := range p.Servers {
-		for i := range s.Roles {
-			for _, o := range s.Roles[i].ForHeat() {
-				cells[o.Cell] = true
-			}
+	for _, r := range p.EachRole() {
+		for _, o := range r.ForHeat() {
+			cells[o.Cell] = true
 		}
 	}
 	for _, c := range p.Cells {

@@ -81,7 +81,13 @@ func LookAtRoot(ctx context.Context, s coordinator.Store, key *coordinator.Secre
 		return root, nil
 	}
 	root.State = RootOurs
-	root.Record, err = readIfThere[RootRecord](ctx, s, rootRecord)
+	node, err := s.Read(ctx, rootRecord)
+	if errors.Is(err, coordinator.ErrNotFound) { // it is about to be made
+		return root, nil
+	}
+	if err == nil {
+		root.Record, err = coordinator.Decode[RootRecord](rootRecord, node.Data)
+	}
 	return root, err
 }
 
@@ -167,16 +173,4 @@ func (w *Publication) limit(ctx context.Context, s coordinator.Store, result Pub
 		return nil
 	}
 	return limiter.SetLimit(ctx, w.Deployment.Root(), l, coordinator.Grant{To: w.Root.Key.RootCredential(), May: coordinator.MayAll})
-}
-
-func readIfThere[T any](ctx context.Context, s coordinator.Store, path coordinator.Path) (T, error) {
-	var none T
-	node, err := s.Read(ctx, path)
-	if errors.Is(err, coordinator.ErrNotFound) {
-		return none, nil
-	}
-	if err != nil {
-		return none, err
-	}
-	return coordinator.Decode[T](path, node.Data)
 }

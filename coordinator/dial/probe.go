@@ -48,8 +48,7 @@ func probe(ctx context.Context, places []endpoint) error {
 	found := make([]error, len(places))
 	var all sync.WaitGroup
 	for i, p := range places {
-		all.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&all, func() {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, p.network, p.address)
 			if err != nil {

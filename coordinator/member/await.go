@@ -153,8 +153,7 @@ func (m *Member) followProducer(ctx context.Context, server contract.ServerPath,
 	}
 	ifDown = cmp.Or(ifDown, contract.DefaultIfDown*time.Second)
 	lost := make(chan time.Time, 1)
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		changes, err := m.store.Watch(ctx, m.deployment.Presence(server))
 		if err != nil {
 			return
@@ -190,7 +189,7 @@ func (m *Member) followProducer(ctx context.Context, server contract.ServerPath,
 				again.Reset(ifDown - now.Sub(since))
 			}
 		}
-	}()
+	})
 	return lost
 }
 

@@ -3,9 +3,9 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -62,7 +62,7 @@ func dial(ctx context.Context, socketPath string) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if last == nil || !isTimeout(err) { // that the context's time is over says nothing of the socket
+		if last == nil || !os.IsTimeout(err) { // that the context's time is over says nothing of the socket
 			last = err
 		}
 		select {
@@ -71,11 +71,6 @@ func dial(ctx context.Context, socketPath string) (net.Conn, error) {
 			return nil, fmt.Errorf("no coordinator serves this socket: %w (%w)", last, ctx.Err())
 		}
 	}
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // write sends what is to be sent.
@@ -194,8 +189,7 @@ func (r *remote) stand(ctx context.Context, q request, events, ended func()) err
 	if r.alive.Err() != nil { // Close may have waited already
 		return fail(q.Op, q.Path, coordinator.ErrClosed)
 	}
-	r.running.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&r.running, func() {
 		select {
 		case <-ctx.Done():
 		case <-r.alive.Done():

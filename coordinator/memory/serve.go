@@ -38,10 +38,7 @@ func Serve(ctx context.Context, tree *Tree, socketPath string) error {
 			listener.Close()
 			return fmt.Errorf("serve the coordinator: %w", err)
 		}
-		serving.Go(func() {
-			defer mistake.Ends()
-			(&connection{conn: conn, session: tree.open()}).serve(ctx)
-		})
+		mistake.GoIn(&serving, func() { (&connection{conn: conn, session: tree.open()}).serve(ctx) })
 	}
 }
 
@@ -148,8 +145,7 @@ func (c *connection) stand(ctx context.Context, r request) bool {
 		cancel()
 		return !used && c.send(response{ID: r.ID, Error: toWire(errStanding)})
 	}
-	c.running.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&c.running, func() {
 		defer cancel()
 		defer c.cancel(r.ID)
 		if r.Op == opAnnounce {

@@ -26,8 +26,7 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 		t.watches[path] = map[chan struct{}]struct{}{}
 	}
 	t.watches[path][tokens] = struct{}{}
-	s.running.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&s.running, func() {
 		select {
 		case <-ctx.Done():
 		case <-s.alive.Done():

@@ -59,7 +59,6 @@ type request struct {
 type response struct {
 	ID      uint64              `json:"id"`
 	Event   bool                `json:"event,omitempty"`
-	Path    coordinator.Path    `json:"path,omitempty"`
 	Data    []byte              `json:"data,omitempty"`
 	Version coordinator.Version `json:"version,omitempty"`
 	Exists  bool                `json:"exists,omitempty"`

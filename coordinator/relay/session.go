@@ -121,14 +121,10 @@ func (s *Session) Watch(ctx context.Context) error {
 	}
 	failed, looks := make(chan error, len(s.Plan.Servers)), make(chan look)
 	for range mostLooks {
-		all.Go(func() {
-			defer mistake.Ends()
-			s.looks(ctx, looks)
-		})
+		mistake.GoIn(&all, func() { s.looks(ctx, looks) })
 	}
 	for _, server := range s.Plan.Servers {
-		all.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&all, func() {
 			if err := s.watch(ctx, server.Path, looks); err != nil && ctx.Err() == nil {
 				failed <- err
 			}
@@ -228,13 +224,7 @@ func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server,
 	if node, err = s.store.Read(ctx, d.State(server)); err != nil {
 		return Server{}, err
 	}
-	err = error(nil)
-	if coordinator.CountItems(node.Data) > coordinator.MostItems {
-		err = coordinator.ErrTooMany
-	} else {
-		now.State, _, err = coordinator.OpenIfAny[coordinator.ServerState](d.State(server), node.Data, s.keys[server], d.Place(s.record.ID, coordinator.KindState, server, ""))
-	}
-	if err != nil {
+	if now.State, _, err = coordinator.OpenForeign[coordinator.ServerState](d.State(server), node.Data, s.keys[server], d.Place(s.record.ID, coordinator.KindState, server, "")); err != nil {
 		now.Unreadable = err.Error()
 	}
 	if now.State.Incarnation != is.Number {

@@ -87,19 +87,15 @@ func (k Key) Public() string {
 	return base64.StdEncoding.EncodeToString(k.private.PublicKey().Bytes())
 }
 
-// String keeps the key out of messages.
-func (Key) String() string { return "(key)" }
-
-// GoString keeps the key out of %#v.
+// String and GoString keep the key out of messages.
+func (Key) String() string   { return "(key)" }
 func (Key) GoString() string { return "(key)" }
 
 // Content is what opens one box.
 type Content struct{ key [32]byte }
 
-// String keeps the key out of messages.
-func (Content) String() string { return "(key)" }
-
-// GoString keeps the key out of %#v.
+// String and GoString keep the key out of messages.
+func (Content) String() string   { return "(key)" }
 func (Content) GoString() string { return "(key)" }
 
 // Close puts a value into a box that belongs to a place. Its text is base64.

@@ -64,10 +64,8 @@ func FromSeed(seed []byte) (Key, error) {
 	return Key{ed25519.NewKeyFromSeed(seed)}, nil
 }
 
-// String keeps the key out of messages.
-func (Key) String() string { return "(key)" }
-
-// GoString keeps the key out of %#v.
+// String and GoString keep the key out of messages.
+func (Key) String() string   { return "(key)" }
 func (Key) GoString() string { return "(key)" }
 
 // Public is the half of a key that everybody may know, in base64.

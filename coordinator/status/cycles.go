@@ -34,18 +34,16 @@ func Deadlocks(v *Status) []Cycle {
 	waits := map[*Role][]Step{}
 	readers := map[*Role][]*Role{}
 	var order, free []*Role
-	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			order = append(order, r)
-			steps, stuck := waitsOf(v, r)
-			if !stuck {
-				free = append(free, r)
-				continue
-			}
-			waits[r] = steps
-			for _, step := range steps {
-				readers[step.On] = append(readers[step.On], r)
-			}
+	for r := range v.Roles() {
+		order = append(order, r)
+		steps, stuck := waitsOf(v, r)
+		if !stuck {
+			free = append(free, r)
+			continue
+		}
+		waits[r] = steps
+		for _, step := range steps {
+			readers[step.On] = append(readers[step.On], r)
 		}
 	}
 	for len(free) > 0 { // whoever waits for one that may go on may go on

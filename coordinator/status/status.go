@@ -5,6 +5,7 @@ package status
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -200,23 +201,34 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	for _, c := range p.Cells {
 		v.Cells[c.Name] = c
 	}
-	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
-			if r.Status == coordinator.RoleDone {
-				r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, now)
+	for r := range v.Roles() {
+		now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
+		if r.Status == coordinator.RoleDone {
+			r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, now)
+		}
+		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == coordinator.RoleDone || r.Status == coordinator.RolePending && c.Added) {
+			if missing, come := c.Missing(now); come || c.Asked {
+				r.standing.Waits = missing
 			}
-			if c := s.Coming[r.Name]; r.standing.Waits == "" && (r.Status == coordinator.RoleDone || r.Status == coordinator.RolePending && c.Added) {
-				if missing, come := c.Missing(now); come || c.Asked {
-					r.standing.Waits = missing
-				}
-			}
-			if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
-				r.gone = ", whose server " + string(from.Path) + " is gone"
-			}
+		}
+		if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
+			r.gone = ", whose server " + string(from.Path) + " is gone"
 		}
 	}
 	return v
+}
+
+// Roles are those of all servers.
+func (v *Status) Roles() iter.Seq[*Role] {
+	return func(yield func(*Role) bool) {
+		for _, s := range v.Servers {
+			for _, r := range s.Roles {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Role finds a role; nil is none.

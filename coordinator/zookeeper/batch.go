@@ -3,8 +3,9 @@ package zookeeper
 import (
 	"cmp"
 	"context"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
@@ -66,15 +67,14 @@ func inOrder(ctx context.Context, n int, after func(i int) int, do func(ctx cont
 
 // several calls do for 0 … n-1, so many at a time.
 func several(atATime, n int, do func(i int)) {
-	var running sync.WaitGroup
-	slots := make(chan struct{}, atATime)
+	var group errgroup.Group
+	group.SetLimit(atATime)
 	for i := range n {
-		slots <- struct{}{}
-		running.Go(func() {
+		group.Go(func() error {
 			defer mistake.Ends()
-			defer func() { <-slots }()
 			do(i)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = group.Wait()
 }

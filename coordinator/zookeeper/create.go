@@ -157,10 +157,7 @@ func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*z
 	errs := make([]error, len(requests))
 	several(mostScouts, len(requests), func(i int) {
 		r := requests[i]
-		data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
-			data, _, err := c.Get(r.Path)
-			return data, err
-		})
+		data, err := s.data(ctx, r.Path)
 		var list []zk.ACL
 		if err == nil {
 			_, list, err = s.accessList(ctx, r.Path)

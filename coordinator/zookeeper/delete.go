@@ -70,15 +70,11 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 		next := make([][]string, len(level))
 		errs := make([]error, len(level))
 		several(mostScouts, len(level), func(i int) {
-			names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
-				names, _, err := c.Children(level[i])
-				return names, err
-			})
+			names, err := s.names(ctx, level[i])
 			if errors.Is(err, zk.ErrNoNode) {
 				err = nil
 			}
 			errs[i] = err
-			slices.Sort(names)
 			for _, name := range names {
 				next[i] = append(next[i], level[i]+"/"+name)
 			}

@@ -68,11 +68,10 @@ func (s *store) keepAlive() {
 		looked = time.Now()
 		select {
 		case looks <- struct{}{}:
-			go func() {
-				defer mistake.Ends()
+			mistake.Go(func() {
 				defer func() { <-looks }()
 				s.probeNext(next)
-			}()
+			})
 		default:
 		}
 	}

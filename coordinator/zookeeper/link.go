@@ -127,8 +127,7 @@ func (l *link) watchAnchor() {
 	}
 	l.anchoring = true
 	moves := l.moves
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		_, _, _, err := l.conn.ExistsW(anchor)
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -136,7 +135,7 @@ func (l *link) watchAnchor() {
 		if err == nil && l.moves == moves { // else it is done again
 			l.anchored = true
 		}
-	}()
+	})
 }
 
 // turn sets up. The mutex is held.

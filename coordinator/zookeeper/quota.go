@@ -92,10 +92,7 @@ func limitText(l coordinator.Limit) string {
 }
 
 func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.Limit, error) {
-	data, err := ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
-		data, _, err := c.Get(quotas + s.at(path) + "/" + limitsName)
-		return data, err
-	})
+	data, err := s.data(ctx, quotas+s.at(path)+"/"+limitsName)
 	var l coordinator.Limit
 	if errors.Is(err, zk.ErrNoNode) {
 		return l, nil

@@ -177,8 +177,7 @@ func (s *store) do(call func()) {
 		return
 	default:
 	}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		for call != nil {
 			call()
 			if !s.idle.CompareAndSwap(false, true) {
@@ -191,7 +190,7 @@ func (s *store) do(call func()) {
 			}
 			s.idle.Store(false)
 		}
-	}()
+	})
 }
 
 // answers are the errors with which a server answers a request: everything else

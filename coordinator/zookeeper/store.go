@@ -63,7 +63,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 		}
 	}
 	s := &store{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
-	s.watches = newWatches(s)
+	s.watches = &watches{store: s, entries: map[string]*entry{}}
 	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, err
 	}
@@ -158,15 +158,28 @@ func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, er
 }
 
 func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
-	names, err := ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
-		names, _, err := c.Children(s.at(path))
-		return names, err
-	})
+	names, err := s.names(ctx, s.at(path))
 	if err != nil {
 		return nil, fail("list", path, err)
 	}
-	slices.Sort(names)
 	return names, nil
+}
+
+// names are those of a node's children, sorted.
+func (s *store) names(ctx context.Context, at string) ([]string, error) {
+	return ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
+		names, _, err := c.Children(at)
+		slices.Sort(names)
+		return names, err
+	})
+}
+
+// data is what a node holds.
+func (s *store) data(ctx context.Context, at string) ([]byte, error) {
+	return ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
+		data, _, err := c.Get(at)
+		return data, err
+	})
 }
 
 func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -69,27 +70,11 @@ func (s *security) query() string {
 	return strings.ReplaceAll(strings.Join(parts, "&"), "ca=der%3A", "ca="+inline)
 }
 
-// authorities are the certificates that may have signed a server's; nil is what the
-// machine trusts.
-func (s *security) authorities() (*x509.CertPool, error) {
-	if s.ca == "" {
-		return nil, nil
-	}
-	all, err := s.authorityCertificates()
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	for _, c := range all {
-		pool.AddCert(c)
-	}
-	return pool, nil
-}
-
 // mostAuthority is more than a file of certificates has, in bytes.
 const mostAuthority = 1 << 20
 
-func (s *security) authorityCertificates() ([]*x509.Certificate, error) {
+// authorities are the certificates that ca names: they may have signed a server's.
+func (s *security) authorities() ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	add := func(der []byte) error {
 		c, err := x509.ParseCertificate(der)
@@ -140,13 +125,16 @@ func (s *security) authorityCertificates() ([]*x509.Certificate, error) {
 // config is for one connection to a host. Files are read anew each time, so that
 // certificates may be renewed under a running agent.
 func (s *security) config(host string) (*tls.Config, error) {
-	roots, err := s.authorities()
-	if err != nil {
-		return nil, err
-	}
-	c := &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}
-	if s.serverName != "" {
-		c.ServerName = s.serverName
+	c := &tls.Config{ServerName: cmp.Or(s.serverName, host), MinVersion: tls.VersionTLS12}
+	if s.ca != "" { // else what the machine trusts
+		all, err := s.authorities()
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		for _, one := range all {
+			c.RootCAs.AddCert(one)
+		}
 	}
 	if s.cert != "" {
 		pair, err := tls.LoadX509KeyPair(s.cert, s.key)
@@ -279,7 +267,7 @@ func Portable(rawURL string, withClient bool) (string, error) {
 func (s *security) portable(withClient bool) (query string, err error) {
 	there := *s
 	if s.ca != "" {
-		all, err := s.authorityCertificates()
+		all, err := s.authorities()
 		if err != nil {
 			return "", err
 		}

@@ -61,10 +61,6 @@ type entry struct {
 	rearming bool
 }
 
-func newWatches(s *store) *watches {
-	return &watches{store: s, entries: map[string]*entry{}}
-}
-
 // tell gives every watcher a token, unless it has one.
 func (e *entry) tell() {
 	for tokens := range e.watchers {

@@ -113,6 +113,22 @@ type Job struct {
 	Need func(ctx context.Context, tool Tool) (program string, err error)
 }
 
+// Variable is one of the role's environment; "" is none.
+func (j *Job) Variable(name string) (value string) {
+	for _, entry := range j.Environment {
+		if text, is := strings.CutPrefix(entry, name+"="); is {
+			value = text
+		}
+	}
+	return value
+}
+
+// Agent is the path of the agent's program: the role's PATH begins with its folder.
+func (j *Job) Agent() string {
+	folder, _, _ := strings.Cut(j.Variable("PATH"), ":")
+	return filepath.Join(folder, "hotc-agent")
+}
+
 // Fetch writes a file of the plan to a path; what is its name for people.
 func (j *Job) Fetch(ctx context.Context, digest, what, path string, mode os.FileMode) error {
 	text, err := j.Files.File(ctx, digest)

@@ -32,6 +32,12 @@ type Origin struct {
 	Path string `json:"path,omitempty"`
 }
 
+// Text is a file of the plan that a role runs without any tree.
+type Text struct {
+	File string `json:"file"` // digest
+	Name string `json:"name"`
+}
+
 // Tree brings a tree of files into a folder of the job's, by a name, and returns
 // the path of the part that is meant. It reads the input that holds an ssh key, if
 // there is one.
@@ -41,15 +47,19 @@ func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, 
 		return "", fmt.Errorf("clear %s: %w", name, err)
 	}
 	var err error
+	packed := folder + ".archive"
 	switch {
 	case o.File != "":
-		err = fromPlan(ctx, job, o, folder)
+		err = job.Fetch(ctx, o.File, "plan's file", packed, 0o600)
 	case o.URL != "":
-		err = fromURL(ctx, o, folder)
+		err = Download{URL: o.URL, SHA256: o.SHA256, Proxy: o.Proxy}.To(ctx, packed)
 	case o.Git != "":
 		err = fromGit(ctx, job, o, folder)
 	default:
 		err = errors.New("the plan does not say where it comes from")
+	}
+	if err == nil && o.Git == "" {
+		err = unpack(ctx, packed, folder)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
@@ -88,22 +98,6 @@ func part(folder, within string) (string, error) {
 		return "", fmt.Errorf("there is no %s in what was fetched", within)
 	}
 	return path, nil
-}
-
-func fromPlan(ctx context.Context, job *driver.Job, o Origin, folder string) error {
-	path := folder + ".archive"
-	if err := job.Fetch(ctx, o.File, "plan's file", path, 0o600); err != nil {
-		return err
-	}
-	return unpack(ctx, path, folder)
-}
-
-func fromURL(ctx context.Context, o Origin, folder string) error {
-	path := folder + ".archive"
-	if err := (Download{URL: o.URL, SHA256: o.SHA256, Proxy: o.Proxy}).To(ctx, path); err != nil {
-		return err
-	}
-	return unpack(ctx, path, folder)
 }
 
 // unpack unpacks an archive and removes it.

@@ -127,7 +127,7 @@ func (r *run) packageFile(kind, name, suffix string) error {
 	case m.name == "zypper":
 		m.install = append(slices.Clone(m.install), "--allow-unsigned-rpm")
 	}
-	return r.packages(m, []string{name})
+	return r.packages(m, []string{name}, r.isThere)
 }
 
 // fromGem installs a Ruby gem, and Ruby before it where that is not there.
@@ -144,7 +144,7 @@ func (r *run) fromGem() error {
 			return err
 		}
 		if needs := r.tool.GemNeeds[m.name]; len(needs) > 0 {
-			if err := r.prerequisites(m, needs); err != nil {
+			if err := r.packages(m, needs, func() bool { return true }); err != nil {
 				return err
 			}
 		}
@@ -158,18 +158,6 @@ func (r *run) fromGem() error {
 	}
 	_, err := r.run(nil, "gem", args...)
 	return err
-}
-
-// prerequisites installs what a gem is built with.
-func (r *run) prerequisites(m manager, packages []string) error {
-	install := append(slices.Clone(m.install), packages...)
-	if err := r.manage(m, install); err == nil || r.ctx.Err() != nil {
-		return err
-	}
-	if err := r.manage(m, m.refresh); err != nil {
-		return err
-	}
-	return r.manage(m, install)
 }
 
 // gemVersion writes a version as RubyGems' requirement: "18.4" is any 18.4.x.

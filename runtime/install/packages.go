@@ -74,18 +74,21 @@ func (r *run) fromPackages() error {
 	if v := r.want.Version; v != "" && !strings.HasPrefix(v, ">=") {
 		packages[0] = m.pinned(packages[0], v)
 	}
-	return r.packages(m, packages)
+	return r.packages(m, packages, r.isThere)
 }
 
-// packages installs packages. The lists of packages are fetched only if they must
-// be: an image's may do, and if they are too old for that, the manager says so.
-func (r *run) packages(m manager, packages []string) error {
+// isThere says that the tool is, in a version that is wanted.
+func (r *run) isThere() bool {
+	f := r.find(r.ctx, r.tool, r.want)
+	return f.program != "" && fits(f.version, r.want.Version)
+}
+
+// packages installs packages; enough looks whether that has brought what is wanted. The lists of
+// packages are fetched only if they must be: an image's may do, and if they are too old for that,
+// the manager says so.
+func (r *run) packages(m manager, packages []string, enough func() bool) error {
 	install := append(slices.Clone(m.install), packages...)
-	if err := r.manage(m, install); err == nil {
-		if f := r.find(r.ctx, r.tool, r.want); f.program != "" && fits(f.version, r.want.Version) {
-			return nil
-		}
-	} else if r.ctx.Err() != nil {
+	if err := r.manage(m, install); err == nil && enough() || err != nil && r.ctx.Err() != nil {
 		return err
 	}
 	if err := r.manage(m, m.refresh); err != nil {

@@ -106,11 +106,10 @@ func (f *Files) take(e event, ended chan<- answered) (reads bool) {
 		return false
 	}
 	x.asked = true
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		value, err := f.Read(f.ctx, x.input)
 		ended <- answered{x, value, err}
-	}()
+	})
 	return true
 }
 

@@ -200,8 +200,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 		close(f.gone)
 		return fmt.Errorf("start the guard: %w", err)
 	}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		defer close(f.gone)
 		_ = f.guard.Wait()
 		f.mu.Lock()
@@ -209,7 +208,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 		if !f.closed {
 			f.cancel(ErrGuardDied)
 		}
-	}()
+	})
 	o := orders{Mark: f.Mark}
 	for _, x := range f.byFile {
 		o.Files = append(o.Files, filepath.Base(x.path))

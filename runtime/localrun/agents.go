@@ -37,12 +37,11 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 	defer endAgents()
 	result := &Result{}
 	looked := make(chan error)
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		broken, err := r.breakCycles(agents, p)
 		result.Broken = broken
 		looked <- err
-	}()
+	})
 	var (
 		wait   sync.WaitGroup
 		failed = make([]error, len(boots))
@@ -58,8 +57,7 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 			continue
 		}
 		p.started(b.Server, cmd.Process.Pid)
-		wait.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&wait, func() {
 			_ = cmd.Wait() // how its roles ended is in the coordinator
 			p.settle(b.Server)
 		})

@@ -39,8 +39,8 @@ type Setup struct {
 	Workdir string // gets a folder for each server
 
 	// Changed is told what a role's agent reports, Beside of a role that does something else
-	// while it waits in a dependency cycle, Printed of each line that a role prints: nil where
-	// nobody wants to know. One of them is called at a time.
+	// while it waits in a dependency cycle, Printed of each line that a role prints: that may be
+	// nil. One of them is called at a time.
 	Changed func(role contract.RoleKey, old, now coordinator.RoleState)
 	Beside  func(contract.RoleKey, status.Cycle)
 	Printed func(role contract.RoleKey, line []byte)
@@ -65,12 +65,6 @@ type Result struct {
 // Start starts the coordinator and publishes the plan on it.
 func Start(ctx context.Context, setup Setup) (*Run, error) {
 	r := &Run{setup: setup}
-	if setup.Changed == nil {
-		r.setup.Changed = func(contract.RoleKey, coordinator.RoleState, coordinator.RoleState) {}
-	}
-	if setup.Beside == nil {
-		r.setup.Beside = func(contract.RoleKey, status.Cycle) {}
-	}
 	if err := r.start(ctx); err != nil {
 		_ = r.Close()
 		return nil, err
@@ -131,10 +125,7 @@ type serving struct {
 func startServing(ctx context.Context, tree *memory.Tree, socket string) (*serving, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &serving{stop: stop, ended: make(chan error, 1)}
-	go func() {
-		defer mistake.Ends()
-		s.ended <- memory.Serve(ctx, tree, socket)
-	}()
+	mistake.Go(func() { s.ended <- memory.Serve(ctx, tree, socket) })
 	for {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -61,6 +62,7 @@ func play(t *testing.T, dbScript string) (*Run, *Result, []string) {
 		Changed: func(role contract.RoleKey, _, now coordinator.RoleState) {
 			told = append(told, string(role)+" "+string(now.Status))
 		},
+		Beside:  func(contract.RoleKey, status.Cycle) {},
 		Printed: func(role contract.RoleKey, line []byte) { told = append(told, string(role)+" | "+string(line)) }})
 	if err != nil {
 		t.Fatal(err)

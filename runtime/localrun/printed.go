@@ -28,12 +28,10 @@ const longestPrinted = 64 << 10
 // followOutput tells what roles print, line by line, until it is stopped; then what is left, also a line that has no end.
 func (r *Run) followOutput(p *progress) (stop func()) {
 	var files []*printed
-	for _, s := range r.setup.Plan.Servers {
-		for _, role := range s.Roles {
-			for _, ending := range []string{".stdout", ".stderr"} {
-				files = append(files, &printed{role: s.Path.Role(role.Name),
-					path: filepath.Join(r.setup.Workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
-			}
+	for s, role := range r.setup.Plan.EachRole() {
+		for _, ending := range []string{".stdout", ".stderr"} {
+			files = append(files, &printed{role: s.Path.Role(role.Name),
+				path: filepath.Join(r.setup.Workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
 		}
 	}
 	show := func(last bool) {

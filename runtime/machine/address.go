@@ -29,12 +29,7 @@ var ErrNoAddress = errors.New("the server has no network address")
 // has an address; IPv4 before IPv6. Where there are several, it is not for the
 // agent to guess which of them Heat means.
 func FirstAddress(list []Interface) (string, error) {
-	var candidates []Interface
-	for _, i := range list {
-		if len(i.usable()) > 0 {
-			candidates = append(candidates, i)
-		}
-	}
+	candidates := slices.DeleteFunc(slices.Clone(list), func(i Interface) bool { return len(i.usable()) == 0 })
 	if routed := slices.DeleteFunc(slices.Clone(candidates), func(i Interface) bool { return !i.Default }); len(routed) > 0 {
 		candidates = routed
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // How often it is looked whether cloud-init has finished: a look is a moment, but an
@@ -35,10 +37,8 @@ func (m Machine) AwaitCloudInit(ctx context.Context) error {
 		if time.Since(began) > soon {
 			pause = lookLater
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for cloud-init: %w", context.Cause(ctx))
+		if err := coordinator.Pause(ctx, pause); err != nil {
+			return fmt.Errorf("wait for cloud-init: %w", err)
 		}
 	}
 	return nil

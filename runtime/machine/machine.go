@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // Machine is a server as seen from within.
@@ -61,10 +63,8 @@ func (m Machine) instanceData() (instanceData, error) {
 // InstanceID is the id that Nova gave the server.
 func (m Machine) InstanceID() (string, error) {
 	d, err := m.instanceData()
-	for _, id := range []string{d.DS.MetaData.UUID, d.V1.InstanceID, d.V1.InstanceID18} {
-		if id != "" {
-			return id, nil
-		}
+	if id := cmp.Or(d.DS.MetaData.UUID, d.V1.InstanceID, d.V1.InstanceID18); id != "" {
+		return id, nil
 	}
 	text, fileErr := os.ReadFile(filepath.Join(m.Root, "var/lib/cloud/data/instance-id"))
 	if id := strings.TrimSpace(string(text)); id != "" {
@@ -80,10 +80,8 @@ func (m Machine) Name() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cloud-init has not written down the server's name: %w", err)
 	}
-	for _, name := range []string{d.DS.MetaData.Name, d.V1.Hostname, d.V1.Hostname18} {
-		if name != "" {
-			return name, nil
-		}
+	if name := cmp.Or(d.DS.MetaData.Name, d.V1.Hostname, d.V1.Hostname18); name != "" {
+		return name, nil
 	}
 	return "", errors.New("cloud-init's instance data has no name of the server")
 }
@@ -130,10 +128,8 @@ func (m Machine) await(ctx context.Context, look func([]Interface) (string, erro
 		if !errors.Is(err, ErrNoAddress) || time.Now().After(deadline) {
 			return address, err
 		}
-		select {
-		case <-time.After(addressEvery):
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		if err := coordinator.Pause(ctx, addressEvery); err != nil {
+			return "", err
 		}
 	}
 }

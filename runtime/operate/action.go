@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -19,10 +20,7 @@ type Argument struct{ Name, Text string }
 // ActionRequest is a request to run an action of a role, with arguments in the place of inputs.
 func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argument) (coordinator.Request, error) {
 	if contract.FindTask(r.Plan.Actions, name) == nil {
-		var names []string
-		for _, t := range r.Plan.Actions {
-			names = append(names, t.Name)
-		}
+		names := lists.Map(r.Plan.Actions, func(t contract.Task) string { return t.Name })
 		hint := "it has none: `actions:` of the role declares them"
 		if len(names) > 0 {
 			hint = "its actions: " + strings.Join(names, ", ")

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
@@ -16,10 +17,7 @@ func FindServer(v *status.Status, path string) (*status.Server, error) {
 	if s := v.ByPath[contract.ServerPath(path)]; s != nil {
 		return s, nil
 	}
-	var known []string
-	for _, s := range v.Servers {
-		known = append(known, string(s.Path))
-	}
+	known := lists.Map(v.Servers, func(s *status.Server) string { return string(s.Path) })
 	return nil, source.Fail(source.UnknownName, "the deployment has no server "+path, "its servers: "+someOf(known))
 }
 
@@ -37,10 +35,7 @@ func FindRole(v *status.Status, name string) (*status.Role, error) {
 	if r := v.Role(s.Path, role); r != nil {
 		return r, nil
 	}
-	var known []string
-	for _, r := range s.Roles {
-		known = append(known, r.Name)
-	}
+	known := lists.Map(s.Roles, func(r *status.Role) string { return r.Name })
 	if role == "" {
 		return nil, source.Fail(source.Usage, "which role of the server "+name+"?", "its roles: "+strings.Join(known, ", "))
 	}

@@ -154,21 +154,19 @@ const betweenLooks = 500 * time.Millisecond
 // there. It refuses what would not come to an end.
 func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []string, err error) {
 	h.result.Without = []contract.RoleKey{}
-	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			if contract.FindTask(r.Plan.Hooks, h.hook) == nil || h.only != nil && !h.only[r.Key()] {
-				continue
-			}
-			switch {
-			case s.Absent(), !s.Came(), r.Status == coordinator.RoleSkipped, r.Status == coordinator.RoleFailed && h.hook != contract.HookDelete:
-				h.result.Without = append(h.result.Without, r.Key())
-			case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed:
-				chosen = append(chosen, r)
-			case h.only != nil:
-				h.result.Without = append(h.result.Without, r.Key())
-			default:
-				return nil, nil, &EarlyHookError{r, h.hook}
-			}
+	for r := range v.Roles() {
+		if contract.FindTask(r.Plan.Hooks, h.hook) == nil || h.only != nil && !h.only[r.Key()] {
+			continue
+		}
+		switch {
+		case r.Server.Absent(), !r.Server.Came(), r.Status == coordinator.RoleSkipped, r.Status == coordinator.RoleFailed && h.hook != contract.HookDelete:
+			h.result.Without = append(h.result.Without, r.Key())
+		case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed:
+			chosen = append(chosen, r)
+		case h.only != nil:
+			h.result.Without = append(h.result.Without, r.Key())
+		default:
+			return nil, nil, &EarlyHookError{r, h.hook}
 		}
 	}
 	for _, r := range chosen {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -64,13 +65,7 @@ func (o *Operator) FollowLog(ctx context.Context, w io.Writer, v *status.Status,
 
 // onlyServer is a plan of one server without its cells: to look at it costs little.
 func onlyServer(p *contract.Plan, path contract.ServerPath) *contract.Plan {
-	alone := &contract.Plan{Format: p.Format}
-	for _, s := range p.Servers {
-		if s.Path == path {
-			alone.Servers = append(alone.Servers, s)
-		}
-	}
-	return alone
+	return &contract.Plan{Format: p.Format, Servers: lists.Only(p.Servers, func(s contract.Server) bool { return s.Path == path })}
 }
 
 // gap stands where more was printed than the coordinator keeps.

@@ -294,10 +294,8 @@ func (e *Evaluation) All() (Outputs, error) {
 // roleOutputs are the outputs of all roles, in the order of the plan.
 func roleOutputs(p *contract.Plan) []contract.Output {
 	var all []contract.Output
-	for _, s := range p.Servers {
-		for _, r := range s.Roles {
-			all = append(all, r.Outputs...)
-		}
+	for _, r := range p.EachRole() {
+		all = append(all, r.Outputs...)
 	}
 	return all
 }

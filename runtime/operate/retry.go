@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -92,19 +93,38 @@ func (r *Retry) Run(ctx context.Context, name string) (*Retried, error) {
 		if err != nil {
 			return nil, err
 		}
-		result := &Retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}}
-		for _, k := range kept {
-			result.Kept = append(result.Kept, k.Cell)
-		}
-		for _, a := range again {
-			result.Roles = append(result.Roles, a.Key())
-			if !a.Server.Alive {
-				result.Absent = append(result.Absent, a.Key())
-			}
-		}
-		return result, nil
+		return r.retried(again, kept, ""), nil
 	}
 	return nil, ErrBusy
+}
+
+// RunAll retries all roles that have failed, or whose update has, and not because another one has. say
+// is told of those whose agents are not there.
+func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) (again []contract.RoleKey, err error) {
+	for role := range v.Roles() {
+		own := role.Status == coordinator.RoleFailed && culprit(v, role) == nil
+		switch {
+		case !own && role.Renewal() != status.OutOfDate, slices.Contains(again, role.Key()):
+		case !role.Server.Alive:
+			say("the agent of " + string(role.Server.Path) + " is not there: " + string(role.Key()) + " runs again when it is, and you give the same command")
+		default:
+			done, err := r.Run(ctx, string(role.Key()))
+			if err != nil {
+				return again, err
+			}
+			again = append(again, done.Roles...)
+		}
+	}
+	return again, nil
+}
+
+// culprit is the failed role because of which another one has failed; nil is none but itself.
+func culprit(v *status.Status, r *status.Role) *status.Role {
+	root := r.Cause.Root().Role
+	if first := v.RoleOf(root); root != r.Key() && first != nil && first.Status == coordinator.RoleFailed {
+		return first
+	}
+	return nil
 }
 
 // updateAgain asks for the hook update of a role again, which has failed.
@@ -118,11 +138,14 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, err
 	}
-	result := &Retried{Stack: string(r.Deployment), Roles: []contract.RoleKey{role.Key()}, Absent: []contract.RoleKey{}, Kept: []contract.CellName{}, Hook: contract.HookUpdate}
-	if !role.Server.Alive {
-		result.Absent = append(result.Absent, role.Key())
-	}
-	return result, nil
+	return r.retried([]*status.Role{role}, nil, contract.HookUpdate), nil
+}
+
+// retried is the result for roles that run again, or a hook of theirs.
+func (r *Retry) retried(again []*status.Role, kept []Kept, hook string) *Retried {
+	absent := lists.Only(again, func(a *status.Role) bool { return !a.Server.Alive })
+	return &Retried{Stack: string(r.Deployment), Hook: hook, Roles: lists.Map(again, (*status.Role).Key), Absent: lists.Map(absent, (*status.Role).Key),
+		Kept: lists.Map(kept, func(k Kept) contract.CellName { return k.Cell })}
 }
 
 // failedRole is the role that is meant: of a server, the one that has failed, or whose
@@ -144,10 +167,8 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 	role, err := FindRole(v, name)
 	if err != nil {
 		var known []string
-		for _, s := range v.Servers {
-			for _, r := range s.Roles {
-				known = append(known, string(r.Key()))
-			}
+		for r := range v.Roles() {
+			known = append(known, string(r.Key()))
 		}
 		if d, is := source.AsDiagnostic(err); is {
 			if near := hot.Nearest(name, known); near != "" {
@@ -173,10 +194,8 @@ func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role)
 	case !role.Server.Alive:
 		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
 	}
-	if root := role.Cause.Root(); root.Role != "" && root.Role != role.Key() {
-		if first := v.RoleOf(root.Role); first != nil && first.Status == coordinator.RoleFailed {
-			return source.Fail(source.OperationFailed, key+" failed because "+string(root.Role)+" did, and would fail again", "\""+r.Command("retry", string(root.Role))+"\" runs that one again, and then this one")
-		}
+	if first := culprit(v, role); first != nil {
+		return source.Fail(source.OperationFailed, key+" failed because "+string(first.Key())+" did, and would fail again", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")
 	}
 	return nil
 }
@@ -239,16 +258,14 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 // role.
 func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	var found []*status.Role
-	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
-				continue
-			}
-			for c := r.Cause.Cause; c != nil; c = c.Cause {
-				if c.Role == role.Key() {
-					found = append(found, r)
-					break
-				}
+	for r := range v.Roles() {
+		if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
+			continue
+		}
+		for c := r.Cause.Cause; c != nil; c = c.Cause {
+			if c.Role == role.Key() {
+				found = append(found, r)
+				break
 			}
 		}
 	}
@@ -287,13 +304,11 @@ func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 // keepers are the roles that may have read a cell, and do not follow it.
 func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	var keys []contract.RoleKey
-	for _, s := range v.Servers {
-		for _, r := range s.Roles {
-			reads := slices.ContainsFunc(r.Plan.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, cell) })
-			follows := slices.ContainsFunc(r.Plan.Follows, func(f contract.Follow) bool { return f.Watch && f.Cell == cell })
-			if reads && !follows && (r.Status == coordinator.RoleRunning || r.Status == coordinator.RoleDone) {
-				keys = append(keys, r.Key())
-			}
+	for r := range v.Roles() {
+		reads := slices.ContainsFunc(r.Plan.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, cell) })
+		follows := slices.ContainsFunc(r.Plan.Follows, func(f contract.Follow) bool { return f.Watch && f.Cell == cell })
+		if reads && !follows && (r.Status == coordinator.RoleRunning || r.Status == coordinator.RoleDone) {
+			keys = append(keys, r.Key())
 		}
 	}
 	return keys

@@ -53,8 +53,7 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 	}
 	started, ended, reap := make(chan error), make(chan struct{}), make(chan struct{})
 	reaped := make(chan struct{})
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		defer close(reaped)
 		// The kernel means the starting thread when it says parent in PDEATHSIG.
 		runtime.LockOSThread()
@@ -70,7 +69,7 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 		// another process.
 		<-reap
 		cmd.Wait()
-	}()
+	})
 	if err := <-started; err != nil {
 		return driver.Exit{}, fmt.Errorf("start the process: %w", err)
 	}

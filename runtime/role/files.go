@@ -53,11 +53,7 @@ func (l *life) execute(f contract.RenderedFile) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch its template: %w", err)
 	}
-	var names []string
-	for _, in := range l.role.Inputs {
-		names = append(names, in.Name)
-	}
-	parsed, err := filetemplate.Parse(string(text), names)
+	parsed, err := filetemplate.Parse(string(text), inputNames(l.role))
 	if err != nil {
 		return nil, fmt.Errorf("its template %s: %w", f.Name, err)
 	}
@@ -89,10 +85,7 @@ func (l *life) fileFailed(f contract.RenderedFile, err error) error {
 	if l.ending() != nil || stopsAgent(err) {
 		return err
 	}
-	cause := l.reason(fmt.Sprintf("file %s: %v", f.Path, err))
-	if f.At != "" {
-		cause.At = f.At
-	}
+	cause := l.reasonAt(f.At, fmt.Sprintf("file %s: %v", f.Path, err))
 	l.setDoom(cause)
 	return errors.New(cause.String())
 }

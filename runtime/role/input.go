@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,12 +64,11 @@ func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
 		evaluation, cancel := context.WithCancel(l.process)
 		a = &attempt{cancel: cancel, done: make(chan struct{})}
 		in.attempt = a
-		go func() {
-			defer mistake.Ends()
+		mistake.Go(func() {
 			defer cancel()
 			a.value, a.err = l.evaluate(evaluation, in)
 			close(a.done)
-		}()
+		})
 	}
 	a.readers++
 	in.mu.Unlock()
@@ -158,10 +158,7 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 	if r.last != "" {
 		cause = l.blockedOn(r.last, fmt.Sprintf(" (input %s)", in.Name), at, err)
 	} else {
-		cause = l.reason(fmt.Sprintf("input %s: %v", in.Name, err))
-		if at != "" {
-			cause.At = at
-		}
+		cause = l.reasonAt(at, fmt.Sprintf("input %s: %v", in.Name, err))
 	}
 	l.setDoom(cause)
 	l.kill(driver.ErrInputFailed)
@@ -201,7 +198,9 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 	r.last = cell
 	record, err := r.awaitCell(r.ctx, cell)
 	if err != nil {
-		r.life.cells.failed(cell, record)
+		if record.State == coordinator.Failed {
+			r.life.cells.put(cell, record)
+		}
 		return nil, err
 	}
 	r.last = ""
@@ -227,33 +226,23 @@ func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// UndeclaredError says that a role has no input or output of a name.
-type UndeclaredError struct {
-	Kind     string // "input" or "output"
-	Name     string
-	Role     contract.RoleKey
-	Declared []string
-}
-
-func (e *UndeclaredError) Error() string {
-	names := "none"
-	if len(e.Declared) > 0 {
-		names = strings.Join(e.Declared, ", ")
-	}
-	return fmt.Sprintf("%s %s is not declared; the %ss of %s are: %s", e.Kind, e.Name, e.Kind, e.Role, names)
-}
-
+// undeclared says that a role has no input or output of a name.
 func (l *life) undeclared(kind, name string) error {
-	e := &UndeclaredError{Kind: kind, Name: name, Role: l.host.Key(l.role.Name)}
-	for _, in := range l.role.Inputs {
-		if kind == "input" {
-			e.Declared = append(e.Declared, in.Name)
-		}
+	var declared []string
+	if kind == "input" {
+		declared = inputNames(l.role)
 	}
 	for _, out := range l.role.Outputs {
 		if kind == "output" {
-			e.Declared = append(e.Declared, out.Name)
+			declared = append(declared, out.Name)
 		}
 	}
-	return e
+	return fmt.Errorf("%s %s is not declared; the %ss of %s are: %s", kind, name, kind, l.host.Key(l.role.Name), cmp.Or(strings.Join(declared, ", "), "none"))
+}
+
+func inputNames(r contract.Role) (names []string) {
+	for _, in := range r.Inputs {
+		names = append(names, in.Name)
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,12 +236,16 @@ func (l *life) reason(text string) *coordinator.Cause {
 	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: string(l.mask.hide([]byte(text))), At: l.role.At}
 }
 
+// reasonAt is one with a place of its own, if that is known.
+func (l *life) reasonAt(at contract.Position, text string) *coordinator.Cause {
+	cause := l.reason(text)
+	cause.At = cmp.Or(at, cause.At)
+	return cause
+}
+
 // blockedOn is the cause of a role that needs what another did not deliver.
 func (l *life) blockedOn(cell contract.CellName, what string, at contract.Position, err error) *coordinator.Cause {
-	cause := l.reason(fmt.Sprintf("blocked on %s%s", cell, what))
-	if at != "" {
-		cause.At = at
-	}
+	cause := l.reasonAt(at, fmt.Sprintf("blocked on %s%s", cell, what))
 	var failed *member.FailedCellError
 	var lost *member.LostProducerError
 	switch {
@@ -319,11 +324,7 @@ func (l *life) missingOutputs() *coordinator.Cause {
 	if missing == nil {
 		return nil
 	}
-	cause := l.reason("finished without writing " + strings.Join(missing, ", "))
-	if at != "" {
-		cause.At = at
-	}
-	return cause
+	return l.reasonAt(at, "finished without writing "+strings.Join(missing, ", "))
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

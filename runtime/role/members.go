@@ -270,11 +270,10 @@ func (w *groupWait) await(ctx context.Context, f *contract.Follow) error {
 		one, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		w.awaited, w.stop, w.done, w.resolver.last = f.Cell, stop, done, f.Cell
-		go func() {
-			defer mistake.Ends()
+		mistake.Go(func() {
 			_, err := w.resolver.awaitCell(one, f.Cell)
 			done <- err
-		}()
+		})
 	}
 	select {
 	case <-w.news:

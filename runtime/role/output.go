@@ -151,10 +151,7 @@ func (l *life) put(o *output, value json.RawMessage) error {
 }
 
 func (l *life) failedWrite(o *output, err error) error {
-	cause := l.reason(fmt.Sprintf("output %s: %v", o.Name, err))
-	if o.At != "" {
-		cause.At = o.At
-	}
+	cause := l.reasonAt(o.At, fmt.Sprintf("output %s: %v", o.Name, err))
 	l.doomed(cause)
 	return errors.New(cause.String())
 }

@@ -41,13 +41,6 @@ func (c *cellCache) put(cell contract.CellName, r coordinator.CellRecord) json.R
 	return r.Value
 }
 
-// failed keeps which failure a run has seen.
-func (c *cellCache) failed(cell contract.CellName, r coordinator.CellRecord) {
-	if r.State == coordinator.Failed {
-		c.put(cell, r)
-	}
-}
-
 // pin keeps, for a role that follows cells, what stands of all that it may read: the run
 // has these values to its end. Which they are, who decided that it is to run has read, or
 // they are read now.

@@ -57,6 +57,45 @@ class Client:
 
 
 NOTHING = object()
+LONGEST = 300
+
+
+class Input:
+    """A declared input. Its value is asked for once in each process."""
+
+    def __init__(self, client, declared):
+        self.client, self.name, self.path = client, declared["name"], declared["path"]
+        self.secret, self.optional = declared.get("secret", False), declared.get("optional", False)
+        self.has_read = lambda: None  # what the mask has to know of secrets
+        self.known = NOTHING
+
+    def ask(self):
+        if self.known is NOTHING:
+            value = self.taken(self.client.get(self.name))
+            self.has_read()  # before another thread can get it
+            self.known = value
+        return self.known
+
+    def taken(self, value):
+        """The value as the tool is given it."""
+        return value
+
+
+def tree_of(inputs):
+    """Inputs by the keys of their paths: a dict for each key on the way."""
+    top = {}
+    for one in inputs:
+        tree = top
+        for key in one.path[:-1]:
+            tree = tree.setdefault(key, {})
+        tree[one.path[-1]] = one
+    return top
+
+
+def shorten(text):
+    """A reason in one line, not too long."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def at(value, path):

@@ -1,9 +1,6 @@
 package socket
 
-import (
-	_ "embed"
-	"strings"
-)
+import _ "embed"
 
 // RubyClient is the client for interceptors in Ruby: Hotc::Agent and Hotc::Failure, and what
 // they have in common, of Ruby's own library alone (2.6 and later). A driver writes it beside its
@@ -16,13 +13,3 @@ var RubyClient []byte
 //
 //go:embed client.py
 var PythonClient []byte
-
-// PathIn is the socket that a role's environment names; "" if it names none.
-func PathIn(environment []string) string {
-	for _, entry := range environment {
-		if path, is := strings.CutPrefix(entry, Variable+"="); is {
-			return path
-		}
-	}
-	return ""
-}

@@ -104,10 +104,7 @@ func (s *Server) accept() {
 			return
 		}
 		if err == nil {
-			s.running.Go(func() {
-				defer mistake.Ends()
-				s.serve(connection)
-			})
+			mistake.GoIn(&s.running, func() { s.serve(connection) })
 		}
 	}
 }
@@ -121,8 +118,7 @@ func (s *Server) serve(connection net.Conn) {
 	defer stop()
 	defer connection.Close()
 	lines := make(chan []byte)
-	s.running.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&s.running, func() {
 		defer cancel()
 		defer close(lines)
 		in := bufio.NewScanner(connection)

@@ -14,6 +14,7 @@
 package ansible
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -51,7 +52,7 @@ const program = "ansible-playbook"
 // source is a role's source.
 type source struct {
 	Playbook    []string        `json:"playbook"`
-	Text        *text           `json:"text,omitempty"`
+	Text        *fetch.Text     `json:"text,omitempty"` // of a playbook that came without a folder
 	Playbooks   *fetch.Origin   `json:"playbooks,omitempty"`
 	Roles       []fetch.Origin  `json:"roles,omitempty"`
 	Collections []fetch.Origin  `json:"collections,omitempty"`
@@ -60,12 +61,6 @@ type source struct {
 	Tags        []string        `json:"tags,omitempty"`
 	SkipTags    []string        `json:"skip_tags,omitempty"`
 	Vars        json.RawMessage `json:"vars,omitempty"`
-}
-
-// text is a playbook that came without a folder.
-type text struct {
-	File string `json:"file"` // digest
-	Name string `json:"name"`
 }
 
 func parseSource(raw json.RawMessage) (source, error) {
@@ -166,14 +161,7 @@ func interpreterOf(path string) ([]string, error) {
 // start, and where it starts.
 func environment(job *driver.Job) []string {
 	all := append(append([]string(nil), job.Environment...), "PWD="+job.Work)
-	locale := ""
-	for _, name := range []string{"LANG=", "LC_CTYPE=", "LC_ALL="} { // the later ones win
-		for _, entry := range job.Environment {
-			if value, is := strings.CutPrefix(entry, name); is && value != "" {
-				locale = strings.ToLower(value)
-			}
-		}
-	}
+	locale := strings.ToLower(cmp.Or(job.Variable("LC_ALL"), job.Variable("LC_CTYPE"), job.Variable("LANG")))
 	if !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8") {
 		all = append(all, "LC_ALL=C.UTF-8")
 	}

@@ -264,7 +264,7 @@ func (r *repository) intercept(s source) (string, error) {
 		return "", err
 	}
 	plan := s.interception(r.job.Role)
-	plan.Socket, plan.Failure = socket.PathIn(r.job.Environment), r.failureFile()
+	plan.Socket, plan.Failure = r.job.Variable(socket.Variable), r.failureFile()
 	return filepath.Join(folder, "hotc.rb"), driver.WriteConfig(filepath.Join(folder, "plan.json"), plan)
 }
 

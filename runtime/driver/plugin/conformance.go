@@ -364,14 +364,13 @@ func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		select {
 		case <-waits:
 			cancel(errors.New("asked to end"))
 		case <-ctx.Done():
 		}
-	}()
+	})
 	exit, err := t.run(ctx, name, v)
 	switch {
 	case len(v.asked) == 0:

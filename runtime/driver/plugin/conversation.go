@@ -213,8 +213,7 @@ func (c *conversation) ask(l line) error {
 	if l.Put != nil {
 		c.puts.Add(1)
 	}
-	c.asked.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&c.asked, func() {
 		defer func() {
 			if <-c.waiting; l.Put != nil {
 				c.puts.Done()

@@ -284,7 +284,7 @@ type (
 )
 
 func (at *layout) writePlan() error {
-	p := runPlan{Socket: socket.PathIn(at.job.Environment), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Outputs: []runOutput{}}
+	p := runPlan{Socket: at.job.Variable(socket.Variable), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Outputs: []runOutput{}}
 	p.Inputs, _ = driver.Declare(at.job.Role, nil, nil)
 	for _, o := range at.job.Role.Outputs {
 		if of, known := at.source.Outputs[o.Name]; known { // a hook's source writes none

@@ -55,19 +55,13 @@ func (Driver) Tool() driver.Tool {
 // source is a role's source.
 type source struct {
 	SLS         []string                   `json:"sls,omitempty"`
-	Text        *text                      `json:"text,omitempty"`
+	Text        *fetch.Text                `json:"text,omitempty"` // of an SLS file that came without a folder, which is named without .sls
 	FileRoots   []fetch.Origin             `json:"file_roots,omitempty"`
 	PillarRoots []fetch.Origin             `json:"pillar_roots,omitempty"`
 	Pillar      json.RawMessage            `json:"pillar,omitempty"`
 	Grains      json.RawMessage            `json:"grains,omitempty"`
 	ID          string                     `json:"id,omitempty"`
 	Config      map[string]json.RawMessage `json:"config,omitempty"`
-}
-
-// text is an SLS file that came without a folder.
-type text struct {
-	File string `json:"file"` // digest
-	Name string `json:"name"` // without .sls
 }
 
 func parseSource(raw json.RawMessage) (source, error) {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/lazyfile"
@@ -35,19 +33,9 @@ func openLate(ctx context.Context, job *driver.Job) (lateInputs, error) {
 	if len(inputs) == 0 {
 		return late, nil
 	}
-	agent := ""
-	for _, entry := range job.Environment {
-		name, value, _ := strings.Cut(entry, "=")
-		switch name {
-		case process.MarkVariable:
-			late.mark = value
-		case "PATH":
-			folder, _, _ := strings.Cut(value, ":")
-			agent = filepath.Join(folder, "hotc-agent")
-		}
-	}
+	late.mark = job.Variable(process.MarkVariable)
 	files, under, err := lazyfile.Open(ctx, lazyfile.Options{
-		Folder: inputsFolder(job), Inputs: inputs, Mark: late.mark, Guard: []string{agent, "guard"},
+		Folder: inputsFolder(job), Inputs: inputs, Mark: late.mark, Guard: []string{job.Agent(), "guard"},
 		Read: func(ctx context.Context, input string) ([]byte, error) {
 			value, err := job.Values.Read(ctx, input)
 			return driver.Text(value), err

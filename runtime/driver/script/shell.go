@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/runtime/driver"
+	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
@@ -136,18 +137,13 @@ func shellOf(job *driver.Job) Shell {
 			s.Outputs[Variable(o.Name)] = o.Name
 		}
 	}
-	// whatever the script does to its environment
-	s.Agent = []string{"env", "hotc-agent", "await"}
-	for _, entry := range job.Environment {
-		name, value, _ := strings.Cut(entry, "=")
-		switch name {
-		case socket.Variable, "HOTC_RUN":
-			s.Agent = slices.Insert(s.Agent, 1, entry)
-		case "PATH":
-			folder, _, _ := strings.Cut(value, ":")
-			s.Agent[len(s.Agent)-2] = filepath.Join(folder, "hotc-agent")
+	s.Agent = []string{"env"} // whatever the script does to its environment
+	for _, name := range []string{process.MarkVariable, socket.Variable} {
+		if value := job.Variable(name); value != "" {
+			s.Agent = append(s.Agent, name+"="+value)
 		}
 	}
+	s.Agent = append(s.Agent, job.Agent(), "await")
 	return s
 }
 
@@ -167,8 +163,7 @@ func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
 		if s.Secret[variable] {
 			continue // it would lie on a disk
 		}
-		running.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&running, func() {
 			if value, err := ahead.Foresee(ctx, name); err == nil {
 				_ = s.Arrive(variable, value) // the script asks where there is no file
 			}

@@ -3,8 +3,7 @@ import re
 
 from ansible.executor.task_queue_manager import TaskQueueManager
 from ansible.utils.display import Display
-
-LONGEST = 300
+from hotc_client import shorten
 
 
 class Reasons:
@@ -36,7 +35,7 @@ class Reasons:
         said = "its output is not shown (no_log)"
         if not (task.no_log or result._result.get("_ansible_no_log")):
             said = message(result._result)
-        return self.shorten('task "%s" (%s) failed: %s' % (name, self.place(task.get_path()), said))
+        return shorten(self.rename('task "%s" (%s) failed: %s' % (name, self.place(task.get_path()), said)))
 
     def of_error(self, text):
         where = re.search(r"The error appears to be in '(.*?)': line (\d+)", text)
@@ -44,7 +43,7 @@ class Reasons:
         text = re.sub(r"^ERROR! ", "", text)
         if where:
             text = "%s:%s: %s" % (self.place(where.group(1)), where.group(2), text)
-        return self.shorten(text)
+        return shorten(self.rename(text))
 
     def place(self, path):
         return self.rename(path or "a place that is not known")
@@ -53,10 +52,6 @@ class Reasons:
         for folder, name in self.folders:
             text = text.replace(folder + "/", name)
         return text
-
-    def shorten(self, text):
-        text = " ".join(self.rename(text).split())
-        return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
 def message(result):

@@ -22,27 +22,19 @@ from ansible.vars.manager import VariableManager
 from jinja2 import nodes
 from jinja2.runtime import missing
 
+import hotc_client
 import unsafe
+from hotc_client import NOTHING
 
-NOTHING = object()
 
-
-class Input:
-    """A declared input. Its value is asked for once in each process."""
-
-    def __init__(self, client, name, path, secret, optional):
-        self.client, self.name, self.path = client, name, path
-        self.secret, self.optional = secret, optional
-        self.has_read = lambda: None  # what the mask has to know of secrets
-        self.plain = NOTHING
+class Input(hotc_client.Input):
+    def taken(self, value):
+        return wrap_var(value)
 
     def value(self):
-        if self.plain is NOTHING:
-            value = wrap_var(self.client.get(self.name))
-            self.has_read()  # before another thread can get it
-            self.plain = value
+        value = self.ask()
         unsafe.note()
-        return self.plain
+        return value
 
 
 class Node:
@@ -143,16 +135,8 @@ class Inputs:
 
     def __init__(self, client, declared, given):
         self.given = given
-        self.all = []
-        self.trees = {}
-        for d in declared:
-            one = Input(client, d["name"], d["path"], d.get("secret", False), d.get("optional", False))
-            self.all.append(one)
-            *way, last = d["path"]
-            tree = self.trees
-            for key in way:
-                tree = tree.setdefault(key, {})
-            tree[last] = one
+        self.all = [Input(client, d) for d in declared]
+        self.trees = hotc_client.tree_of(self.all)
         self.names = frozenset(self.trees) | {"vars"}
 
     def install(self):

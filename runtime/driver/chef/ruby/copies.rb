@@ -21,19 +21,8 @@ module Hotc
 
     # Into are the methods that copy other hashes into one.
     module Into
-      def merge(*others)
-        Copies.own(others)
-        super
-      end
-
-      def merge!(*others)
-        Copies.own(others)
-        super
-      end
-
-      def update(*others)
-        Copies.own(others)
-        super
+      %i{merge merge! update}.each do |name|
+        class_eval("def #{name}(*others) Copies.own(others); super; end", __FILE__, __LINE__)
       end
 
       def replace(other)

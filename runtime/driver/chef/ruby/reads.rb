@@ -161,34 +161,18 @@ module Hotc
         end
       end
 
-      def [](key)
-        __hotc_key__(key)
-        super
+      %i{[] fetch assoc}.each do |name|
+        define_method(name) do |key, *default, &block|
+          __hotc_key__(key)
+          super(key, *default, &block)
+        end
       end
 
-      def fetch(key, *default, &block)
-        __hotc_key__(key)
-        super
-      end
-
-      def assoc(key)
-        __hotc_key__(key)
-        super
-      end
-
-      def values_at(*keys)
-        keys.each { |key| __hotc_key__(key) }
-        super
-      end
-
-      def fetch_values(*keys, &block)
-        keys.each { |key| __hotc_key__(key) }
-        super
-      end
-
-      def slice(*keys)
-        keys.each { |key| __hotc_key__(key) }
-        super
+      %i{values_at fetch_values slice}.each do |name|
+        define_method(name) do |*keys, &block|
+          keys.each { |key| __hotc_key__(key) }
+          super(*keys, &block)
+        end
       end
 
       def except(*keys)

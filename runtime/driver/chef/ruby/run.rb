@@ -100,17 +100,11 @@ module Hotc
       @run.converging = true
     end
 
-    def resource_updated(resource, action)
+    def resource_updated(resource, action, *)
       @run.resources.succeeded(resource, action)
     end
-
-    def resource_up_to_date(resource, action)
-      @run.resources.succeeded(resource, action)
-    end
-
-    def resource_skipped(resource, action, _conditional)
-      @run.resources.succeeded(resource, action)
-    end
+    alias resource_up_to_date resource_updated
+    alias resource_skipped resource_updated
 
     def resource_completed(resource)
       @run.outputs.step_ended if @run.converging?

@@ -14,28 +14,16 @@ import copy
 import threading
 from collections.abc import ItemsView, ValuesView
 
+import hotc_client
 import yaml
+from hotc_client import NOTHING
 
-NOTHING = object()
 quiet = threading.local()  # copies are made whose values nobody reads
 
 
-class Input:
-    """A declared input. Its value is asked for once in each process."""
-
-    def __init__(self, client, declared):
-        self.client = client
-        self.has_read = lambda: None  # what the mask has to know of secrets
-        self.name, self.path = declared["name"], declared["path"]
-        self.secret, self.optional = declared.get("secret", False), declared.get("optional", False)
-        self.known = NOTHING
-
+class Input(hotc_client.Input):
     def value(self):
-        if self.known is NOTHING:
-            value = self.client.get(self.name)
-            self.has_read()  # before another thread can get it
-            self.known = value
-        return copy.deepcopy(self.known)
+        return copy.deepcopy(self.ask())
 
 
 class Leaf:
@@ -186,13 +174,8 @@ class Inputs:
 
     def __init__(self, client, config):
         self.given = config["pillar"]
-        self.all, self.tree = [], {}
-        for declared in config["inputs"]:
-            tree = self.tree
-            for key in declared["path"][:-1]:
-                tree = tree.setdefault(key, {})
-            self.all.append(Input(client, declared))
-            tree[declared["path"][-1]] = self.all[-1]
+        self.all = [Input(client, declared) for declared in config["inputs"]]
+        self.tree = hotc_client.tree_of(self.all)
 
     def install(self):
         import salt.pillar

@@ -1,5 +1,5 @@
 """Why a run has failed, in one line."""
-LONGEST = 300
+from hotc_client import shorten
 
 
 def of(found):
@@ -33,8 +33,3 @@ def message(ret):
     changes = ret.get("changes")
     lines = [line for line in str(changes.get("stderr") or "").splitlines() if line.strip()] if isinstance(changes, dict) else []
     return "%s: %s" % (said, lines[-1].strip()) if lines else said
-
-
-def shorten(text):
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
