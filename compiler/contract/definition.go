@@ -40,6 +40,15 @@ func (r *Role) Definition() string {
 	return Digest(text)[:32]
 }
 
+// Definitions is a digest of what all roles of a plan are made of, 16 hex digits.
+func (p *Plan) Definitions() string {
+	var all strings.Builder
+	for s, r := range p.EachRole() {
+		all.WriteString(string(s.Path) + " " + r.Name + " " + r.Definition() + "\n")
+	}
+	return Digest(all.String())[:16]
+}
+
 // Digest names a content: the 64 hex digits of its sha256.
 func Digest[Content ~string | ~[]byte](of Content) string {
 	sum := sha256.Sum256([]byte(of))

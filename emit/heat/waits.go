@@ -40,8 +40,11 @@ func (s *stack) valuesOf(wait, values string) string {
 // each; values says that Heat reads what they wrote.
 func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value, values bool) {
 	about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "wait", name)
-	if !s.inRoot() {
+	switch {
+	case !s.inRoot():
 		about.Set("stack", parameter(ParameterPath))
+	case role == "":
+		about.Set("roles", s.built.Plan.Definitions())
 	}
 	if role != "" {
 		about.Set("role", role)

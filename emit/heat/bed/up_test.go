@@ -215,6 +215,24 @@ func TestUpTellsOfAFailureAndMendsIt(t *testing.T) {
 	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
 }
 
+// What the stack's outputs read of a role is what its newest run wrote, also where only its script
+// has changed: Heat waits for that run.
+func TestUpOutputsAreOfTheNewestRun(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t)
+	o.removed("upnewest")
+	path := filepath.Join(t.TempDir(), "site.yaml")
+	writeDisk(t, path, "true")
+	o.expect(0, up(path, "upnewest"), "state = fine")
+	text, err := os.ReadFile(path)
+	do(t, err)
+	do(t, os.WriteFile(path, bytes.Replace(text, []byte("fine"), []byte("newer"), 1), 0o600))
+	o.expect(0, up(path, "upnewest", "--yes"), "UPDATE_COMPLETE", "state = newer")
+	if now := openstack(t, &world{t: t, bed: place.bed}, "stack", "output", "show", "-f", "value", "-c", "output_value", "upnewest", "state"); now != "newer\n" {
+		t.Errorf("Heat's output is %q", now)
+	}
+}
+
 // writeDisk writes a template with a role that does something, and then publishes how that is.
 func writeDisk(t *testing.T, path, command string) {
 	do(t, os.WriteFile(path, []byte(`heat_template_version: 2018-08-31
