@@ -127,7 +127,7 @@ func culprit(v *status.Status, r *status.Role) *status.Role {
 	return nil
 }
 
-// updateAgain asks for the hook update of a role again, which has failed.
+// updateAgain asks for the hook update of a role again, which has failed, or for the role itself.
 func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
 	p := role.Plan
 	if p.Updating() == nil {
@@ -138,7 +138,11 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, err
 	}
-	return r.retried([]*status.Role{role}, nil, contract.HookUpdate), nil
+	hook := contract.HookUpdate
+	if contract.FindTask(p.Hooks, hook) == nil {
+		hook = "" // the role is its own
+	}
+	return r.retried([]*status.Role{role}, nil, hook), nil
 }
 
 // retried is the result for roles that run again, or a hook of theirs.
