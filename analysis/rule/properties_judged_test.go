@@ -100,6 +100,10 @@ func found(t *testing.T, kind string, props map[string]any) []*source.Diagnostic
 	return diags.All()
 }
 
+// unvalidated are types that Heat validates only when it creates them (heat: senlin/cluster.py;
+// aws/iam/user.py, handle_create).
+var unvalidated = []string{"AWS::IAM::User", "OS::Senlin::Cluster"}
+
 // What hotc says of a resource's properties, Heat says, too: of resources that are as
 // their types want them nothing, of those with one mistake that.
 func TestAgreesWithHeat(t *testing.T) {
@@ -119,7 +123,7 @@ func TestAgreesWithHeat(t *testing.T) {
 		}
 		heats := h.judge(t, kind.Name, props, "")
 		all := found(t, kind.Name, props)
-		if len(all) > 0 && heats.Whole == "" && kind.Name != "OS::Senlin::Cluster" { // which validates nothing
+		if len(all) > 0 && heats.Whole == "" && !slices.Contains(unvalidated, kind.Name) {
 			t.Errorf("seed %d, case %d: %s %v: Heat takes it, hotc says: %v", *seed, i, kind.Name, props, all[0])
 		}
 		ours := slices.DeleteFunc(all, func(d *source.Diagnostic) bool { return !slices.Contains(byTypes, d.Code) })
