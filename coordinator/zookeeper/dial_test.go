@@ -2,8 +2,10 @@ package zookeeper
 
 import (
 	"context"
+	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -17,6 +19,33 @@ func deaf(t *testing.T) string {
 	}
 	t.Cleanup(func() { listener.Close() })
 	return listener.Addr().String() // the kernel accepts
+}
+
+// What answers and is no ZooKeeper does not make the library reserve the gigabytes that its first
+// letters would be; answers as they are pass, in whatever parts they come.
+func TestAnswersThatAreTooLong(t *testing.T) {
+	for sent, c := range map[string]struct{ established, refused bool }{
+		"HTTP/1.1 400 Bad Request":            {false, true},
+		"\x00\x00\x00\x02ok\x00\x00\x00\x01x": {false, false},
+		"\x00\x00\x00\x02okHTTP":              {true, true},
+		"\x00\x00\x00\x01x\x01\x00\x00\x01":   {true, true},
+		"\x00\x00\x00\x01x\x00\x00\x04\x01":   {true, false},
+	} {
+		client, server := net.Pipe()
+		s := newSocket(client, time.Now().Add(time.Minute), new(atomic.Int32))
+		s.established.Store(c.established)
+		go func() {
+			_, _ = io.WriteString(server, sent)
+			server.Close()
+		}()
+		var err error
+		for p := make([]byte, 3); err == nil; {
+			_, err = s.Read(p)
+		}
+		if refused := err != io.EOF; refused != c.refused {
+			t.Errorf("%q ends with %v", sent, err)
+		}
+	}
 }
 
 // A server that accepts a connection and never reads from it is dialled again soon, in

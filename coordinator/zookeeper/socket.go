@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 
 // socket is the library's connection to a server. The library reads every answer in two
 // parts: here it gets them from a buffer, which takes what has come in one call of the
-// system. And two things are mended that the library leaves open.
+// system. And three things are mended that the library leaves open.
 //
 // It would wait for a session for ten times its receive timeout, and for the
 // second part of the answer without any bound: a paused server, whose kernel still
@@ -24,9 +25,15 @@ import (
 // that number while answers on the new connection may already have raised it: then
 // a change is missed (and it is a data race). Here answers are held back until the
 // request that sets the watches is on its way.
+//
+// And it makes room for as much as an answer says that it has, up to 4 GB. What is no
+// ZooKeeper, a web server say, says so by its first letters: here a longer answer than any
+// is an error.
 type socket struct {
 	net.Conn
 	buffer      *bufio.Reader // of what Conn has; Read is its only user
+	length      []byte        // of the answer that comes next, as far as it was read
+	left        int           // bytes of the present answer that are still to be read
 	until       time.Time
 	established atomic.Bool           // there is a session
 	refusal     atomic.Pointer[error] // the server has ended TLS with it
@@ -75,6 +82,41 @@ const (
 	opAt         = 8
 )
 
+// The longest answers: one that gives a session has 40 bytes; of others lists of children are the
+// longest.
+const (
+	longestGreeting = 1 << 10
+	longestAnswer   = 16 << 20
+)
+
+// count follows where answers begin, and refuses one that is too long.
+func (s *socket) count(read []byte) error {
+	for len(read) > 0 {
+		if s.left > 0 {
+			n := min(s.left, len(read))
+			s.left -= n
+			read = read[n:]
+			continue
+		}
+		n := min(4-len(s.length), len(read))
+		s.length = append(s.length, read[:n]...)
+		read = read[n:]
+		if len(s.length) < 4 {
+			continue
+		}
+		most := uint32(longestAnswer)
+		if !s.established.Load() {
+			most = longestGreeting
+		}
+		length := binary.BigEndian.Uint32(s.length)
+		if length > most {
+			return fmt.Errorf("an answer of %d bytes is none of a ZooKeeper", length)
+		}
+		s.length, s.left = s.length[:0], int(length)
+	}
+	return nil
+}
+
 // Write implements net.Conn. The library writes a request at a time.
 func (s *socket) Write(p []byte) (int, error) {
 	if s.established.Load() && len(p) >= opAt+4 {
@@ -94,6 +136,9 @@ const mostHold = 300 * time.Millisecond
 
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.buffer.Read(p)
+	if tooLong := s.count(p[:n]); tooLong != nil {
+		return 0, tooLong
+	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" { // an alert of TLS
 		s.refusal.Store(&err)
