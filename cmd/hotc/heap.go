@@ -19,7 +19,7 @@ const (
 
 // otherwise are commands that keep little of what they make, with how much garbage they may
 // have beside it: the first two run for days, and lint keeps little of each file.
-var otherwise = map[string]int{"relay": 50, "serve-files": 50, "lint": 300}
+var otherwise = map[string]int{"relay": 50, "serve-files": 50, "lint": 150}
 
 // tuneHeap sets how garbage is collected in a command.
 func tuneHeap(command string) {
