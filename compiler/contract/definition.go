@@ -40,11 +40,16 @@ func (r *Role) Definition() string {
 	return Digest(text)[:32]
 }
 
-// Definitions is a digest of what all roles of a plan are made of, 16 hex digits.
+// Definitions is a digest of what all roles of a plan are made of, and of which outputs of theirs
+// Heat reads: 16 hex digits.
 func (p *Plan) Definitions() string {
 	var all strings.Builder
 	for s, r := range p.EachRole() {
-		all.WriteString(string(s.Path) + " " + r.Name + " " + r.Definition() + "\n")
+		all.WriteString(string(s.Path) + " " + r.Name + " " + r.Definition())
+		for _, o := range r.ForHeat() {
+			all.WriteString(" " + o.ForHeat())
+		}
+		all.WriteByte('\n')
 	}
 	return Digest(all.String())[:16]
 }

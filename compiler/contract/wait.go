@@ -31,8 +31,8 @@ type HeatWaitAbout struct {
 	Wait  string `json:"wait"`
 	// Role is the one that is waited for, of each server; "" for all of them.
 	Role string `json:"role,omitempty"`
-	// Roles is a digest of what all roles are made of, in the root's wait for all of them: where
-	// an update changes it, Heat waits again, and reads the stack's outputs again.
+	// Roles is Plan.Definitions, in the root's wait for all roles: where an update changes it, Heat
+	// waits again, and reads the stack's outputs again.
 	Roles string `json:"roles,omitempty"`
 	// Here says that it waits for nobody: it says that the member of a group is there.
 	Here bool `json:"here,omitempty"`

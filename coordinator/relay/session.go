@@ -28,6 +28,8 @@ var (
 	ErrChanged = errors.New("the plan has changed")
 	// ErrWrongKey says that the key is not this deployment's.
 	ErrWrongKey = errors.New("the relay's key is not this deployment's")
+	// ErrNotWritten says that nobody has written a value yet.
+	ErrNotWritten = errors.New("is not written yet")
 )
 
 // Session is a relay's look at a deployment with one plan.
@@ -243,7 +245,7 @@ func (s *Session) Servers() map[contract.ServerPath]Server {
 	return maps.Clone(s.servers)
 }
 
-// Value is what a role has written for Heat.
+// Value is what a role has written for Heat. ErrNotWritten.
 func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessage, error) {
 	d := s.key.Deployment
 	node, err := s.store.Read(ctx, d.Cell(c))
@@ -257,7 +259,10 @@ func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if record.State != coordinator.Valued || record.Value == nil {
+	switch {
+	case record.State == coordinator.Empty:
+		return nil, ErrNotWritten
+	case record.State != coordinator.Valued || record.Value == nil:
 		return nil, fmt.Errorf("%s has no value for the stack", c.Cell)
 	}
 	return record.Value, nil

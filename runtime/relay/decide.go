@@ -21,6 +21,8 @@ type wait struct {
 	// superseded says that Heat waits by a newer one of the same name instead: nothing reads
 	// this one any more, but Heat goes on only when it has ended.
 	superseded bool
+	// lacks is a value that Heat reads and nobody has written yet; "" if there is none.
+	lacks string
 }
 
 // waitsOf finds a deployment's own among a stack's. Where Heat has two of one name, which

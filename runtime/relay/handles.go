@@ -130,7 +130,7 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	signalled := signal.Signal{Status: status, Reason: signal.ShortReason(v.reason), ID: v.id}
 	end, data, err := r.answer(ctx, s, v.verdict)
 	switch {
-	case err != nil:
+	case err != nil || end.Status == string(coordinator.HeatWaits):
 		return false, err
 	case end.Status == string(coordinator.HeatFailed):
 		signalled.Status, signalled.Reason = signal.Failure, end.Reason

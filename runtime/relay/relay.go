@@ -315,6 +315,10 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 		if err != nil {
 			return err
 		}
+		if end.Status == string(coordinator.HeatWaits) {
+			w.lacks = end.Reason
+			continue
+		}
 		now, err := r.Heat.EndDeployment(ctx, w.ID, end)
 		if errors.Is(err, heat.ErrNotFound) {
 			continue // its stack was deleted
@@ -348,6 +352,9 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 		if err != nil {
 			if ended(ctx, s, err) {
 				return end, nil, err
+			}
+			if errors.Is(err, relay.ErrNotWritten) { // an output that is new, which the hook update writes
+				return heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: string(x.cell.Cell) + " " + err.Error()}, nil, nil
 			}
 			return failed(signal.ShortReason(err.Error())), nil, nil
 		}
@@ -384,7 +391,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
 		switch {
 		case w.inProgress():
-			x.Reason = w.decide(s.Plan, servers, &r.carried).reason
+			x.Reason = cmp.Or(w.lacks, w.decide(s.Plan, servers, &r.carried).reason)
 		case x.Status == coordinator.HeatDone:
 			x.Reason = ""
 		}

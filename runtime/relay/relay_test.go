@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,6 +291,35 @@ func TestRelays(t *testing.T) {
 	}
 	if got := w.said(); len(got) != 1 || got[0] != `w1 COMPLETE all roles are done {"data":{"db":{"url":"http://db"}}}` {
 		t.Errorf("Heat was told %q", got)
+	}
+}
+
+// An output that a changed plan has added is written by a hook that may come after Heat's wait.
+func TestAValueThatIsStillToBeWritten(t *testing.T) {
+	w := newWorld(t)
+	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
+	m := w.machine("id-1")
+	w.report(m, "mysql=done backup=done")
+	var reason atomic.Value
+	once := w.relay(t.Context(), "once", func(r *Relay) {
+		r.Once = true
+		r.Told = func(now coordinator.HeatRecord) {
+			for _, wait := range now.Waits {
+				reason.Store(wait.Reason)
+			}
+		}
+	})
+	w.until("the relay to wait for the value", func() bool {
+		return reason.Load() == "db.mysql:endpoint is not written yet" || len(w.said()) > 0
+	})
+	if len(w.said()) > 0 {
+		t.Errorf("too early: %q", w.said())
+	}
+	if err := m.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"http://db"`), noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-once; err != nil || len(w.said()) != 1 {
+		t.Errorf("%v; Heat was told %q", err, w.said())
 	}
 }
 

@@ -216,20 +216,35 @@ func TestUpTellsOfAFailureAndMendsIt(t *testing.T) {
 }
 
 // What the stack's outputs read of a role is what its newest run wrote, also where only its script
-// has changed: Heat waits for that run.
+// has changed, where an output of the stack is new that reads what was there, and where the role's
+// own output is new: Heat waits for that run, and reads again.
 func TestUpOutputsAreOfTheNewestRun(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t)
 	o.removed("upnewest")
 	path := filepath.Join(t.TempDir(), "site.yaml")
-	writeDisk(t, path, "true")
+	writeDisk(t, path, "printf 10 | hotc-agent put size")
+	change := func(pairs ...string) {
+		text, err := os.ReadFile(path)
+		do(t, err)
+		do(t, os.WriteFile(path, []byte(strings.NewReplacer(pairs...).Replace(string(text))), 0o600))
+	}
+	change("{state: {type: string}", "{state: {type: string}, size: {type: string}")
 	o.expect(0, up(path, "upnewest"), "state = fine")
-	text, err := os.ReadFile(path)
-	do(t, err)
-	do(t, os.WriteFile(path, bytes.Replace(text, []byte("fine"), []byte("newer"), 1), 0o600))
-	o.expect(0, up(path, "upnewest", "--yes"), "UPDATE_COMPLETE", "state = newer")
-	if now := openstack(t, &world{t: t, bed: place.bed}, "stack", "output", "show", "-f", "value", "-c", "output_value", "upnewest", "state"); now != "newer\n" {
-		t.Errorf("Heat's output is %q", now)
+	for _, x := range []struct {
+		output, value string
+		change        []string
+	}{
+		{"state", "newer", []string{"fine", "newer"}},
+		{"size", "10", []string{"\noutputs:\n", "\noutputs:\n  size: {value: {get_attr: [db, size]}}\n"}},
+		{"free", "3", []string{"size: {type: string}", "size: {type: string}, free: {type: string}", "put size", "put size; printf 3 | hotc-agent put free",
+			"\noutputs:\n", "\noutputs:\n  free: {value: {get_attr: [db, free]}}\n"}},
+	} {
+		change(x.change...)
+		o.expect(0, up(path, "upnewest", "--yes"), "UPDATE_COMPLETE", x.output+" = "+x.value)
+		if now := openstack(t, &world{t: t, bed: place.bed}, "stack", "output", "show", "-f", "value", "-c", "output_value", "upnewest", x.output); now != x.value+"\n" {
+			t.Errorf("Heat's output %s is %q", x.output, now)
+		}
 	}
 }
 
