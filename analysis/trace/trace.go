@@ -207,7 +207,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if s.Type(r) == "OS::Heat::Value" && name == "value" && r.Property("value") != nil {
 		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("by resource %q", r.Name))
 	}
-	if GivesSecret(s.Type(r), name) {
+	if GivesSecret(s.Type(r), name) || name == "" && GivesSecrets(s.Type(r)) { // without a name it may be any
 		return f.secret(s, call, r)
 	}
 	if server := s.Server(resource); server != nil && name != "" {

@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
-
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"

@@ -110,40 +110,28 @@ func machine(id string) func(*agent.Config) {
 	}
 }
 
-// A member that fails is left out, in the first list too, and in it once it has been mended.
+// A member that fails is left out, in the first list too, and in it once it has been mended: whether
+// it fails before it has published or after that.
 func TestAMemberThatFailsIsLeftOut(t *testing.T) {
-	b, lb := balanced(t, 2, func(b *bed, n int) contract.Role {
-		if n == 1 {
-			return with(b.sh("r", `[ -e ../go ] || exit 3; printf w1 | hotc-agent put out`), output("out", contract.String))
-		}
-		return named(b, n)
-	})
-	one := b.start("web/1", stays)
-	b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
-	b.start("web/0", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
-	goOn(t, one)
-	b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
-	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
-}
-
-// One that fails after it has published is left out, too.
-func TestAMemberThatFailsAfterItHasPublishedIsLeftOut(t *testing.T) {
-	b, lb := balanced(t, 2, func(b *bed, n int) contract.Role {
-		if n == 1 {
-			return with(b.sh("r", `printf w1 | hotc-agent put out; [ -e ../go ] || exit 3`), output("out", contract.String))
-		}
-		return named(b, n)
-	})
-	one := b.start("web/1", stays)
-	b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
-	b.start("web/0", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
-	goOn(t, one)
-	b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
-	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
+	const fails, publishes = `[ -e ../go ] || exit 3`, `printf w1 | hotc-agent put out`
+	for name, source := range map[string]string{"before": fails + "; " + publishes, "after": publishes + "; " + fails} {
+		t.Run(name, func(t *testing.T) {
+			b, lb := balanced(t, 2, func(b *bed, n int) contract.Role {
+				if n == 1 {
+					return with(b.sh("r", source), output("out", contract.String))
+				}
+				return named(b, n)
+			})
+			one := b.start("web/1", stays)
+			b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
+			b.start("web/0", stays)
+			b.awaitState("lb", inPhase(coordinator.PhaseDone))
+			goOn(t, one)
+			b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
+			b.awaitState("lb", upTo(2, coordinator.RoleDone))
+			lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
+		})
+	}
 }
 
 // With at_least the first list needs no more; those that come then are news.
