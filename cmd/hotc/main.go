@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
@@ -110,11 +112,17 @@ into a plain HOT template for stock Heat and a plan for the servers' agents.`,
 	return root
 }
 
+// takes are what flags are given, by their types, where Go's own words would be shown else.
+var takes = map[string]string{"bool": "true or false", "duration": "a time such as 15s or 2m", "float64": "a number", "int": "a whole number", "int64": "a whole number"}
+
 // markUsage makes errors of flags and arguments usage errors, in all commands.
 func markUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // a mistyped command, whose flags nobody knows
 			return unknownCommand(c, words[0])
+		}
+		if bad, is := errors.AsType[*pflag.InvalidValueError](err); is && takes[bad.GetFlag().Value.Type()] != "" {
+			err = fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, takes[bad.GetFlag().Value.Type()], bad.GetValue())
 		}
 		return usageError{err}
 	})

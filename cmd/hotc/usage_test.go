@@ -29,6 +29,35 @@ func TestFlagsNameTheirValues(t *testing.T) {
 	visit(newRootCommand(streams{}))
 }
 
+// Whoever gives a flag what it does not take is told what it takes, whatever its type.
+func TestValuesOfFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"up site.yaml --stack x --stack-timeout two": `--stack-timeout takes a whole number, not "two"`,
+		"root new --max-nodes 1.5":                   `--max-nodes takes a whole number, not "1.5"`,
+		"simulate site.yaml --boot x":                `--boot takes a number, not "x"`,
+		"status --timeout 5":                         `--timeout takes a time such as 15s or 2m, not "5"`,
+		"lint --untrusted=perhaps .":                 `--untrusted takes true or false, not "perhaps"`,
+	} {
+		var errs strings.Builder
+		status := run(t.Context(), strings.Fields(line), streams{in: strings.NewReader(""), out: io.Discard, err: &errs})
+		if status != exitUsage || !strings.Contains(errs.String(), want) {
+			t.Errorf("hotc %s ends with %d: %s", line, status, errs.String())
+		}
+	}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if kind := f.Value.Type(); takes[kind] == "" && !strings.HasPrefix(kind, "string") {
+				t.Errorf("nothing says what %s --%s takes, which is %s", c.CommandPath(), f.Name, kind)
+			}
+		})
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRootCommand(streams{}))
+}
+
 // Whoever leaves an argument out, or gives one too many, is told which.
 func TestArguments(t *testing.T) {
 	for line, want := range map[string]string{
