@@ -109,8 +109,7 @@ type FactServer struct {
 type Wait struct {
 	Resource contract.ServerPath
 	Signal   *Signal
-	Role     *program.Role   // the first of the signal's
-	Output   *program.Output // nil for a dependency on the role as a whole
+	Role     *program.Role // the first of the signal's
 	At       source.Place
 }
 
@@ -154,9 +153,9 @@ type Read struct {
 	// the call names a nested stack or a group.
 	Outputs []*program.Output
 	Expr    *hot.Expr
-	// Argument is the parameter of a nested stack behind which the output is, if the
-	// call is one of get_param.
-	Argument *program.Argument
+	// Argument is what a nested stack's parameter is given, behind which the output is, if
+	// the call is one of get_param.
+	Argument *hot.Expr
 }
 
 // Edge is a dependency of a resource on another one, by its path.

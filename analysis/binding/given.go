@@ -61,7 +61,7 @@ func (b *binder) inUserData(call *hot.Expr) {
 		return
 	}
 	if b.hidden == nil {
-		b.hidden = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden || o.Secret != nil }, nil)
+		b.hidden = trace.NewFinder(func(o trace.Origin) bool { return o.Parameter != nil && o.Parameter.Hidden || o.Secret != nil }, nil)
 	}
 	path := b.hidden.Find(b.stack, call)
 	if path == nil {
@@ -87,7 +87,7 @@ func (b *binder) heatsSecrets() {
 	if len(b.given) == 0 {
 		return
 	}
-	find := trace.NewFinder(b.program, func(o trace.Origin) bool {
+	find := trace.NewFinder(func(o trace.Origin) bool {
 		return o.Parameter != nil && o.Stack == b.program.Root && b.given[o.Parameter.Name] == o.Parameter
 	}, nil)
 	told := map[string]bool{}

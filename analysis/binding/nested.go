@@ -75,7 +75,6 @@ func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*
 type argumentValue struct {
 	time contract.Time
 	expr *hot.Expr // as Heat would have it; in the stack around
-	err  error
 }
 
 // argumentValue finds out when the value of a parameter is known. Facts count as Heat's:
@@ -86,8 +85,8 @@ func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 		return h
 	}
 	a := s.Arguments[name]
-	e, err := b.asHeat().follow(a.Expr, s.StackResource.In, "the parameter "+name, a.Expr)
-	h := argumentValue{time: contract.Deploy, expr: e, err: err}
+	e, err := b.asHeat().follow(a, s.StackResource.In, "the parameter "+name, a)
+	h := argumentValue{time: contract.Deploy, expr: e}
 	switch {
 	case err == nil:
 		h.time = TimeOf(e)
@@ -100,14 +99,14 @@ func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 
 // argument answers a call of get_param by what was handed over. It returns nil if
 // that is Heat's to know.
-func (b *binder) argument(call *hot.Expr, name string, a *program.Argument) (*hot.Expr, error) {
+func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, error) {
 	h := b.argumentValue(b.stack, name)
 	p := b.template.Parameter(name)
 	if h.time == contract.Deploy || p == nil || p.Hidden && h.time == contract.Static {
 		return nil, nil
 	}
 	nest := b.stack.StackResource
-	e, err := b.follow(call, nest.In, "the parameter "+name, a.Expr)
+	e, err := b.follow(call, nest.In, "the parameter "+name, a)
 	if err != nil {
 		return nil, err
 	}

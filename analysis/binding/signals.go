@@ -135,14 +135,14 @@ func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 }
 
 // waitFor lets a resource of the stack wait for a role.
-func (b *binder) waitFor(resource string, s *Signal, o *program.Output, at source.Place) {
+func (b *binder) waitFor(resource string, s *Signal, at source.Place) {
 	path := b.stack.PathOf(resource)
 	of := reference{b.stack, resource + " " + s.Name}
 	if b.waiting[of] {
 		return
 	}
 	b.waiting[of] = true
-	b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Signal: s, Role: s.Roles[0], Output: o, At: at})
+	b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Signal: s, Role: s.Roles[0], At: at})
 }
 
 // property notes that Heat needs what roles write to make a resource.
@@ -161,7 +161,7 @@ func (b *binder) property(resource string, read *Read) {
 	for _, o := range read.Outputs {
 		if s := b.signal(b.stack, o.Role); s != nil {
 			s.read[o] = true
-			b.waitFor(resource, s, o, b.template.Place(read.Call))
+			b.waitFor(resource, s, b.template.Place(read.Call))
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 		return
 	}
 	s := b.signal(b.stack, role)
-	b.waitFor(r.Name, s, nil, at)
+	b.waitFor(r.Name, s, at)
 	b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Signal: s})
 }
 

@@ -57,7 +57,7 @@ func placeOf(what string) string {
 // runTime finds the way to what roles write.
 func (b *binder) runTime() *trace.Finder {
 	if b.written == nil {
-		b.written = trace.NewFinder(b.program, func(o trace.Origin) bool { return o.Output != nil && o.Output.Value == nil }, nil)
+		b.written = trace.NewFinder(func(o trace.Origin) bool { return o.Output != nil && o.Output.Value == nil }, nil)
 	}
 	return b.written
 }

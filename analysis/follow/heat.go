@@ -25,7 +25,7 @@ type HeatValues struct {
 // OfHeat finds them.
 func OfHeat(p *program.Program, a *binding.Analysis) *HeatValues {
 	h := &HeatValues{keys: map[*program.Input][]string{}, secret: map[string]*trace.Path{}}
-	ways := secrecy.ForHeat(p)
+	ways := secrecy.ForHeat()
 	for r := range p.Roles {
 		for in, bound := range a.Bound(r) {
 			h.input(in, bound, ways)

@@ -37,7 +37,7 @@ func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input,
 
 // parameterFinder finds the ways from one of the root's parameters.
 func parameterFinder(p *program.Program, parameter *hot.Parameter) *trace.Finder {
-	ways := trace.NewFinder(p, func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)
+	ways := trace.NewFinder(func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)
 	ways.Properties = true
 	return ways
 }

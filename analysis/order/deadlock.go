@@ -174,7 +174,7 @@ func (s story) what(w waits.Wait) string {
 		whose = s.who(next.Process, w.WriteTask) + "'s"
 	}
 	t := &s.net.Processes[next.Process].Tasks[w.WriteTask]
-	name := s.net.Cells[w.Cell].Name
+	name := s.net.Cells[w.Cell]
 	switch {
 	case t.Heat && w.Cell == t.Completion:
 		return s.who(next.Process, w.WriteTask) + " to be there"
@@ -190,7 +190,7 @@ func (s story) what(w waits.Wait) string {
 
 // output names an output without whose it is.
 func (s story) output(w waits.Wait) string {
-	_, output, _ := strings.Cut(s.net.Cells[w.Cell].Name, ":")
+	_, output, _ := strings.Cut(s.net.Cells[w.Cell], ":")
 	return fmt.Sprintf("output %q", output)
 }
 

@@ -23,7 +23,7 @@ import (
 // where it waits for more than that one role, and where a nested stack is there only
 // when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[contract.ServerPath]waits.CellID{},
+	b := &netBuilder{analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[contract.ServerPath]waits.CellID{},
 		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]contract.ServerPath{},
 		waits: map[contract.ServerPath][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
 	for _, w := range a.Waits {
@@ -53,7 +53,6 @@ func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 }
 
 type netBuilder struct {
-	program  *program.Program
 	analysis *binding.Analysis
 	net      *waits.Net
 	cells    map[contract.CellName]waits.CellID // of outputs and facts
@@ -92,21 +91,21 @@ func parts(stack *program.Stack, r *hot.Resource) []part {
 
 // declare adds the cells of a resource and, if it is a server, of its roles.
 func (b *netBuilder) declare(x part) {
-	b.made[x.path] = b.net.AddCell(string(x.path), x.at)
+	b.made[x.path] = b.net.AddCell(string(x.path))
 	if x.nest != nil {
-		b.begun[x.nest] = b.net.AddCell(string(x.path), x.at)
+		b.begun[x.nest] = b.net.AddCell(string(x.path))
 	}
 	if x.within != nil {
 		b.members[x.within] = append(b.members[x.within], x.path)
 	}
-	b.declareServer(x.path, x.at, x.server)
+	b.declareServer(x.path, x.server)
 }
 
 // declareServer adds the cells of a server's facts and, if it has any, of its roles.
-func (b *netBuilder) declareServer(path contract.ServerPath, at source.Place, s *program.Server) {
+func (b *netBuilder) declareServer(path contract.ServerPath, s *program.Server) {
 	for _, fact := range b.analysis.Facts[path] {
 		cell := path.Fact(fact)
-		b.cells[cell] = b.net.AddCell(string(cell), at)
+		b.cells[cell] = b.net.AddCell(string(cell))
 	}
 	if s == nil {
 		return
@@ -114,10 +113,10 @@ func (b *netBuilder) declareServer(path contract.ServerPath, at source.Place, s 
 	for _, role := range s.Roles {
 		for _, o := range role.Outputs {
 			if o.Value == nil {
-				b.cells[o.Cell()] = b.net.AddCell(string(o.Cell()), o.At)
+				b.cells[o.Cell()] = b.net.AddCell(string(o.Cell()))
 			}
 		}
-		b.done[role] = b.net.AddCell(string(role.Key()), role.At)
+		b.done[role] = b.net.AddCell(string(role.Key()))
 	}
 }
 
@@ -160,7 +159,7 @@ func (b *netBuilder) process(x part) {
 		start.Owns = append(start.Owns, cell)
 		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: string(fact), Progress: 1})
 	}
-	process := waits.Process{Name: name, At: at, Server: x.boots, Tasks: []waits.Task{start}}
+	process := waits.Process{Name: name, Server: x.boots, Tasks: []waits.Task{start}}
 	if s != nil {
 		process.Tasks = append(process.Tasks, lists.Map(s.Roles, b.task)...)
 	}
@@ -175,7 +174,7 @@ func (b *netBuilder) declareCondition(s *binding.Signal) {
 	if s.Beside && s.In.StackResource == nil {
 		return // its role stands for it
 	}
-	b.conditions[s] = b.net.AddCell(string(s.In.PathOf(s.Name)), s.Roles[0].At)
+	b.conditions[s] = b.net.AddCell(string(s.In.PathOf(s.Name)))
 	if s.In.StackResource != nil {
 		b.inner[s.In.StackResource] = append(b.inner[s.In.StackResource], s)
 	}
@@ -195,5 +194,5 @@ func (b *netBuilder) condition(s *binding.Signal) {
 		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: fmt.Sprintf("role %s", r.Key())})
 	}
 	task.Body = append(task.Body, waits.Step{Op: waits.Write, Cell: cell, At: at, What: conditionOf(s), Progress: 1})
-	b.net.Processes = append(b.net.Processes, waits.Process{Name: conditionOf(s), At: at, Condition: true, Tasks: []waits.Task{task}})
+	b.net.Processes = append(b.net.Processes, waits.Process{Name: conditionOf(s), Condition: true, Tasks: []waits.Task{task}})
 }

@@ -20,7 +20,7 @@ func ring(size int) *waits.Net {
 	}
 	n := &waits.Net{}
 	for i := range size {
-		n.AddCell(fmt.Sprintf("s%d.r:x", i), place(i))
+		n.AddCell(fmt.Sprintf("s%d.r:x", i))
 	}
 	for i := range size {
 		own, next := waits.CellID(i), waits.CellID((i+1)%size)

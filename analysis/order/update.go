@@ -21,9 +21,9 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 	if !anyWaits(p) {
 		return
 	}
-	b := &netBuilder{program: p, analysis: a, net: &waits.Net{}, cells: map[contract.CellName]waits.CellID{}, done: map[*program.Role]waits.CellID{}}
+	b := &netBuilder{analysis: a, net: &waits.Net{}, cells: map[contract.CellName]waits.CellID{}, done: map[*program.Role]waits.CellID{}}
 	for _, s := range p.Servers {
-		b.declareServer(s.Path, s.At(), s)
+		b.declareServer(s.Path, s)
 	}
 	for _, s := range p.Servers {
 		b.updates(s)
@@ -67,7 +67,7 @@ func (b *netBuilder) updates(s *program.Server) {
 	for _, fact := range b.analysis.Facts[s.Path] {
 		settled(b.cells[s.Path.Fact(fact)], s.At())
 	}
-	process := waits.Process{Name: string(s.Path), At: s.At(), Server: true}
+	process := waits.Process{Name: string(s.Path), Server: true}
 	var tasks []waits.Task
 	for _, role := range s.Roles {
 		settled(b.done[role], role.At)

@@ -15,7 +15,6 @@ import (
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // How is what is run of a role.
@@ -204,7 +203,7 @@ func (g *Graph) predict(p *Preview, b Begin, d timeline.Durations) {
 	net := &waits.Net{}
 	done := map[contract.RoleKey]waits.CellID{}
 	for _, s := range p.Runs {
-		done[s.Role] = net.AddCell(string(s.Role), source.Place{})
+		done[s.Role] = net.AddCell(string(s.Role))
 	}
 	var servers []contract.ServerPath
 	of := map[contract.ServerPath][]Step{}

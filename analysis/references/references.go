@@ -67,7 +67,7 @@ func (c *checker) check() {
 		for p := range lists.Find(c.uses, func(s *program.Stack) bool { return !s.Absent(r.Name) }).PlacesOf(r) {
 			switch {
 			case p.Kind == program.InDependsOn:
-				c.dependsOn(r, p.Node, severity)
+				c.dependsOn(p.Node, severity)
 			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is looked at once
 				c.looked[p.Node] = true
 				c.calls(p.Node, severity)
@@ -281,7 +281,7 @@ func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
 	}
 }
 
-func (c *checker) dependsOn(r *hot.Resource, n *yaml.Node, severity source.Severity) {
+func (c *checker) dependsOn(n *yaml.Node, severity source.Severity) {
 	for _, item := range n.OneOrMore() {
 		// a dot is for a role, which binding looks for
 		if name, is := item.Text(); is && !strings.Contains(name, ".") && !c.absent(name) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -19,7 +18,6 @@ import (
 // Look is what a rule sees: a template, and the stacks that are made of it.
 type Look struct {
 	Program  *program.Program
-	Analysis *binding.Analysis
 	Template *hot.Template
 	Uses     []*program.Stack
 	Types    *resourcetype.Catalogue

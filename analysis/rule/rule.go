@@ -108,7 +108,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 	whole := !diags.Failed()
 	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
 	for _, l := range looks(p) {
-		l.Analysis, l.Types, l.diags, l.lint, l.shell, l.environment, l.now = a, p.Types, diags, want.Lint, want.Shell, want.Environment, want.Now
+		l.Types, l.diags, l.lint, l.shell, l.environment, l.now = p.Types, diags, want.Lint, want.Shell, want.Environment, want.Now
 		for _, t := range l.Typed() {
 			l.valuesOf(t) // here, so that no rule seems to take what all are given
 		}

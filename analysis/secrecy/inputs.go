@@ -12,8 +12,8 @@ type Inputs struct {
 	known  map[*program.Input]bool
 }
 
-// OfInputs looks at a program.
-func OfInputs(p *program.Program) *Inputs { return inputsBy(finder(p)) }
+// OfInputs looks at inputs when it is asked about them.
+func OfInputs() *Inputs { return inputsBy(finder()) }
 
 func inputsBy(f *trace.Finder) *Inputs { return &Inputs{finder: f, known: map[*program.Input]bool{}} }
 
@@ -37,8 +37,8 @@ func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
 
 // ForHeat finds what must not stand among what Heat shows of a stack: secrets, those
 // that Heat has made included.
-func ForHeat(p *program.Program) *trace.Finder {
-	f := finder(p)
+func ForHeat() *trace.Finder {
+	f := finder()
 	f.Wanted = func(o trace.Origin) bool { return isSecret(o) || o.Secret != nil }
 	return f
 }

@@ -21,7 +21,7 @@ import (
 // Check reports secrets that reach a place where others can read them. What the
 // uses of one template have in common is told once.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{program: p, finder: finder(p), diags: diags, told: map[string]bool{}}
+	c := &checker{finder: finder(), diags: diags, told: map[string]bool{}}
 	c.properties(a)
 	for _, s := range p.Stacks() {
 		c.outputs(s, a)
@@ -46,7 +46,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 
 // Outputs are the stack's outputs that show a secret.
 func Outputs(p *program.Program) map[string]bool {
-	f, secret := finder(p), map[string]bool{}
+	f, secret := finder(), map[string]bool{}
 	for _, o := range p.Template.Outputs {
 		secret[o.Name] = f.Find(p.Root, p.Template.Expr(o.Value)) != nil
 	}
@@ -54,8 +54,8 @@ func Outputs(p *program.Program) map[string]bool {
 }
 
 // finder finds the way to a secret.
-func finder(p *program.Program) *trace.Finder {
-	f := trace.NewFinder(p, isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
+func finder() *trace.Finder {
+	f := trace.NewFinder(isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
 	f.PassesTests = true
 	return f
 }
@@ -65,9 +65,8 @@ func isSecret(o trace.Origin) bool {
 }
 
 type checker struct {
-	program *program.Program
-	finder  *trace.Finder
-	diags   *source.Diagnostics
+	finder *trace.Finder
+	diags  *source.Diagnostics
 	// told are the places of uses that are reported. They are compared as text: each member
 	// of a group has its script from a file of its own.
 	told map[string]bool

@@ -265,7 +265,7 @@ func (s *simulation) wait(p, t, i int, step *waits.Step, until float64) {
 		return
 	}
 	out := &s.run.Processes[p].Tasks[t]
-	w := Wait{Cell: s.net.Cells[step.Cell].Name, What: step.What, From: s.now[p], To: until}
+	w := Wait{Cell: s.net.Cells[step.Cell], What: step.What, From: s.now[p], To: until}
 	if cell := s.cells[step.Cell]; cell.known {
 		w.By = s.name(cell.by.process, cell.by.task)
 		if cell.by.at == until {
@@ -298,7 +298,7 @@ func (s *simulation) finish() {
 			t := s.task[p]
 			step := &s.programs[p][t][s.step[p]]
 			out := &s.run.Processes[p].Tasks[t]
-			out.Waits = append(out.Waits, Wait{Cell: s.net.Cells[step.Cell].Name, What: step.What, From: s.now[p], To: -1})
+			out.Waits = append(out.Waits, Wait{Cell: s.net.Cells[step.Cell], What: step.What, From: s.now[p], To: -1})
 		}
 		if last < 0 || s.now[p] > s.now[last] {
 			last = p
@@ -335,7 +335,7 @@ func (s *simulation) back(at moment) (from float64, next *moment, cell string) {
 	for i := at.step; i >= 0; i-- {
 		if c, waited := s.came[[3]int{at.process, at.task, i}]; waited {
 			w := s.cells[c].by
-			return w.at, &w, s.net.Cells[c].Name
+			return w.at, &w, s.net.Cells[c]
 		}
 	}
 	start := s.run.Processes[at.process].Tasks[at.task].Start

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 func durations() timeline.Durations {
@@ -15,7 +14,7 @@ func durations() timeline.Durations {
 
 // server is a process whose first task is Heat's.
 func server(n *waits.Net, name string, roles ...waits.Task) {
-	made := n.AddCell(name, source.Place{})
+	made := n.AddCell(name)
 	start := waits.Task{Name: name, Heat: true, Owns: []waits.CellID{made}, Completion: made, Body: []waits.Step{{Op: waits.Write, Cell: made, Progress: 1}}}
 	n.Processes = append(n.Processes, waits.Process{Name: name, Server: true, Tasks: append([]waits.Task{start}, roles...)})
 }
@@ -24,7 +23,7 @@ func server(n *waits.Net, name string, roles ...waits.Task) {
 // its script, and the critical path leads over the write.
 func TestBlockedFromReadToWrite(t *testing.T) {
 	n := &waits.Net{}
-	url, site := n.AddCell("db.mysql:url", source.Place{}), n.AddCell("web.app:site", source.Place{})
+	url, site := n.AddCell("db.mysql:url"), n.AddCell("web.app:site")
 	server(n, "db", waits.Task{Name: "mysql", Owns: []waits.CellID{url}, Completion: -1, Body: []waits.Step{{Op: waits.Write, Cell: url, Progress: 0.75}}})
 	server(n, "web", waits.Task{Name: "app", Owns: []waits.CellID{site}, Completion: -1,
 		Body: []waits.Step{{Op: waits.Read, Cell: url, Progress: 0.25}, {Op: waits.Write, Cell: site, Progress: 1}}})
@@ -47,7 +46,7 @@ func TestBlockedFromReadToWrite(t *testing.T) {
 // be ordered at all.
 func TestCircleBetweenServers(t *testing.T) {
 	n := &waits.Net{}
-	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})
+	a, b := n.AddCell("a"), n.AddCell("b")
 	for _, s := range []struct {
 		name       string
 		own, other waits.CellID
@@ -67,8 +66,8 @@ func TestCircleBetweenServers(t *testing.T) {
 // in an order of whole servers these come first, after what the stack itself waits for.
 func TestWholeServersOfNestedStacks(t *testing.T) {
 	n := &waits.Net{}
-	db, begun, stack := n.AddCell("db.r:url", source.Place{}), n.AddCell("tier", source.Place{}), n.AddCell("tier", source.Place{})
-	inner, reader := n.AddCell("tier/app", source.Place{}), n.AddCell("reader", source.Place{})
+	db, begun, stack := n.AddCell("db.r:url"), n.AddCell("tier"), n.AddCell("tier")
+	inner, reader := n.AddCell("tier/app"), n.AddCell("reader")
 	heats := func(name string, owns []waits.CellID, body ...waits.Step) {
 		n.Processes = append(n.Processes, waits.Process{Name: name, Server: name != "tier", Tasks: []waits.Task{{Name: name, Heat: true, Owns: owns, Completion: owns[0], Body: body}}})
 	}
@@ -92,7 +91,7 @@ func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 		n := &waits.Net{}
 		var cells []waits.CellID
 		for range 6 {
-			cells = append(cells, n.AddCell("c", source.Place{}))
+			cells = append(cells, n.AddCell("c"))
 		}
 		for p := range 3 {
 			var roles []waits.Task
@@ -132,8 +131,8 @@ func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 // long for its own timeout.
 func withTimeouts(readTimeout, roleTimeout float64) *waits.Net {
 	n := &waits.Net{}
-	url, done := n.AddCell("db.mysql:url", source.Place{}), n.AddCell("web.app", source.Place{})
-	last := n.AddCell("web.last", source.Place{})
+	url, done := n.AddCell("db.mysql:url"), n.AddCell("web.app")
+	last := n.AddCell("web.last")
 	server(n, "db", waits.Task{Name: "mysql", Owns: []waits.CellID{url}, Completion: -1, Timeout: roleTimeout, Body: []waits.Step{{Op: waits.Write, Cell: url, Progress: 1}}})
 	server(n, "web", waits.Task{Name: "app", Owns: []waits.CellID{done}, Completion: done,
 		Body: []waits.Step{{Op: waits.Read, Cell: url, What: `input "url"`, Timeout: readTimeout}, {Op: waits.Write, Cell: done, Progress: 1}}},
@@ -182,7 +181,7 @@ func TestAtWorst(t *testing.T) {
 // A wait in a cycle that a timeout ends does not hang: it fails.
 func TestTimedCircle(t *testing.T) {
 	n := &waits.Net{}
-	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})
+	a, b := n.AddCell("a"), n.AddCell("b")
 	server(n, "one", waits.Task{Name: "r", Owns: []waits.CellID{a}, Completion: -1,
 		Body: []waits.Step{{Op: waits.Read, Cell: b, What: `input "b"`, Timeout: 30, Progress: 0.5}, {Op: waits.Write, Cell: a, Progress: 1}}})
 	server(n, "two", waits.Task{Name: "r", Owns: []waits.CellID{b}, Completion: -1,

@@ -47,8 +47,7 @@ type Finder struct {
 	// PassesTests says that what only decides an `if` is not in its value.
 	PassesTests bool
 
-	program *program.Program
-	known   map[station]*Path
+	known map[station]*Path
 }
 
 // station is a part of a named value on the way.
@@ -64,8 +63,8 @@ type station struct {
 const mostParts = 10000
 
 // NewFinder makes a finder for a program.
-func NewFinder(p *program.Program, wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
-	return &Finder{Wanted: wanted, Ends: ends, program: p, known: map[station]*Path{}}
+func NewFinder(wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
+	return &Finder{Wanted: wanted, Ends: ends, known: map[station]*Path{}}
 }
 
 // Find finds the first way, in the order of the text; nil if there is none.
@@ -179,7 +178,7 @@ func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path [
 		return nil
 	}
 	around := s.Around()
-	return f.through(station{stack: s, name: name}, call, around, a.Expr, path, fmt.Sprintf("%s hands it over as %q", nameOf(around), name))
+	return f.through(station{stack: s, name: name}, call, around, a, path, fmt.Sprintf("%s hands it over as %q", nameOf(around), name))
 }
 
 // nameOf names a stack in a sentence.

@@ -34,19 +34,13 @@ type CellID int32
 // Net are processes that wait for each other's cells.
 type Net struct {
 	Processes []Process
-	Cells     []Cell
-}
-
-// Cell is a value that is written once.
-type Cell struct {
-	Name string
-	At   source.Place
+	// Cells are the names of values that are written once.
+	Cells []string
 }
 
 // Process is what does one step after another: a server, a resource.
 type Process struct {
 	Name   string
-	At     source.Place
 	Server bool
 	// Condition is a wait condition of Heat's: it takes no time of its own.
 	Condition bool
@@ -131,8 +125,8 @@ func (n *Net) Owners() map[CellID]int {
 }
 
 // AddCell adds a cell.
-func (n *Net) AddCell(name string, at source.Place) CellID {
-	n.Cells = append(n.Cells, Cell{Name: name, At: at})
+func (n *Net) AddCell(name string) CellID {
+	n.Cells = append(n.Cells, name)
 	return CellID(len(n.Cells) - 1)
 }
 

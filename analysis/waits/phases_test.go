@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // pair makes two servers of one role each, which own a cell each.
 func pair(body func(own, other waits.CellID) (a, b []waits.Step)) *waits.Net {
 	n := &waits.Net{}
-	a, b := n.AddCell("a", source.Place{}), n.AddCell("b", source.Place{})
+	a, b := n.AddCell("a"), n.AddCell("b")
 	first, second := body(a, b)
 	n.Processes = []waits.Process{
 		{Name: "a", Tasks: []waits.Task{{Name: "r", Body: first, Owns: []waits.CellID{a}, Completion: -1}}},
@@ -72,7 +71,7 @@ func TestGroupWaitsForItsOwnGather(t *testing.T) {
 	n := &waits.Net{}
 	var members []waits.CellID
 	for range 3 {
-		members = append(members, n.AddCell("member", source.Place{}))
+		members = append(members, n.AddCell("member"))
 	}
 	for i := range members {
 		var body []waits.Step

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
-	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // randomNet makes a small net: two or three servers with one or two roles.
@@ -20,7 +19,7 @@ func randomNet(r *rand.Rand, forks, timed bool) *waits.Net {
 		for t := range 1 + r.IntN(2) {
 			task := waits.Task{Name: fmt.Sprint("t", t)}
 			for range 1 + r.IntN(2) {
-				task.Owns = append(task.Owns, n.AddCell(fmt.Sprintf("p%d.t%d:%d", p, t, len(task.Owns)), source.Place{}))
+				task.Owns = append(task.Owns, n.AddCell(fmt.Sprintf("p%d.t%d:%d", p, t, len(task.Owns))))
 			}
 			task.Completion = task.Owns[len(task.Owns)-1]
 			all = append(all, task.Owns...)
@@ -87,7 +86,7 @@ func show(n *waits.Net) string {
 		for _, s := range list {
 			switch s.Op {
 			case waits.Read:
-				text := "read " + n.Cells[s.Cell].Name
+				text := "read " + n.Cells[s.Cell]
 				if s.Timeout > 0 {
 					text += " timed"
 				}
@@ -96,7 +95,7 @@ func show(n *waits.Net) string {
 				}
 				parts = append(parts, text)
 			case waits.Write:
-				parts = append(parts, "write "+n.Cells[s.Cell].Name)
+				parts = append(parts, "write "+n.Cells[s.Cell])
 			case waits.Choice:
 				var ways []string
 				for _, way := range s.Ways {

@@ -32,7 +32,7 @@ const mostWork = 1 << 20
 // region cuts processes out of a net. What others write is there already; where
 // that may be missing, a reader may fail.
 func (d *decider) region(processes []int) *ways {
-	w := &ways{net: &Net{Cells: make([]Cell, 1)}, processes: processes, cells: []CellID{-1}, index: map[*Step]int{}, total: 1}
+	w := &ways{net: &Net{}, processes: processes, cells: []CellID{-1}, index: map[*Step]int{}, total: 1}
 	c := cutter{ways: w, inside: map[CellID]CellID{}}
 	for _, p := range processes {
 		for _, cell := range d.net.Processes[p].owns() {
@@ -43,7 +43,7 @@ func (d *decider) region(processes []int) *ways {
 	if d.whole != nil {
 		c.mayFail = d.whole.cells
 	}
-	w.net.Cells = make([]Cell, len(w.cells))
+	w.net.Cells = make([]string, len(w.cells))
 	keys := map[string]int{}
 	for _, p := range processes {
 		process := d.net.Processes[p]

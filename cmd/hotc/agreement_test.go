@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/racetest"
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -107,9 +106,9 @@ func netOf(p *simulationtest.Program, timeout float64) *waits.Net {
 	n := &waits.Net{}
 	cells := map[contract.CellName]waits.CellID{}
 	for _, c := range p.Plan.Cells {
-		cells[c.Name] = n.AddCell(string(c.Name), source.Place{})
+		cells[c.Name] = n.AddCell(string(c.Name))
 	}
-	fails := waits.Step{Op: waits.Read, Cell: n.AddCell("never", source.Place{}), Timeout: timeout}
+	fails := waits.Step{Op: waits.Read, Cell: n.AddCell("never"), Timeout: timeout}
 	if timeout == 0 {
 		n.Processes = append(n.Processes, waits.Process{Name: "nobody", Tasks: []waits.Task{{Name: "never", Owns: []waits.CellID{fails.Cell}, Completion: -1}}})
 	}

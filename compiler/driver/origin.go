@@ -54,21 +54,21 @@ func (r Role) Origin(val value.Value, diags *source.Diagnostics, keys ...string)
 }
 
 func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *source.Diagnostics) *Origin {
-	bad := func(hint, format string, args ...any) *Origin {
-		diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q: ", what, r.Name)+fmt.Sprintf(format, args...), hint)
+	bad := func(format string, args ...any) *Origin {
+		diags.Error(source.BadSource, at, fmt.Sprintf("%s of role %q: ", what, r.Name)+fmt.Sprintf(format, args...), "")
 		return nil
 	}
 	kind := ""
 	for _, k := range []string{"folder", "url", "git"} {
 		if _, there := m.Get(k); there {
 			if kind != "" {
-				return bad("", "%s and %s exclude each other", kind, k)
+				return bad("%s and %s exclude each other", kind, k)
 			}
 			kind = k
 		}
 	}
 	if kind == "" {
-		return bad("", "a map needs one of the keys folder, url and git")
+		return bad("a map needs one of the keys folder, url and git")
 	}
 	texts := map[string]string{}
 	for _, k := range m.Keys() {
@@ -76,16 +76,16 @@ func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *sour
 		text, ok := v.(string)
 		switch {
 		case k != kind && !slices.Contains(originKeys[kind], k):
-			return bad("", "there is no key %q beside %s", k, kind)
+			return bad("there is no key %q beside %s", k, kind)
 		case k == "ssh_key" && isInputRef(v):
 			continue
 		case !ok || text == "":
-			return bad("", "%s must be a text, not %s", k, value.TypeName(v))
+			return bad("%s must be a text, not %s", k, value.TypeName(v))
 		}
 		texts[k] = text
 	}
 	if p, given := texts["path"]; given && (path.IsAbs(p) || !fsPath(path.Clean(p))) {
-		return bad("", "path must lead to a place below, and %q does not", p)
+		return bad("path must lead to a place below, and %q does not", p)
 	}
 	var err error
 	switch kind {
@@ -97,7 +97,7 @@ func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *sour
 		err = r.checkGit(m, texts)
 	}
 	if err != nil {
-		return bad("", "%v", err)
+		return bad("%v", err)
 	}
 	key, _ := m.Get("ssh_key")
 	return &Origin{Value: m, Key: inputRef(key)}

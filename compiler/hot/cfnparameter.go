@@ -30,12 +30,10 @@ func CFNType(name string) string {
 
 // readCFN reads a declaration (heat/engine/parameters.py, Schema.from_dict).
 func (r *parameterReader) readCFN(e *yaml.Entry) {
-	p, n := r.p, e.Value
+	n := e.Value
 	if h := n.Get("NoEcho"); h != nil {
-		p.Hidden = strings.ToLower(value.ToString(h.Data())) == "true"
+		r.p.Hidden = strings.ToLower(value.ToString(h.Data())) == "true"
 	}
-	p.Label, _ = n.Get("Label").Text()
-	p.Description, _ = n.Get("Description").Text()
 	r.cfnBounds("range", n.Entry("MinValue"), n.Entry("MaxValue"))
 	r.cfnBounds("length", n.Entry("MinLength"), n.Entry("MaxLength"))
 	r.cfnConstraint("allowed_values", n.Entry("AllowedValues"))
@@ -68,7 +66,7 @@ func (r *parameterReader) cfnConstraint(kind string, e *yaml.Entry) {
 }
 
 func (r *parameterReader) addCFN(kind string, e *yaml.Entry, v value.Value) {
-	c := Constraint{Kind: kind, At: r.t.Place(e.Value)}
+	c := Constraint{Kind: kind}
 	c.Description, _ = r.p.Entry.Value.Get("ConstraintDescription").Text()
 	if err := c.read(v); err != nil {
 		r.fail(e.Value, "", "%s: %s", e.Name, err)

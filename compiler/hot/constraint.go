@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -19,7 +18,6 @@ import (
 // Length, Modulo, AllowedValues, AllowedPattern, CustomConstraint).
 type Constraint struct {
 	Kind        string // range, length, modulo, allowed_values, allowed_pattern or custom_constraint
-	At          source.Place
 	Description string
 	Min, Max    value.Value   // of range and length; nil if there is none
 	Step        value.Value   // of modulo
@@ -66,7 +64,7 @@ func (r *parameterReader) readConstraint(n *yaml.Node) {
 			return
 		}
 	}
-	c := Constraint{At: r.t.Place(n)}
+	c := Constraint{}
 	c.Description, _ = n.Get("description").Text()
 	for _, kind := range constraintKinds {
 		if n.Get(kind) != nil && (kind != "modulo" || r.t.Version >= V20170224) {

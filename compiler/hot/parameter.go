@@ -17,10 +17,6 @@ type Parameter struct {
 	Type        string     // string, number, comma_delimited_list, json or boolean
 	Default     *yaml.Node // nil if there is none; null counts as none
 	Hidden      bool
-	Immutable   bool
-	Label       string
-	Description string
-	Tags        []string
 	Constraints []Constraint
 }
 
@@ -78,20 +74,11 @@ func (r *parameterReader) read(e *yaml.Entry) {
 }
 
 func (r *parameterReader) readHOT(n *yaml.Node) {
-	p := r.p
 	if h := n.Get("hidden"); h != nil {
-		p.Hidden = value.Truthy(h.Data())
+		r.p.Hidden = value.Truthy(h.Data())
 	}
-	if i := n.Get("immutable"); i != nil {
-		p.Immutable = value.Truthy(i.Data())
-	}
-	p.Label, _ = n.Get("label").Text()
-	p.Description, _ = n.Get("description").Text()
-	if tags := n.Get("tags"); tags != nil {
-		if tags.Kind != yaml.List {
-			r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
-		}
-		p.Tags = lists.Map(tags.Items, func(x *yaml.Node) string { return value.ToString(x.Data()) })
+	if tags := n.Get("tags"); tags != nil && tags.Kind != yaml.List {
+		r.fail(tags, "", "tags must be a list, not %s", tags.Kind)
 	}
 	r.readConstraints(n.Get("constraints"))
 }

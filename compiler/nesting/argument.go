@@ -16,7 +16,7 @@ import (
 // by their own defaults.
 func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Member, path string) {
 	around := n.In
-	s.Arguments = map[string]*program.Argument{}
+	s.Arguments = map[string]*hot.Expr{}
 	s.Supplied = &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Arguments: map[string]func(){}, Unpinned: around.Supplied.Unpinned,
 		ReadFile: located(filepath.Dir(path), l.Read), OpenFolder: located(filepath.Dir(path), l.Open)}
 	handed := n.Definition().Entries()
@@ -26,7 +26,7 @@ func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Mem
 			l.unknownProperty(s, around, e)
 			continue
 		}
-		s.Arguments[e.Name] = &program.Argument{Entry: e, Expr: around.Template.Expr(e.Value)}
+		s.Arguments[e.Name] = around.Template.Expr(e.Value)
 	}
 	for _, p := range s.Template.Parameters {
 		l.value(s, n, m, p)
@@ -59,13 +59,13 @@ func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Me
 		known bool
 	)
 	if a := s.Arguments[p.Name]; a != nil {
-		e, err := hot.Fold(a.Expr, n.In.Supplied.Peek)
+		e, err := hot.Fold(a, n.In.Supplied.Peek)
 		if err != nil || !e.IsValue() {
 			return // who needs it says what is wrong
 		}
-		v, at, known = n.Indexed(e, m.Name).Value, a.Expr.At, e.Value != nil
+		v, at, known = n.Indexed(e, m.Name).Value, a.At, e.Value != nil
 		if known {
-			s.Supplied.Arguments[p.Name] = func() { _, _ = hot.Fold(a.Expr, n.In.Supplied.Resolve) }
+			s.Supplied.Arguments[p.Name] = func() { _, _ = hot.Fold(a, n.In.Supplied.Resolve) }
 		}
 	}
 	if d, ok := l.Environment.Defaults[p.Name]; ok && !known {

@@ -104,7 +104,7 @@ func (l *loader) mostOf(s *program.Stack, p *hot.Parameter, missing int) (most i
 			return 0, false
 		}
 	}
-	return l.most(s.Around(), a.Expr, missing)
+	return l.most(s.Around(), a, missing)
 }
 
 func asSize(v value.Value, missing int) (size int, ok bool) {

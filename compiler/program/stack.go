@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // Stack is one use of a template: the root, a resource that is a nested template,
@@ -24,27 +23,20 @@ type Stack struct {
 	Template      *hot.Template
 	Supplied      *Supplied
 	StackResource *StackResource // what this is a member of; nil for the root
-	// Arguments are the properties that hand the parameters over, evaluated by the
+	// Arguments are the properties that hand the parameters over, as expressions of the
 	// stack around this one.
-	Arguments      map[string]*Argument
+	Arguments      map[string]*hot.Expr
 	StackResources []*StackResource // in the order of the text
 
 	types      map[string]string // of resources whose type is not what it stands for
-	absent     map[string]bool
 	removals   map[string]*Removal
 	nests      map[string]*StackResource
 	byResource map[string]*Server
 }
 
-// Argument is a property that becomes a parameter.
-type Argument struct {
-	Entry *yaml.Entry
-	Expr  *hot.Expr // in the stack around
-}
-
 // NewStack makes a stack without any resources known yet.
 func NewStack(path contract.ServerPath, t *hot.Template, given *Supplied, nest *StackResource) *Stack {
-	return &Stack{Path: path, Template: t, Supplied: given, StackResource: nest, types: map[string]string{}, absent: map[string]bool{}, removals: map[string]*Removal{},
+	return &Stack{Path: path, Template: t, Supplied: given, StackResource: nest, types: map[string]string{}, removals: map[string]*Removal{},
 		nests: map[string]*StackResource{}, byResource: map[string]*Server{}}
 }
 
@@ -92,13 +84,13 @@ func (r *Removal) Note(resource contract.ServerPath) source.Note {
 }
 
 // Absent says whether a resource is not there, its condition being false.
-func (s *Stack) Absent(resource string) bool { return s.absent[resource] }
+func (s *Stack) Absent(resource string) bool {
+	why := s.removals[resource]
+	return why != nil && !why.Null
+}
 
 // SetAbsent says that a resource is not there.
-func (s *Stack) SetAbsent(resource string, why Removal) {
-	s.absent[resource] = true
-	s.removals[resource] = &why
-}
+func (s *Stack) SetAbsent(resource string, why Removal) { s.removals[resource] = &why }
 
 // SetNone says that a resource is one of OS::Heat::None, which does nothing.
 func (s *Stack) SetNone(resource string, mapping source.Place) {

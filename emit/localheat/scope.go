@@ -89,7 +89,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		return hot.Constant(hot.SelectParam(v, path), call.At), nil
 	}
 	if a := s.stack.Arguments[name]; a != nil {
-		e, err := hot.Fold(a.Expr, (&scope{heat: s.heat, stack: s.stack.Around()}).answer)
+		e, err := hot.Fold(a, (&scope{heat: s.heat, stack: s.stack.Around()}).answer)
 		if err != nil || !e.IsValue() {
 			return e, err
 		}

@@ -40,7 +40,7 @@ type Built struct {
 }
 
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(p), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
+	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
 		Files: map[string][]byte{}, Deploy: map[contract.ServerPath]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -102,7 +102,7 @@ func pinnedOf(p *program.Program) (all []pinned) {
 			continue
 		}
 		all = append(all, pinned{parameter.Name, contract.Digest(value.EncodeJSON(p.Supplied.Parameters[parameter.Name]))[:16],
-			trace.NewFinder(p, func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)})
+			trace.NewFinder(func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)})
 	}
 	return all
 }
