@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
@@ -15,27 +16,28 @@ var attributePath = Rule{Code: source.AttributePath, Category: Resources, Severi
 // for a name in a text, and for a number the character at that place (heat/engine/
 // attributes.py, select_from_attribute).
 func findAttributePaths(l *Look) {
-	seen := map[*yaml.Node]bool{} // an alias is looked at once
-	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
-		t, kind := l.attribute(r)
-		if t == nil || len(r.Path) == 0 || seen[n] {
+	l.attributes(func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, kind resourcetype.Kind) {
+		if len(r.Path) == 0 || slices.Contains([]resourcetype.Kind{resourcetype.Map, resourcetype.List, resourcetype.Any, ""}, kind) {
 			return
 		}
-		seen[n] = true
-		switch kind {
-		case resourcetype.String, resourcetype.Integer, resourcetype.Number, resourcetype.Boolean:
-		case resourcetype.Map, resourcetype.List, resourcetype.Any, "":
-			return
-		}
-		gives := "nothing, not even an error"
+		gives, hint := "nothing, not even an error", ""
 		if _, index := r.Path[0].(int64); index && kind == resourcetype.String {
 			gives = "a single character"
-		}
-		hint := ""
-		if _, isNumber := r.Path[0].(int64); !isNumber && kind == resourcetype.String {
+		} else if kind == resourcetype.String {
 			hint = "if the text is JSON, a nested template with a parameter of type json reads it"
 		}
 		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s: a path into it gives %s", r.Attribute, t.Name, kind, l.Types.Says(t), gives), hint)
+	})
+}
+
+// attributes visits the reads of attributes of resources whose type is known; an alias once.
+func (l *Look) attributes(visit func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, kind resourcetype.Kind)) {
+	seen := map[*yaml.Node]bool{}
+	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
+		if t, kind := l.attribute(r); t != nil && !seen[n] {
+			seen[n] = true
+			visit(r, n, t, kind)
+		}
 	})
 }
 

@@ -19,16 +19,18 @@ func findDeploymentFormats(l *Look) {
 		if ref.Kind != hot.ToResource {
 			continue
 		}
-		r := l.Template.Resource(ref.Name)
-		s := l.Use(ref.Name)
-		if r == nil || s == nil || s.Type(r) != "OS::Nova::Server" || r.Properties == nil || l.IsCall(r.Properties.Value) {
+		r, kind := l.there(ref.Name)
+		if kind != "OS::Nova::Server" || r.Properties == nil || l.IsCall(r.Properties.Value) {
 			continue
 		}
-		format := r.Property("user_data_format")
-		if format.IsNull() {
-			l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is HEAT_CFNTOOLS", ref.Name), "give it `user_data_format: SOFTWARE_CONFIG`"), r.Entry.Key, "the server")
-		} else if v, known := l.Value(format); known && v.If == "" && v.Value != "SOFTWARE_CONFIG" {
-			l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, value.ToString(v.Value)), "give it `user_data_format: SOFTWARE_CONFIG`"), format, "the format")
+		is, at, what := "HEAT_CFNTOOLS", source.Spanned(r.Entry.Key), "the server"
+		if format := r.Property("user_data_format"); !format.IsNull() {
+			v, known := l.Value(format)
+			if !known || v.If != "" || v.Value == "SOFTWARE_CONFIG" {
+				continue
+			}
+			is, at, what = value.ToString(v.Value), format, "the format"
 		}
+		l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, is), "give it `user_data_format: SOFTWARE_CONFIG`"), at, what)
 	}
 }

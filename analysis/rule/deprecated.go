@@ -67,14 +67,9 @@ func ailing(s resourcetype.Status) string {
 
 // deprecatedAttributes finds reads of attributes that should not be read any more.
 func (l *Look) deprecatedAttributes() {
-	seen := map[*yaml.Node]bool{} // an alias is looked at once
-	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
-		t, _ := l.attribute(r)
-		if t == nil || t.Ailing[r.Attribute].Deprecated == nil || seen[n] {
-			return
+	l.attributes(func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, _ resourcetype.Kind) {
+		if s := t.Ailing[r.Attribute]; s.Deprecated != nil {
+			l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s", r.Attribute, t.Name, ailing(s), l.Types.Says(t)), *s.Deprecated)
 		}
-		seen[n] = true
-		s := t.Ailing[r.Attribute]
-		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s", r.Attribute, t.Name, ailing(s), l.Types.Says(t)), *s.Deprecated)
 	})
 }

@@ -46,13 +46,8 @@ func holds(n *yaml.Node, text string) *yaml.Node {
 	if s, is := n.Text(); is && strings.Contains(s, text) {
 		return n
 	}
-	for _, x := range n.Items {
+	for x := range n.Below() {
 		if at := holds(x, text); at != nil {
-			return at
-		}
-	}
-	for _, e := range n.Entries {
-		if at := holds(e.Value, text); at != nil {
 			return at
 		}
 	}

@@ -117,6 +117,20 @@ func (l *Look) Resources(yield func(*hot.Resource) bool) {
 	}
 }
 
+// there is a resource that is there in some use of the template, and its type; nil if it is
+// there in none.
+func (l *Look) there(name string) (r *hot.Resource, kind string) {
+	if r = l.Template.Resource(name); r != nil {
+		if s := l.Use(name); s != nil {
+			return r, s.Type(r)
+		}
+	}
+	return nil, ""
+}
+
+// nested says whether the template is nested in another one.
+func (l *Look) nested() bool { return l.Uses[0].StackResource != nil }
+
 // Use is a stack in which a resource is there; nil if there is none.
 func (l *Look) Use(resource string) *program.Stack {
 	return lists.Find(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) })

@@ -23,18 +23,14 @@ func findMissingArguments(l *Look) {
 			if _, given := s.Supplied.Parameters[p.Name]; given || p.Default != nil || s.Arguments[p.Name] != nil {
 				continue
 			}
-			if d.Properties != nil && d.Properties.Value.Entry(p.Name) != nil {
-				continue
-			}
-			at := source.Spanned(d.Entry.Key)
+			at := d.Entry.Key
 			if d.Properties != nil {
 				at = d.Properties.Key
 			}
-			f := &source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: s.StackResource.In.Template.Place(at),
+			l.diags.Add(&source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: s.StackResource.In.Template.Place(at),
 				Message: fmt.Sprintf("%s needs the parameter %q, which has no default", l.Template.File.Name, p.Name),
 				Notes:   []source.Note{{At: l.Template.Place(p.Entry.Key), Message: "the parameter"}},
-				Hint:    "give it among the properties, or in parameter_defaults of an environment"}
-			l.diags.Add(f)
+				Hint:    "give it among the properties, or in parameter_defaults of an environment"})
 		}
 	}
 }

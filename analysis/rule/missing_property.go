@@ -77,11 +77,9 @@ func (l *Look) membersWithoutType() {
 		}
 	}
 	for b := range l.BlocksOf("OS::Heat::ResourceChain") {
-		if chain := b.Get("resources"); chain != nil {
-			for _, n := range chain.Items {
-				if n.IsNull() {
-					l.Found(n, fmt.Sprintf("an item of resources of %s must be a type", b.Of), "")
-				}
+		for _, n := range b.Get("resources").List() {
+			if n.IsNull() {
+				l.Found(n, fmt.Sprintf("an item of resources of %s must be a type", b.Of), "")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -14,10 +15,7 @@ var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Seve
 // signal it cannot know how.
 func findNeverSignalled(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition") {
-		handle := b.Get("handle")
-		if handle == nil {
-			handle = b.Get("Handle")
-		}
+		handle := cmp.Or(b.Get("handle"), b.Get("Handle"))
 		of := l.Ref(handle)
 		if of.Kind != hot.ToResource || l.Template.Resource(of.Name) == nil {
 			continue

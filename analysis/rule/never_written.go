@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -36,12 +37,7 @@ func findNeverWritten(l *roles, role *program.Role) {
 		if role.Driver == "script" {
 			hint = fmt.Sprintf("`… | hotc-agent put %s`, or `… > \"$heat_outputs_path.%s\"`", o.Name, o.Name)
 		}
-		var undeclared []string
-		for name := range written {
-			if !declares(role, name) {
-				undeclared = append(undeclared, name)
-			}
-		}
+		undeclared := slices.DeleteFunc(slices.Collect(maps.Keys(written)), func(name string) bool { return declares(role, name) })
 		if near := hot.Nearest(o.Name, undeclared); near != "" {
 			hint = fmt.Sprintf("it writes %q, at %s", near, written[near].At)
 		}

@@ -1,9 +1,6 @@
 package rule
 
 import (
-	"slices"
-
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -13,11 +10,8 @@ var notJSON = Rule{Code: source.NotJSON, Category: Reading, Severity: source.Err
 // findNotJSON finds braces of YAML around a whole template. One that is nested is not the
 // client's to read, and Heat itself takes it.
 func findNotJSON(l *Look) {
-	if !slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource == nil }) {
-		return
-	}
 	file := l.Template.File
-	if at, is := yaml.NotJSON(file.Text); is {
+	if at, is := yaml.NotJSON(file.Text); is && !l.nested() {
 		l.FoundAt(source.Place{File: file, Span: source.Span{Start: uint32(at), End: uint32(min(at+1, len(file.Text)))}},
 			"a template that begins with { must be JSON to Heat's client, and here it is not", "write names and texts in double quotes, and no comments; or begin with `heat_template_version:` instead of a brace")
 	}

@@ -17,8 +17,8 @@ func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	}
 }
 
-// named are the names that references of some kinds have; all says that some are computed.
-func (l *Look) named(kinds ...hot.RefKind) (names map[string]bool, all bool) {
+// referred are the names that references of some kinds have; all says that some are computed.
+func (l *Look) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) {
 	names = map[string]bool{}
 	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
 		if slices.Contains(kinds, r.Kind) {

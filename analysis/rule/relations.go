@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -39,14 +40,6 @@ func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, kno
 	return l.Number(n)
 }
 
-// items are a list's; none of what is computed.
-func (l *Look) items(n *yaml.Node) []*yaml.Node {
-	if n == nil || l.IsCall(n) {
-		return nil
-	}
-	return n.Items
-}
-
 // shortString compares the length of a random text with what it must have at least.
 func (l *Look) shortString(b *Block) {
 	length, known, is := l.number(b.Get("length"), 32)
@@ -58,7 +51,7 @@ func (l *Look) shortString(b *Block) {
 		if b.Node.Get(name).IsNull() && name == "character_classes" {
 			least++ // letters and digits, of which there is one
 		}
-		for _, item := range l.items(b.Get(name)) {
+		for _, item := range b.Get(name).List() {
 			more, k, isMin := l.number(item.Get("min"), 1)
 			if is = is && isMin && !l.IsCall(item); k.If != "" {
 				known = k
@@ -94,9 +87,9 @@ func (l *Look) longDelay(b *Block) {
 // sameActions finds actions for which a component has several configs.
 func (l *Look) sameActions(b *Block) {
 	seen := map[string]bool{}
-	for _, config := range l.items(b.Get("configs")) {
+	for _, config := range b.Get("configs").List() {
 		own := map[string]bool{}
-		for _, n := range l.items(config.Get("actions")) {
+		for _, n := range config.Get("actions").List() {
 			action := l.text(n)
 			if seen[action] {
 				l.Found(n, fmt.Sprintf("%s takes only one config for the action %s", b.Of, action), "leave it out of one of them")
@@ -114,7 +107,7 @@ func (l *Look) sameSecrets(b *Block) {
 	var nodes []*yaml.Node
 	for _, e := range b.Node.All() {
 		if e.Name == "secrets" {
-			for _, item := range l.items(e.Value) {
+			for _, item := range e.Value.List() {
 				nodes = append(nodes, item.Get("ref"))
 			}
 		} else if e.Name != "name" {
@@ -136,11 +129,22 @@ func (l *Look) sameSecrets(b *Block) {
 
 // allowedResources finds names in a policy that are no resource's.
 func (l *Look) allowedResources(b *Block) {
-	for _, n := range l.items(b.Get("AllowedResources")) {
-		if name := l.text(n); name != "" && (l.Template.Resource(name) == nil || l.Use(name) == nil) {
-			l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
-		}
+	for _, n := range b.Get("AllowedResources").List() {
+		l.named(n)
 	}
+}
+
+// named is the resource that a node names, with its type; nil where it names none, which is
+// a finding.
+func (l *Look) named(n *yaml.Node) (r *hot.Resource, kind string) {
+	name := l.text(n)
+	if name == "" {
+		return nil, ""
+	}
+	if r, kind = l.there(name); r == nil {
+		l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
+	}
+	return r, kind
 }
 
 // expired finds a secret that would be useless from the beginning.
@@ -162,14 +166,9 @@ func (l *Look) expired(b *Block) {
 // launchConfiguration finds a group whose configuration is a mere name: Heat wants a
 // reference, which makes the group wait for it.
 func (l *Look) launchConfiguration(b *Block) {
-	name := l.text(b.Get("LaunchConfigurationName"))
-	if name == "" {
-		return
-	}
-	if l.Template.Resource(name) == nil {
-		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
-	} else if waits := b.Resource.Entry.Value.Get(l.Template.Words().DependsOn); waits == nil {
-		l.Found(b.Get("LaunchConfigurationName"), fmt.Sprintf("the group needs a reference to %q, not its name", name), "write `get_resource`, or `Ref`")
+	n := b.Get("LaunchConfigurationName")
+	if r, _ := l.named(n); r != nil && b.Resource.Entry.Value.Get(l.Template.Words().DependsOn) == nil {
+		l.Found(n, fmt.Sprintf("the group needs a reference to %q, not its name", r.Name), "write `get_resource`, or `Ref`")
 	}
 }
 
@@ -180,7 +179,7 @@ func (l *Look) tasks(b *Block) {
 			l.Found(params, fmt.Sprintf("params of %s needs \"task_name\" where type is reverse", b.Of), "")
 		}
 	}
-	for _, task := range l.items(b.Get("tasks")) {
+	for _, task := range b.Get("tasks").List() {
 		for _, e := range task.Get("policies").All() {
 			if !task.Get(e.Name).IsNull() && !l.IsCall(task.Get("policies")) {
 				l.Found(e.Key, fmt.Sprintf("a task of %s takes %q only once: among its policies or beside them", b.Of, e.Name), "")
@@ -198,16 +197,12 @@ func (l *Look) ownDeployments(b *Block) {
 
 // usersDatabases finds databases of users that an instance does not have.
 func (l *Look) usersDatabases(b *Block) {
-	databases := b.Get("databases")
-	var names []string
-	for _, d := range l.items(databases) {
-		names = append(names, l.text(d.Get("name")))
-	}
+	names := lists.Map(b.Get("databases").List(), func(d *yaml.Node) string { return l.text(d.Get("name")) })
 	if len(names) == 0 || slices.Contains(names, "") {
 		return
 	}
-	for _, user := range l.items(b.Get("users")) {
-		for _, n := range l.items(user.Get("databases")) {
+	for _, user := range b.Get("users").List() {
+		for _, n := range user.Get("databases").List() {
 			if name := l.text(n); name != "" && !slices.Contains(names, name) {
 				l.Found(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.Meant(name, names, ""))
 			}

@@ -26,25 +26,18 @@ func findReplacedServers(l *Look) {
 			if told || r.Kind != hot.ToAttribute || r.Name == "" {
 				return
 			}
-			group, s := l.Template.Resource(r.Name), l.Use(r.Name)
-			if group == nil || s == nil || !scales(s.Type(group)) {
+			group, kind := l.there(r.Name)
+			if told = groups[kind]; !told {
 				return
 			}
-			told = true
 			l.Note(l.Found(n, fmt.Sprintf("the user_data of %q tells of the members of %q: when their number changes, the next update makes this server anew", b.Resource.Name, r.Name),
 				"`user_data_update_policy: IGNORE` keeps the server; a software deployment tells it of changes"), group.Entry.Key, "the group")
 		})
 	}
 }
 
-// scales says whether a type is a group that grows and shrinks.
-func scales(kind string) bool {
-	switch kind {
-	case "OS::Heat::AutoScalingGroup", "OS::Heat::InstanceGroup", "OS::Heat::ResourceGroup", "AWS::AutoScaling::AutoScalingGroup":
-		return true
-	}
-	return false
-}
+// groups are types of groups, which grow and shrink.
+var groups = map[string]bool{"OS::Heat::AutoScalingGroup": true, "OS::Heat::InstanceGroup": true, "OS::Heat::ResourceGroup": true, "AWS::AutoScaling::AutoScalingGroup": true}
 
 // isText says whether a property surely has a text, which it has, too, if it is not there.
 func (l *Look) isText(n *yaml.Node, text string) bool {

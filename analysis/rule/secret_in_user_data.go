@@ -39,11 +39,9 @@ func (l *Look) secret(r hot.Ref) string {
 			return fmt.Sprintf("the hidden parameter %q", r.Name)
 		}
 	case hot.ToResource, hot.ToAttribute:
-		of, s := l.Template.Resource(r.Name), l.Use(r.Name)
-		if of == nil || s == nil || !trace.GivesSecret(s.Type(of), r.Attribute) {
-			return ""
+		if _, kind := l.there(r.Name); trace.GivesSecret(kind, r.Attribute) {
+			return fmt.Sprintf("the %s of %q", cmp.Or(r.Attribute, "value"), r.Name)
 		}
-		return fmt.Sprintf("the %s of %q", cmp.Or(r.Attribute, "value"), r.Name)
 	}
 	return ""
 }

@@ -33,8 +33,7 @@ func findSeldomSignalled(l *Look) {
 
 // signals says how many signals servers send to a handle, and whether that is sure.
 func (l *Look) signals(handle string) (sent int, sure bool) {
-	readers := 0
-	waits := map[*yaml.Node]bool{}
+	readers, waits := 0, map[*yaml.Node]bool{}
 	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
 		waits[b.Get("handle")] = true
 	}

@@ -13,11 +13,8 @@ var serverNetwork = Rule{Code: source.ServerNetwork, Category: Resources, Severi
 // nova/server_network_mixin.py, _validate_network).
 func findServerNetworks(l *Look) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
-		networks := b.Get("networks")
-		if networks == nil || networks.Kind != yaml.List {
-			continue
-		}
-		for _, n := range networks.Items {
+		networks := b.Get("networks").List()
+		for _, n := range networks {
 			if n.Kind != yaml.Map || l.IsCall(n) {
 				continue
 			}
@@ -25,8 +22,8 @@ func findServerNetworks(l *Look) {
 				l.Found(n, "a server's network needs one of network, port, subnet, allocate_network", "")
 			}
 		}
-		groups, port := b.Get("security_groups"), slices.IndexFunc(networks.Items, func(n *yaml.Node) bool { return !n.Get("port").IsNull() && !l.mayBeNothing(n.Get("port")) })
-		if groups != nil && port >= 0 && (groups.Kind == yaml.List && len(groups.Items) > 0) {
+		hasPort := slices.ContainsFunc(networks, func(n *yaml.Node) bool { return !n.Get("port").IsNull() && !l.mayBeNothing(n.Get("port")) })
+		if hasPort && len(b.Get("security_groups").List()) > 0 {
 			l.Found(b.Node.Entry("security_groups").Key, "a server takes no security_groups beside a port, which has its own", "give the groups to the port")
 		}
 	}

@@ -15,12 +15,8 @@ var ranges = Rule{Code: source.BadRange, Category: Resources, Severity: source.W
 func findBadRanges(l *Look) {
 	for b := range l.BlocksOf("OS::Neutron::Subnet") {
 		cidr, known := l.prefix(b.Get("cidr"))
-		pools := b.Get("allocation_pools")
-		if pools == nil || pools.Kind != yaml.List {
-			continue
-		}
 		gateway, hasGateway := l.addr(b.Get("gateway_ip"))
-		for _, p := range pools.Items {
+		for _, p := range b.Get("allocation_pools").List() {
 			start, isStart := l.addr(p.Get("start"))
 			end, isEnd := l.addr(p.Get("end"))
 			switch {
@@ -63,14 +59,12 @@ func (l *Look) prefix(n *yaml.Node) (netip.Prefix, bool) {
 }
 
 // text is a node's text as far as it is known for sure; "" if it is not.
-func (l *Look) text(n *yaml.Node) string {
+func (l *Look) text(n *yaml.Node) (text string) {
 	if n == nil {
 		return ""
 	}
-	v, known := l.Value(n)
-	text, isText := v.Value.(string)
-	if !known || !isText || v.If != "" {
-		return ""
+	if v, known := l.Value(n); known && v.If == "" {
+		text, _ = v.Value.(string)
 	}
 	return text
 }

@@ -47,13 +47,9 @@ func findSurprisingScalars(l *Look) {
 		for _, c := range p.Entry.Value.Get("constraints").All() {
 			l.surprising(c.Value, "the text")
 		}
-		if list := p.Entry.Value.Get("constraints"); list != nil {
-			for _, c := range list.Items {
-				if allowed := c.Get("allowed_values"); allowed != nil {
-					for _, n := range allowed.Items {
-						l.surprising(n, "the text")
-					}
-				}
+		for _, c := range p.Entry.Value.Get("constraints").List() {
+			for _, n := range c.Get("allowed_values").List() {
+				l.surprising(n, "the text")
 			}
 		}
 	}

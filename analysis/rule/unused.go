@@ -15,15 +15,10 @@ var (
 // findUnusedParameters leaves nested templates alone: what is given to one of a family may
 // be for the others.
 func findUnusedParameters(l *Look) {
-	for _, s := range l.Uses {
-		if s.StackResource != nil {
-			return
-		}
-	}
-	if len(l.Template.Resources) == 0 {
+	if l.nested() || len(l.Template.Resources) == 0 {
 		return
 	}
-	used, all := l.named(hot.ToParameter)
+	used, all := l.referred(hot.ToParameter)
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
 			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.perhapsWithout(p.Entry, l.Template.Words().Parameters)

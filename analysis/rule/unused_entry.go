@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -18,7 +17,7 @@ var unusedEntry = Rule{Code: source.UnusedEntry, Category: Style, Severity: sour
 // stands below `resources` is left alone, and so is all of a program of which a part is not
 // there to be read.
 func findUnusedEntries(l *Look) {
-	if l.environment == nil || len(l.environment.Files) == 0 || !slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource == nil }) {
+	if l.environment == nil || len(l.environment.Files) == 0 || l.nested() {
 		return
 	}
 	declared, words, whole := map[string]bool{}, map[string]bool{}, true

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -17,31 +16,22 @@ var forOthers = []string{"OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig
 
 // findUnusedResources leaves nested templates alone: the stack around may look into them.
 func findUnusedResources(l *Look) {
-	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil }) {
-		return
-	}
-	used, all := l.named(hot.ToResource, hot.ToAttribute)
-	if all {
+	used, all := l.referred(hot.ToResource, hot.ToAttribute)
+	if l.nested() || all {
 		return
 	}
 	for b := range l.BlocksOf("OS::Heat::AccessPolicy", "AWS::IAM::User") { // name resources without a function
-		for _, n := range slices.Concat(l.items(b.Get("AllowedResources")), l.items(b.Get("Policies"))) {
+		for _, n := range slices.Concat(b.Get("AllowedResources").List(), b.Get("Policies").List()) {
 			used[l.text(n)] = true
 		}
 	}
-	lone := 0
-	for r := range l.Resources {
-		kind := l.Use(r.Name).Type(r)
-		if slices.Contains(forOthers, kind) {
-			lone++
-		}
-	}
-	if lone == len(l.Template.Resources) {
+	lone := slices.DeleteFunc(slices.Collect(l.Resources), func(r *hot.Resource) bool { return !slices.Contains(forOthers, l.Use(r.Name).Type(r)) })
+	if len(lone) == len(l.Template.Resources) {
 		return // it is an example, or a piece of one
 	}
-	for r := range l.Resources {
-		if kind := l.Use(r.Name).Type(r); slices.Contains(forOthers, kind) && !used[r.Name] {
-			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, kind), "").Fix = l.perhapsWithout(r.Entry, "")
+	for _, r := range lone {
+		if !used[r.Name] {
+			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, l.Use(r.Name).Type(r)), "").Fix = l.perhapsWithout(r.Entry, "")
 		}
 	}
 }

@@ -16,23 +16,24 @@ func findUsedTwice(l *Look) {
 	l.volumesTwice()
 	first := map[string]*yaml.Node{}
 	for b := range l.BlocksOf("OS::Nova::Server") {
-		networks := b.Get("networks")
-		if networks == nil || networks.Kind != yaml.List || b.Resource.Condition != nil {
+		if b.Resource.Condition != nil {
 			continue
 		}
-		for _, n := range networks.Items {
-			port := n.Get("port")
-			r := l.Ref(port)
-			if r.Kind != hot.ToResource || r.Name == "" {
-				continue
+		for _, n := range b.Get("networks").List() {
+			if r := l.Ref(n.Get("port")); r.Kind == hot.ToResource && r.Name != "" {
+				l.once(first, r.Name, n.Get("port"), "another server has the port %q already", "give each server a port of its own", "the other one")
 			}
-			if other := first[r.Name]; other != nil && other != port {
-				l.Note(l.Found(port, fmt.Sprintf("another server has the port %q already", r.Name), "give each server a port of its own"), other, "the other one")
-				continue
-			}
-			first[r.Name] = port
 		}
 	}
+}
+
+// once finds the second node that uses what only one may.
+func (l *Look) once(first map[string]*yaml.Node, name string, n *yaml.Node, format, hint, note string) {
+	if other := first[name]; other != nil && other != n {
+		l.Note(l.Found(n, fmt.Sprintf(format, name), hint), other, note)
+		return
+	}
+	first[name] = n
 }
 
 // attached says where a resource attaches a volume: the property that names it.
@@ -47,11 +48,7 @@ func (l *Look) volumesTwice() {
 		if r.Kind != hot.ToResource || volume == nil || volume.Properties == nil || !volume.Property("multiattach").IsNull() || !volume.Property("volume_type").IsNull() {
 			return
 		}
-		if other := first[r.Name]; other != nil && other != n {
-			l.Note(l.Found(n, fmt.Sprintf("the volume %q is attached already", r.Name), "give each server a volume of its own"), other, "the other time")
-			return
-		}
-		first[r.Name] = n
+		l.once(first, r.Name, n, "the volume %q is attached already", "give each server a volume of its own", "the other time")
 	}
 	for _, b := range l.Blocks() {
 		switch {

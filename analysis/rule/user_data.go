@@ -62,10 +62,7 @@ func (l *Look) BootTexts() []*bootText {
 // dataFormat is a server's user_data_format, "" if it is not known.
 func (l *Look) dataFormat(b *Block) string {
 	n := b.Get("user_data_format")
-	if n == nil && l.elsewhere(b) {
-		return ""
-	}
-	if n == nil {
+	if n == nil && !l.elsewhere(b) {
 		return "HEAT_CFNTOOLS"
 	}
 	return l.text(n)
@@ -121,23 +118,21 @@ func (l *Look) bootText(n *yaml.Node, file, text string) []*bootText {
 
 // configTexts are those of a resource that holds a config.
 func (l *Look) configTexts(name string, depth int) (out []*bootText) {
-	config, s := l.Template.Resource(name), l.Use(name)
-	if config == nil || s == nil || config.Properties == nil || l.IsCall(config.Properties.Value) {
+	config, kind := l.there(name)
+	if config == nil || config.Properties == nil || l.IsCall(config.Properties.Value) {
 		return nil
 	}
-	switch s.Type(config) {
+	switch kind {
 	case "OS::Heat::SoftwareConfig":
 		return l.bootTexts(config.Property("config"), depth)
 	case "OS::Heat::MultipartMime":
-		if parts := config.Property("parts"); parts != nil {
-			for _, p := range parts.Items {
-				if !p.Get("subtype").IsNull() || !p.Get("type").IsNull() && l.text(p.Get("type")) != "text" {
-					continue // its type is said
-				}
-				for _, t := range l.bootTexts(p.Get("config"), depth) {
-					t.part = true
-					out = append(out, t)
-				}
+		for _, p := range config.Property("parts").List() {
+			if !p.Get("subtype").IsNull() || !p.Get("type").IsNull() && l.text(p.Get("type")) != "text" {
+				continue // its type is said
+			}
+			for _, t := range l.bootTexts(p.Get("config"), depth) {
+				t.part = true
+				out = append(out, t)
 			}
 		}
 	}

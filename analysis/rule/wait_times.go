@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -15,13 +16,7 @@ const stackTimeout = 3600
 // findLongWaits finds wait conditions whose timeout comes after that of the stack.
 func findLongWaits(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition", "OS::Heat::SwiftSignal") {
-		n := b.Get("timeout")
-		if n == nil {
-			n = b.Get("Timeout")
-		}
-		if n == nil {
-			continue
-		}
+		n := cmp.Or(b.Get("timeout"), b.Get("Timeout"))
 		if seconds, v, known := l.Number(n); known && seconds > stackTimeout {
 			l.Found(n, when(fmt.Sprintf("this waits %d seconds, and Heat gives a stack %d, if nothing else is said", seconds, stackTimeout), v),
 				fmt.Sprintf("make the stack with `--timeout %d` (minutes) or more", (seconds+59)/60))

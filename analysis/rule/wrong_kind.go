@@ -51,13 +51,9 @@ func findWrongKinds(l *Look) {
 		if r.Kind != hot.ToResource || r.Name == "" {
 			continue
 		}
-		target, s := l.Template.Resource(r.Name), l.Use(r.Name)
-		if target == nil || s == nil || s.StackResourceOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
-			continue
-		}
-		kind := s.Type(target)
+		target, kind := l.there(r.Name)
 		is := made[kind]
-		if is == "" || is == want {
+		if is == "" || is == want || l.Use(r.Name).StackResourceOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
 			continue
 		}
 		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, and %q is an %s", t.Name(), thing(want), r.Name, kind), "")
@@ -78,15 +74,9 @@ func findWrongKinds(l *Look) {
 // usersPolicies finds names among a user's policies that are not those of the stack's policies
 // (heat/engine/resources/aws/iam/user.py, _validate_policies).
 func (l *Look) usersPolicies(b *Block) {
-	for _, n := range l.items(b.Get("Policies")) {
-		name := l.text(n)
-		if name == "" {
-			continue
-		}
-		if r := l.Template.Resource(name); r == nil || l.Use(name) == nil {
-			l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
-		} else if kind := l.Use(name).Type(r); l.Types.Lookup(kind) != nil && kind != "OS::Heat::AccessPolicy" {
-			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, and %q is an %s", b.Of, name, kind), "")
+	for _, n := range b.Get("Policies").List() {
+		if r, kind := l.named(n); l.Types.Lookup(kind) != nil && kind != "OS::Heat::AccessPolicy" {
+			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, and %q is an %s", b.Of, r.Name, kind), "")
 		}
 	}
 }

@@ -150,11 +150,7 @@ func (f *File) section(name string) *yaml.Node {
 // checkSinks looks at event_sinks (heat/engine/environment.py,
 // _update_event_sinks).
 func (f *File) checkSinks(diags *source.Diagnostics) {
-	n := f.section("event_sinks")
-	if n == nil {
-		return
-	}
-	for _, sink := range n.Items {
+	for _, sink := range f.section("event_sinks").List() {
 		if kind, ok := sink.Get("type").Text(); !ok || kind == "" {
 			diags.Error(source.BadEnvironment, f.Place(sink), "an event sink is a map with a type", "for example `type: zaqar-queue`")
 		}

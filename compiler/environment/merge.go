@@ -39,11 +39,9 @@ func (e *Environment) merge(types func(string) string, diags *source.Diagnostics
 				m.engine(f, s.Name, e.Defaults)
 			}
 		}
-		if n := f.section("encrypted_param_names"); n != nil {
-			for _, x := range n.Items {
-				if name, ok := x.Text(); ok {
-					e.Encrypted[name] = true
-				}
+		for _, x := range f.section("encrypted_param_names").List() {
+			if name, ok := x.Text(); ok {
+				e.Encrypted[name] = true
 			}
 		}
 	}

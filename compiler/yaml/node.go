@@ -137,6 +137,14 @@ func (n *Node) OneOrMore() []*Node {
 	return n.Items
 }
 
+// List are the items of a list; none of all else.
+func (n *Node) List() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
 // All are the entries of a map; also of a nil node.
 func (n *Node) All() []Entry {
 	if n == nil {

@@ -60,11 +60,7 @@ func servers(l *rule.Look) (out []server) {
 
 // ports are the ports of the template that a server is attached to.
 func (s server) ports(l *rule.Look) (out []*hot.Resource) {
-	networks := s.Get("networks")
-	if networks == nil {
-		return nil
-	}
-	for _, item := range networks.Items {
+	for _, item := range s.Get("networks").List() {
 		if r := l.Ref(item.Get("port")); r.Kind == hot.ToResource {
 			if port := l.Template.Resource(r.Name); port != nil && port.Type == "OS::Neutron::Port" {
 				out = append(out, port)
