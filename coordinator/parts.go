@@ -40,8 +40,7 @@ const mostInCommit = 64 << 10
 func ReplaceParts(ctx context.Context, s Store, path Path, n int, text []byte, grants []Grant) (head []byte, clean func(context.Context) error, err error) {
 	head, of := text, ""
 	if len(text) > mostInCommit || partsRecord.Match(text) {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, text))
-		of = hex.EncodeToString(sum[:8])
+		of = Digest(fmt.Appendf(nil, "%d:%s", n, text))[:16]
 		head = fmt.Appendf(nil, `{"parts":%d,"of":"%s"}`, countParts(text), of)
 		if err := s.Create(ctx, partsOf(path, of, text, grants)); err != nil {
 			return nil, nil, err
@@ -115,8 +114,11 @@ func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byt
 	return bytes.Join(parts, nil), nil
 }
 
-// HasDigest says whether a text has a sha256, in hex.
-func HasDigest(content []byte, digest string) bool {
+// Digest is the sha256 of a content, in hex.
+func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:]) == digest
+	return hex.EncodeToString(sum[:])
 }
+
+// HasDigest says whether a content has a digest.
+func HasDigest(content []byte, digest string) bool { return Digest(content) == digest }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // RequestKind is what an operator may ask a server's agent for.
@@ -112,6 +113,13 @@ func (a *Answer) Final() bool { return a.Status != "" && a.Status != AnswerRunni
 // AnswersRecord holds a server's answers, the oldest first.
 type AnswersRecord struct {
 	Answers []Answer `json:"answers,omitempty"`
+}
+
+// Open are the requests that a server's agent has not answered for good.
+func Open(requests []Request, answers []Answer) []Request {
+	return lists.Only(requests, func(q Request) bool {
+		return !slices.ContainsFunc(answers, func(a Answer) bool { return a.ID == q.ID && a.Final() })
+	})
 }
 
 // HookDone is the answer of a server's agent that a role's hook is done, in this incarnation;

@@ -66,8 +66,7 @@ func (s Secret) ServerToken(d Deployment, server contract.ServerPath) string {
 // SlotToken is the token of a server in a slot: hex(sha256("slot:" N ":" SHARED)), where
 // SHARED is the token that Heat computes for the server in all members of its group.
 func SlotToken(shared string, number int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "slot:%d:%s", number, shared))
-	return hex.EncodeToString(sum[:])
+	return Digest(fmt.Appendf(nil, "slot:%d:%s", number, shared))
 }
 
 // Operator is the identity that creates, reads and destroys a deployment.
@@ -78,8 +77,7 @@ func (s Secret) Operator(d Deployment) Credential {
 // ServerCredential is the identity of a server's agent. The coordinator sees the
 // password, and never the token: what is sealed for the token stays closed to it.
 func ServerCredential(server contract.ServerPath, token string) Credential {
-	sum := sha256.Sum256([]byte("password:" + token))
-	return Credential{User: "server-" + Segment(string(server)), Password: hex.EncodeToString(sum[:])}
+	return Credential{User: "server-" + Segment(string(server)), Password: Digest([]byte("password:" + token))}
 }
 
 // TokenKey is the key with which a value can be sealed for a server before the server
@@ -93,10 +91,7 @@ func (s Secret) ReaderSet(d Deployment, id string) Credential {
 	return Credential{User: "readers-" + id, Password: s.digest(string(d) + ":/readers/" + id)}
 }
 
-func (s Secret) digest(rest string) string {
-	sum := sha256.Sum256([]byte(s.hex + ":" + rest))
-	return hex.EncodeToString(sum[:])
-}
+func (s Secret) digest(rest string) string { return Digest([]byte(s.hex + ":" + rest)) }
 
 // Fingerprint is that of a value of something that is named: who has the secret knows the value
 // again by it, and nobody learns anything else.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,11 +45,11 @@ func agentsIn(folder string) map[string]agent {
 		if !named {
 			arch = runtime.GOARCH
 		}
-		if !named && filepath.Base(path) != "hotc-agent" || userdata.CheckDigest(userdata.Arch(arch), digestOf(nil)) != nil {
+		if !named && filepath.Base(path) != "hotc-agent" || userdata.CheckDigest(userdata.Arch(arch), coordinator.Digest(nil)) != nil {
 			continue
 		}
 		if text, err := os.ReadFile(path); err == nil {
-			found[digestOf(text)] = agent{userdata.Arch(arch), text}
+			found[coordinator.Digest(text)] = agent{userdata.Arch(arch), text}
 		}
 	}
 	return found
@@ -70,11 +68,6 @@ func agentsReleased() map[userdata.Arch]string {
 		}
 	}
 	return digests
-}
-
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 // putAgents puts the agents that a folder's servers fetch from the coordinator there, unless

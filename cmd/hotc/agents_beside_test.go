@@ -24,7 +24,7 @@ func TestAgentsBeside(t *testing.T) {
 		}
 	}
 	found := agentsIn(folder)
-	if len(found) != 2 || string(found[digestOf([]byte("hotc-agent"))].arch) != runtime.GOARCH || found[digestOf([]byte("hotc-agent-arm64"))].arch != "arm64" {
+	if len(found) != 2 || string(found[coordinator.Digest([]byte("hotc-agent"))].arch) != runtime.GOARCH || found[coordinator.Digest([]byte("hotc-agent-arm64"))].arch != "arm64" {
 		t.Errorf("%v", found)
 	}
 }
@@ -36,7 +36,7 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 	if err := os.MkdirAll(filepath.Join(folder, "hotc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(`{"amd64":%q}`, digestOf([]byte("an agent")))
+	text := fmt.Sprintf(`{"amd64":%q}`, coordinator.Digest([]byte("an agent")))
 	if err := os.WriteFile(filepath.Join(folder, emit.AgentsFile), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 // The agent is put on the coordinator once; where that cannot be, it is said.
 func TestAgentIsPutOnTheCoordinator(t *testing.T) {
 	d := newDesk(t)
-	agents := map[string]agent{digestOf([]byte("an agent")): {"amd64", []byte("an agent")}}
+	agents := map[string]agent{coordinator.Digest([]byte("an agent")): {"amd64", []byte("an agent")}}
 	if said := putAgents(t, d, nil); !strings.Contains(said, "neither on the coordinator nor beside hotc") {
 		t.Error(said)
 	}
@@ -75,7 +75,7 @@ func TestAgentIsAnothers(t *testing.T) {
 	stranger := d.tree.Open()
 	defer stranger.Close()
 	everybody := []coordinator.Grant{{May: coordinator.MayAll}}
-	digest := digestOf([]byte("an agent"))
+	digest := coordinator.Digest([]byte("an agent"))
 	if err := stranger.Create(t.Context(), []coordinator.NewNode{{Path: ":agents", Grants: everybody}, {Path: coordinator.Path(":agents/" + digest), Data: []byte("x"), Grants: everybody}}); err != nil {
 		t.Fatal(err)
 	}

@@ -342,7 +342,7 @@ func checkFiles(dir string, p *contract.Plan) error {
 		if err != nil {
 			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s cannot be read: %v", f.Name, err), "")
 		}
-		if digestOf(content) != f.Digest {
+		if coordinator.Digest(content) != f.Digest {
 			return source.Fail(source.BadPlan, path+" is not what was compiled", "it was changed: compile again")
 		}
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -42,8 +40,7 @@ func (t *target) keptState() string {
 	hosts, root, _ := strings.Cut(place, "/")
 	list := strings.Split(hosts, ",")
 	slices.Sort(list)
-	sum := sha256.Sum256([]byte(strings.Join(list, ",") + "/" + root))
-	return filepath.Join(base, "hotc", string(d)+"-"+hex.EncodeToString(sum[:4]))
+	return filepath.Join(base, "hotc", string(d)+"-"+coordinator.Digest([]byte(strings.Join(list, ",") + "/" + root))[:8])
 }
 
 func (t *target) keptSecret() string {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +28,7 @@ func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("read the agent %s: %w", digest, err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]) == digest, nil
+	return coordinator.HasDigest(text, digest), nil
 }
 
 func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte, error) {
@@ -76,8 +73,7 @@ func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Cr
 	if err := s.Authenticate(ctx, owner); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(program)
-	nodes := append([]coordinator.NewNode{{Path: agents, Grants: folder}}, coordinator.InParts(agents.Join(hex.EncodeToString(sum[:])), text.Bytes(), owned)...)
+	nodes := append([]coordinator.NewNode{{Path: agents, Grants: folder}}, coordinator.InParts(agents.Join(coordinator.Digest(program)), text.Bytes(), owned)...)
 	if err := s.Create(ctx, nodes); err != nil {
 		return fmt.Errorf("put the agent into the ROOT: %w", err)
 	}

@@ -25,7 +25,7 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	found := map[contract.ServerPath]map[string]coordinator.Coming{}
 	if u.resumed {
 		for _, s := range u.to.Servers {
-			record, _, err := u.requestsOf(ctx, s.Path)
+			record, _, err := u.reader().requests(ctx, s.Path)
 			if err != nil {
 				return err
 			}
@@ -114,29 +114,11 @@ func (u *update) comings(ctx context.Context, reached *reach) (map[contract.Serv
 	return all, nil
 }
 
-// requestsOf is what a server is asked for, and the write of something else in its place.
-func (u *update) requestsOf(ctx context.Context, server contract.ServerPath) (coordinator.RequestsRecord, func(coordinator.RequestsRecord) error, error) {
-	path := u.d.Requests(server)
-	node, err := u.store.Read(ctx, path)
-	if err != nil {
-		return coordinator.RequestsRecord{}, nil, err
-	}
-	at := u.d.Place(u.record.ID, coordinator.KindRequests, server, "")
-	record, counter, err := coordinator.OpenIfAny[coordinator.RequestsRecord](path, node.Data, u.keys.signer.Public(), at)
-	return record, func(now coordinator.RequestsRecord) error {
-		data, err := coordinator.Signed(u.keys.signer, at, max(counter, u.now.UnixMilli())+1, now)
-		if err != nil {
-			return err
-		}
-		return u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
-	}, err
-}
-
 // tellComing tells the roles of a server. What an earlier change has told stays, unless that was
 // interrupted: nobody waits for what may never come.
 func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]coordinator.Coming) error {
 	for {
-		record, write, err := u.requestsOf(ctx, s.Path)
+		record, write, err := u.reader().requests(ctx, s.Path)
 		if err != nil {
 			return err
 		}
@@ -155,7 +137,10 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 			return nil
 		}
 		record.Coming = now
-		err = write(record)
+		op, err := write(record, u.now)
+		if err == nil {
+			err = u.store.Commit(ctx, u.guard(), op)
+		}
 		if !errors.Is(err, coordinator.ErrVersion) {
 			return err
 		}

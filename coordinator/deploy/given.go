@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,28 +40,23 @@ func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
 	}
 	for {
-		err := give(ctx, s, d, secret, p, given, value, now)
-		if errors.Is(err, coordinator.ErrVersion) { // another operator's command, or a lost answer
-			continue
+		r, err := NewReader(ctx, s, d, secret, p)
+		if err == nil {
+			err = r.give(ctx, given, value, now)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, coordinator.ErrVersion): // else another operator's command, or a lost answer
 			return fmt.Errorf("give %s: %w", given.Name, operatorError(err))
 		}
-		return nil
 	}
 }
 
-func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
+func (r *Reader) give(ctx context.Context, given contract.Secret, value json.RawMessage, now time.Time) error {
+	s, keys, d := r.store, r.keys, r.keys.deployment
 	path := d.Cell(given.Ref())
 	node, err := s.Read(ctx, path)
-	if err != nil {
-		return err
-	}
-	live, err := readRecord(ctx, s, d, secret)
-	if err != nil {
-		return err
-	}
-	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
 	if err != nil {
 		return err
 	}
@@ -68,9 +64,8 @@ func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 	if err != nil { // somebody else has written it: readers take none that is older than what they have seen
 		before.Incarnation = int(node.Version)
 	}
-	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: secret.Fingerprint(d, given.Name, value)}
+	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: keys.secret.Fingerprint(d, given.Name, value)}
 	if err == nil && before.Fingerprint == record.Fingerprint {
-		r := &Reader{s, keys}
 		if lack, err := r.lacking(ctx, given, seal.ID(before.Sealed)); err != nil || len(lack) == 0 {
 			return err
 		}
@@ -81,44 +76,45 @@ func give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 		return err
 	}
 	record.Sealed = box
-	data, err := coordinator.Signed(keys.signer, d.CellPlace(live.ID, given.Ref()), 0, record)
+	data, err := coordinator.Signed(keys.signer, d.CellPlace(keys.record.ID, given.Ref()), 0, record)
 	if err != nil {
 		return err
 	}
 	sealing := giving{Store: s, keyring: keys, given: given, box: seal.ID(box), content: content}
 	sealed := make([][]coordinator.Op, len(given.Readers))
 	lacking := make([]error, len(given.Readers))
-	err = coordinator.Each(ctx, len(sealed), func(ctx context.Context, i int) error {
-		var err error
+	err = coordinator.Each(ctx, len(sealed), func(ctx context.Context, i int) (err error) {
 		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
 		if _, bad := unreadable(err); bad {
-			lacking[i] = err // the others get theirs
-			return nil
+			lacking[i], err = err, nil // the others get theirs
 		}
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil { // the box comes last: it is given when all have its key
+		err = inCommits(ctx, s, append(sealed, []coordinator.Op{{Path: path, Version: node.Version, Write: true, Data: data}}))
 	}
-	// The box comes last: it is given when all have its key.
-	sealed = append(sealed, []coordinator.Op{{Path: path, Version: node.Version, Write: true, Data: data}})
-	for len(sealed) > 0 {
+	return errors.Join(append(lacking, err)...)
+}
+
+// inCommits commits writes in as few requests as take them, those that stand together in one.
+func inCommits(ctx context.Context, s coordinator.Store, writes [][]coordinator.Op) error {
+	for len(writes) > 0 {
 		var ops []coordinator.Op
 		size := 0
-		for len(sealed) > 0 {
-			for _, op := range sealed[0] {
+		for len(writes) > 0 {
+			for _, op := range writes[0] {
 				size += coordinator.OpSize(op)
 			}
 			if len(ops) > 0 && size > coordinator.Room(s) {
 				break
 			}
-			ops, sealed = append(ops, sealed[0]...), sealed[1:]
+			ops, writes = append(ops, writes[0]...), writes[1:]
 		}
 		if err := s.Commit(ctx, ops...); err != nil {
 			return err
 		}
 	}
-	return errors.Join(lacking...)
+	return nil
 }
 
 // giving is one box, on its way to its readers.
@@ -188,7 +184,7 @@ type Given struct {
 
 	incarnation int
 	fingerprint string
-	bad         *coordinator.RecordError // its cell is not a record, or not as the operator wrote it
+	bad         error // its cell is not a record, or not as the operator wrote it
 }
 
 // Record is what its cell holds, without the value.
@@ -218,9 +214,7 @@ func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 	}
 	all, err := r.given(ctx, p)
 	for _, one := range all {
-		if err == nil && one.bad != nil {
-			err = one.bad
-		}
+		err = cmp.Or(err, one.bad)
 	}
 	return all, err
 }
@@ -229,8 +223,8 @@ func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
 	all := make([]Given, len(p.Secrets))
 	err := coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, p.Secrets[i].Ref())
-		if of, is := unreadable(err); is {
-			all[i].bad = of
+		if _, is := unreadable(err); is {
+			all[i].bad = err
 			return nil
 		}
 		if errors.Is(err, coordinator.ErrNotFound) { // the live plan has no such secret

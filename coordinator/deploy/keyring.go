@@ -1,8 +1,6 @@
 package deploy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/url"
 	"slices"
@@ -245,8 +243,7 @@ func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 // readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
 func readerSetID(sorted []contract.ServerPath) string {
 	names := lists.Map(sorted, func(s contract.ServerPath) string { return string(s) })
-	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
-	return hex.EncodeToString(sum[:16])
+	return coordinator.Digest([]byte(strings.Join(names, "\n")))[:32]
 }
 
 // tokens are those of a deployment's servers.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -22,7 +24,6 @@ type Posting struct {
 // come last. Requests that were answered are forgotten. ErrVersion says that
 // something has changed meanwhile: look again, and post what still makes sense.
 func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.CellRef) error {
-	s := r.store
 	ops, err := r.emptyFailed(ctx, takeBack)
 	if err != nil {
 		return fmt.Errorf("post requests: %w", operatorError(err))
@@ -36,28 +37,18 @@ func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.
 		byServer[p.Server] = append(byServer[p.Server], p.Request)
 	}
 	queues := make([]coordinator.Op, len(servers))
-	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) error {
-		var err error
+	err = coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
 		queues[i], err = r.queue(ctx, servers[i], byServer[servers[i]])
 		return err
 	})
+	if err == nil {
+		err = inCommits(ctx, r.store, lists.Map(append(ops, queues...), func(op coordinator.Op) []coordinator.Op { return []coordinator.Op{op} }))
+		if errors.Is(err, coordinator.ErrVersion) && r.posted(ctx, posts) {
+			return nil // an answer was lost, and it was the last commit's
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("post requests: %w", operatorError(err))
-	}
-	ops = append(ops, queues...)
-	for len(ops) > 0 {
-		size, n := 0, 0
-		for n < len(ops) && (n == 0 || size+coordinator.OpSize(ops[n]) <= coordinator.Room(s)) {
-			size += coordinator.OpSize(ops[n])
-			n++
-		}
-		if err := s.Commit(ctx, ops[:n]...); err != nil {
-			if errors.Is(err, coordinator.ErrVersion) && r.posted(ctx, posts) {
-				return nil // an answer was lost, and it was the last commit's
-			}
-			return fmt.Errorf("post requests: %w", operatorError(err))
-		}
-		ops = ops[n:]
 	}
 	return nil
 }
@@ -91,14 +82,7 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 // queue is the write that adds requests to a server's, without those that have
 // been answered.
 func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
-	s, k, d := r.store, r.keys, r.keys.deployment
-	path := d.Requests(server)
-	node, err := s.Read(ctx, path)
-	if err != nil {
-		return coordinator.Op{}, err
-	}
-	at := d.Place(k.record.ID, coordinator.KindRequests, server, "")
-	record, counter, err := coordinator.OpenIfAny[coordinator.RequestsRecord](path, node.Data, k.signer.Public(), at)
+	record, write, err := r.requests(ctx, server)
 	if err != nil {
 		return coordinator.Op{}, err
 	}
@@ -106,20 +90,30 @@ func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []c
 	if _, bad := unreadable(err); err != nil && !bad {
 		return coordinator.Op{}, err
 	}
-	final := map[string]bool{}
-	for _, a := range answered {
-		final[a.ID] = a.Final()
-	}
-	record.Requests = slices.DeleteFunc(record.Requests, func(q coordinator.Request) bool { return final[q.ID] })
-	record.Requests = append(record.Requests, more...)
+	record.Requests = append(coordinator.Open(record.Requests, answered), more...)
+	var last time.Time
 	for _, one := range more {
-		counter = max(counter, one.Since.UnixMilli())
+		last = one.Since
 	}
-	data, err := coordinator.Signed(k.signer, at, counter+1, record)
-	if limit := coordinator.Room(s); err == nil && len(data) > limit {
-		err = fmt.Errorf("the requests of server %s have %d bytes together, the coordinator takes %d: %w", server, len(data), limit, coordinator.ErrTooLarge)
+	op, err := write(record, last)
+	if limit := coordinator.Room(r.store); err == nil && len(op.Data) > limit {
+		err = fmt.Errorf("the requests of server %s have %d bytes together, the coordinator takes %d: %w", server, len(op.Data), limit, coordinator.ErrTooLarge)
 	}
-	return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
+	return op, err
+}
+
+// requests are what a server is asked for, and the write of something else in their place.
+func (r *Reader) requests(ctx context.Context, server contract.ServerPath) (record coordinator.RequestsRecord, write func(now coordinator.RequestsRecord, at time.Time) (coordinator.Op, error), err error) {
+	path, place := r.keys.deployment.Requests(server), r.keys.deployment.Place(r.keys.record.ID, coordinator.KindRequests, server, "")
+	node, err := r.store.Read(ctx, path)
+	if err != nil {
+		return record, nil, err
+	}
+	record, counter, err := coordinator.OpenIfAny[coordinator.RequestsRecord](path, node.Data, r.keys.signer.Public(), place)
+	return record, func(now coordinator.RequestsRecord, at time.Time) (coordinator.Op, error) {
+		data, err := coordinator.Signed(r.keys.signer, place, max(counter, at.UnixMilli())+1, now)
+		return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
+	}, err
 }
 
 // posted says that all of the requests stand.

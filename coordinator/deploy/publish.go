@@ -3,8 +3,6 @@ package deploy
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,32 +107,31 @@ func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published
 		return result, err
 	}
 	if change != nil {
-		result.Changes, err = change.run(ctx)
-		if err != nil {
+		if result.Changes, err = change.run(ctx); err != nil {
 			return result, fmt.Errorf("publish %s: %w", d, operatorError(err))
 		}
 		result.Record = change.after()
 		return result, nil
 	}
-	if err := w.limit(ctx, s, result); err != nil {
-		return result, fmt.Errorf("publish %s: %w", d, err)
+	err = w.limit(ctx, s, result)
+	if err == nil {
+		err = s.Create(ctx, nodes[:len(nodes)-1])
 	}
-	err = s.Create(ctx, nodes[:len(nodes)-1])
 	if err == nil {
 		err = s.Create(ctx, nodes[len(nodes)-1:])
 	}
 	var at *coordinator.PathError
 	switch {
+	case err == nil:
+		return result, nil
 	case errors.Is(err, coordinator.ErrRights) && errors.As(err, &at):
-		return result, fmt.Errorf("publish %s: %w", d, &RightsError{Path: at.Path, Why: at.Err.Error()})
+		err = &RightsError{Path: at.Path, Why: at.Err.Error()}
 	case errors.Is(err, coordinator.ErrExists):
-		return result, fmt.Errorf("publish %s: %w: %w", d, ErrUnfinished, err)
+		err = fmt.Errorf("%w: %w", ErrUnfinished, err)
 	case errors.Is(err, coordinator.ErrRefused):
-		return result, fmt.Errorf("publish %s: %w: %w", d, ErrWrongSecret, err)
-	case err != nil:
-		return result, fmt.Errorf("publish %s: %w", d, err)
+		err = fmt.Errorf("%w: %w", ErrWrongSecret, err)
 	}
-	return result, nil
+	return result, fmt.Errorf("publish %s: %w", d, err)
 }
 
 // Rehearse says what Publish would do, and refuses what it would refuse, but
@@ -165,17 +162,15 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	if err = s.Authenticate(ctx, secret.Operator(d)); err != nil {
 		return result, nil, nil, err
 	}
-	sum := sha256.Sum256(w.JSON)
-	digest := hex.EncodeToString(sum[:])
+	digest := coordinator.Digest(w.JSON)
 	result = Published{
 		Outcome: Created,
 		Record: coordinator.DeploymentRecord{Format: coordinator.RecordFormat, ID: rand.Text(), Counter: w.Now.UnixMilli(),
-			Plan: digest, Created: w.Now.UTC().Truncate(time.Second)},
+			Plan: digest, Created: w.Now.UTC().Truncate(time.Second), Restored: w.Restore},
 	}
 	if w.Enrol != nil {
 		result.Record.Enrol = *w.Enrol
 	}
-	result.Record.Restored = w.Restore
 	found, err := readRoot(ctx, s, d)
 	switch {
 	case errors.Is(err, ErrNotApplied):

@@ -63,9 +63,17 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if err != nil {
 		return nil, err
 	}
-	_, ready, err := s.Stat(ctx, d.Ready())
+	snapshot, err := r.snapshot(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, err)
+		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	}
+	return snapshot, nil
+}
+
+func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, error) {
+	_, ready, err := r.store.Stat(ctx, r.keys.deployment.Ready())
+	if err != nil {
+		return nil, err
 	}
 	snapshot := &Snapshot{Ready: ready, Plan: r.keys.record.Plan, Restored: r.keys.record.Restored, Servers: make([]ServerSnapshot, len(p.Servers))}
 	index := map[contract.ServerPath]int{}
@@ -86,22 +94,21 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+		return nil, err
 	}
-	records, bad := make([]coordinator.CellRecord, len(p.Cells)), make([]*coordinator.RecordError, len(p.Cells))
+	records, bad := make([]coordinator.CellRecord, len(p.Cells)), make([]error, len(p.Cells))
 	err = coordinator.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, contract.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
 		record.Value = nil
 		records[i], err = record, r.halfway(err)
-		if of, is := unreadable(err); is {
-			bad[i], err = of, nil
+		if _, is := unreadable(err); is {
+			bad[i], err = err, nil
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, err)
+	if err == nil {
+		snapshot.Relays, snapshot.Heat, err = r.heat(ctx)
 	}
-	snapshot.Relays, snapshot.Heat, err = r.heat(ctx)
 	if err == nil && snapshot.Relays == 0 && p.Signal == contract.RelaySignals {
 		snapshot.Unrelayed, err = r.unrelayed(ctx, snapshot.Servers)
 	}
@@ -111,23 +118,21 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	if err == nil {
 		snapshot.Members, err = r.members(ctx, p)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+	if err == nil {
+		snapshot.Given, err = r.given(ctx, p)
 	}
-	if snapshot.Given, err = r.given(ctx, p); err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, err)
+	if err != nil {
+		return nil, err
 	}
 	for i, record := range records {
 		if at, known := index[p.Cells[i].Server]; known {
 			snapshot.Servers[at].Cells[p.Cells[i].Name] = record
-			if bad[i] != nil {
-				_ = snapshot.Servers[at].goOn(bad[i])
-			}
+			_ = snapshot.Servers[at].goOn(bad[i])
 		}
 	}
 	for i, given := range snapshot.Given {
 		for _, reader := range p.Secrets[i].Readers {
-			if at, known := index[reader]; known && given.bad != nil {
+			if at, known := index[reader]; known {
 				_ = snapshot.Servers[at].goOn(given.bad)
 			}
 		}
@@ -252,14 +257,13 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 		v.State = coordinator.ServerState{} // of the machine that had this name before
 	}
 	v.RequestsRecord, err = r.Requests(ctx, server)
-	if err = v.goOn(err); err != nil {
-		return err
+	if err = v.goOn(err); err == nil {
+		v.Answers, err = r.Answers(ctx, server)
+		err = v.goOn(err)
 	}
-	v.Answers, err = r.Answers(ctx, server)
-	if err = v.goOn(err); err != nil {
-		return err
+	if err == nil {
+		_, v.Alive, err = s.Stat(ctx, d.Presence(server))
 	}
-	_, v.Alive, err = s.Stat(ctx, d.Presence(server))
 	return err
 }
 

@@ -142,6 +142,8 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	return u, u.reshape()
 }
 
+func (u *update) reader() *Reader { return &Reader{u.store, u.keys} }
+
 // begin works out the record of the change, without writing it.
 func (u *update) begin(ctx context.Context) error {
 	node, err := u.store.Read(ctx, u.d.Root())

@@ -3,8 +3,6 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -283,7 +281,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 		ops, clean = append(ops, write), append(clean, after)
 	}
 	if requests := u.requests(to, v); len(requests) > 0 {
-		op, err := (&Reader{u.store, u.keys}).queue(ctx, to.Path, requests)
+		op, err := u.reader().queue(ctx, to.Path, requests)
 		if err != nil {
 			return nil, err
 		}
@@ -302,8 +300,8 @@ func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Re
 			continue
 		}
 		number := v.incarnation.Number
-		id := sha256.Sum256(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, to.Path.Role(r.Name), number))
-		all = append(all, coordinator.Request{ID: hex.EncodeToString(id[:13]), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
+		id := coordinator.Digest(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, to.Path.Role(r.Name), number))[:26]
+		all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
 			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all

@@ -2,8 +2,6 @@ package member
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -19,8 +17,7 @@ func machineCredential(server contract.ServerPath, key seal.Key) (coordinator.Cr
 	if err != nil {
 		return coordinator.Credential{}, err
 	}
-	sum := sha256.Sum256([]byte("hotc machine 1\n" + text))
-	return coordinator.Credential{User: "machine-" + coordinator.Segment(string(server)), Password: hex.EncodeToString(sum[:])}, nil
+	return coordinator.Credential{User: "machine-" + coordinator.Segment(string(server)), Password: coordinator.Digest([]byte("hotc machine 1\n" + text))}, nil
 }
 
 // Machine is what an agent says of its machine where its token is good for one

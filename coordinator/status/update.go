@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -37,17 +38,8 @@ func (r *Role) Renewal() Renewal {
 		}
 		return Updating
 	}
-	answered := map[string]bool{}
-	for _, a := range r.Server.Answers {
-		answered[a.ID] = a.Final()
-	}
-	for _, q := range r.Server.Requests {
-		if q.Kind == coordinator.Hook && q.Name == contract.HookUpdate && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID] {
-			return ToUpdate
-		}
-	}
 	switch {
-	case r.standing.Newer && r.standing.Behind == nil:
+	case r.Asked(coordinator.Hook, contract.HookUpdate), r.standing.Newer && r.standing.Behind == nil:
 		return ToUpdate
 	case r.standing.Newer, r.Update != nil && r.Update.Status == coordinator.RoleFailed:
 		return OutOfDate
@@ -55,6 +47,14 @@ func (r *Role) Renewal() Renewal {
 		return Unreached
 	}
 	return UpToDate
+}
+
+// Asked says that the server's machine was asked for something about the role, and has not answered
+// for good.
+func (r *Role) Asked(kind coordinator.RequestKind, name string) bool {
+	return slices.ContainsFunc(coordinator.Open(r.Server.Requests, r.Server.Answers), func(q coordinator.Request) bool {
+		return q.Kind == kind && q.Name == name && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number
+	})
 }
 
 // behind is why a role that is out of date is so.

@@ -172,9 +172,8 @@ func (a *agent) readsNew(r *contract.Role) bool {
 
 // askedToUpdate says that a request for a role's hook update has not been answered.
 func (a *agent) askedToUpdate(role string) bool {
-	return slices.ContainsFunc(a.open, func(r coordinator.Request) bool {
-		known := a.answerTo(r.ID)
-		return r.Kind == coordinator.Hook && r.Name == contract.HookUpdate && r.Role == role && (known == nil || !known.Final())
+	return slices.ContainsFunc(coordinator.Open(a.open, a.answers), func(r coordinator.Request) bool {
+		return r.Kind == coordinator.Hook && r.Name == contract.HookUpdate && r.Role == role
 	})
 }
 

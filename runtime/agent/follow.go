@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -362,8 +360,8 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))
-	id, made, name := hex.EncodeToString(sum[:13]), r.Definition(), r.Name+"."+contract.HookUpdate
+	id := coordinator.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
+	made, name := r.Definition(), r.Name+"."+contract.HookUpdate
 	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		running := a.recall(*r)
 		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)

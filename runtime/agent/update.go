@@ -31,10 +31,7 @@ func (a *agent) replan() { coordinator.Wake(a.planned) }
 
 // followPlan reads the plan again if it was changed.
 func (a *agent) followPlan(ctx context.Context) error {
-	look := slices.ContainsFunc(a.open, func(r coordinator.Request) bool {
-		known := a.answerTo(r.ID)
-		return known == nil || !known.Final()
-	})
+	look := len(coordinator.Open(a.open, a.answers)) > 0
 	select {
 	case <-a.planned:
 		look = true

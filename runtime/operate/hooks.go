@@ -236,12 +236,8 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	if done := coordinator.HookDone(posted.Requests, answers, r.Name, h.hook, r.Server.Incarnation); done != nil && h.hook == contract.HookDelete {
 		final = *done
 	}
-	ended := map[string]bool{}
-	for _, a := range answers {
-		ended[a.ID] = a.Final()
-	}
-	for _, q := range posted.Requests {
-		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number && !ended[q.ID] {
+	for _, q := range coordinator.Open(posted.Requests, answers) {
+		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number {
 			id = q.ID
 		}
 	}

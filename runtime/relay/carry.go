@@ -2,8 +2,6 @@ package relay
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,8 +136,7 @@ func digestOf(named contract.HeatServer) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return coordinator.Digest(text)[:16]
 }
 
 // cannot is why a server cannot be told; "" is that it is.

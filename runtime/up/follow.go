@@ -288,7 +288,7 @@ func open(v *status.Status, key contract.RoleKey) bool {
 		return false
 	}
 	if r.Status == coordinator.RoleFailed {
-		return asked(r)
+		return r.Asked(coordinator.Retry, "") // and has not begun
 	}
 	if len(r.Blocked) == 0 {
 		return true
@@ -296,16 +296,5 @@ func open(v *status.Status, key contract.RoleKey) bool {
 	return !slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool {
 		s := v.ByPath[v.Cells[w.Cell].Server]
 		return s != nil && !s.Came()
-	})
-}
-
-// asked says that a role that has failed was asked to run again, and has not begun.
-func asked(r *status.Role) bool {
-	answered := map[string]bool{}
-	for _, a := range r.Server.Answers {
-		answered[a.ID] = a.Final()
-	}
-	return slices.ContainsFunc(r.Server.Requests, func(q coordinator.Request) bool {
-		return q.Kind == coordinator.Retry && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number && !answered[q.ID]
 	})
 }
