@@ -38,7 +38,7 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 		OpenFolder: func(folder string) (fs.FS, error) { return os.DirFS(filepath.Join(filepath.Dir(name), folder)), nil }}
 	p := program.New(t, given)
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, Read: os.ReadFile, MaxDepth: 5, MaxResources: 1000}, diags)
-	return roles.Lower(p, []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}}, diags)
+	return roles.Lower(p, []driver.Driver{script.Driver, chef.Driver, puppet.Driver}, diags)
 }
 
 // check runs the stages up to the analysis over a template's text.

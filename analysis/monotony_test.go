@@ -88,7 +88,7 @@ func bind(t *testing.T, text string, known map[string]value.Value) map[string]co
 	}
 	p := program.New(template, &program.Supplied{Parameters: known})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All(), text)
 	}

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func options(template string) emit.Options {
 	return emit.Options{Template: template, Coordinator: "zk://zk1:2181/hotc", Signal: contract.AgentsSignal, Limits: emit.DefaultLimits,
-		Drivers: []driver.Driver{script.Driver{}, chef.Driver{}, puppet.Driver{}, ansible.Driver{}, salt.Driver{}}, Version: "test"}
+		Drivers: []driver.Driver{script.Driver, chef.Driver, puppet.Driver, ansible.Driver, salt.Driver}, Version: "test"}
 }
 
 func compile(t *testing.T, o emit.Options) (*emit.Result, string) {

@@ -122,7 +122,7 @@ type outcome struct {
 func (m *mutant) compile() (o outcome) {
 	options := options(m.template)
 	options.Access, options.Environments = m, m.environments
-	options.Drivers = append(options.Drivers, plugin.Drivers{})
+	options.Drivers = append(options.Drivers, plugin.Drivers(nil))
 	m.options(&options)
 	var diags source.Diagnostics
 	begin := worked()

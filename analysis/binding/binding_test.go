@@ -78,7 +78,7 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 	}
 	p := program.New(template, &program.Supplied{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{Registry: &environment.Registry{}}, Read: read, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	return p, binding.Analyse(p, options, &diags), diags.All()
 }
 

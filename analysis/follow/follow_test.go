@@ -47,7 +47,7 @@ func found(t *testing.T, servers string) (string, string) {
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
 	p := program.New(template, &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All()[0].Message, text)
@@ -255,7 +255,7 @@ func analysed(t *testing.T, text string) (*program.Program, *binding.Analysis, *
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
 	p := program.New(template, &program.Supplied{})
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	return p, binding.Analyse(p, binding.Options{}, &diags), &diags
 }
 
@@ -279,7 +279,7 @@ resources:
 `
 	var diags source.Diagnostics
 	p := program.New(hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags), &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	if diags.Failed() {
 		t.Fatal(diags.All()[0].Message)

@@ -47,7 +47,7 @@ func hooks(t *testing.T, lines string) []string {
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
 	p := program.New(template, &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	analysis.Check(p, a, rule.Wanted{}, &diags)
 	var found []string

@@ -95,7 +95,7 @@ func codes(found []lint.Finding) (out []string) {
 func mend(t *testing.T, c chunk, how string, write bool) *lint.Report {
 	t.Helper()
 	o := lint.Options{Compile: emit.Options{Environments: c.environments(), Parameters: map[string]string{}, Signal: "heat",
-		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}}
+		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}}
 	targets := []lint.Target{{Path: "main.yaml"}}
 	if how == "" {
 		report, err := lint.Run(t.Context(), targets, o)

@@ -58,7 +58,7 @@ func TestMendedMutants(t *testing.T) {
 					asText[name] = string(encoded)
 				}
 			}
-			o := lint.Options{Compile: emit.Options{Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}}
+			o := lint.Options{Compile: emit.Options{Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}}
 			changes, _, err := lint.Fix(t.Context(), []lint.Target{{Path: in.Template}}, o, unsafe)
 			if err != nil {
 				t.Fatal(err)

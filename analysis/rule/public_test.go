@@ -65,7 +65,7 @@ func TestPublicTemplates(t *testing.T) {
 			return nil
 		}
 		var diags source.Diagnostics
-		emit.Lint(emit.Options{Template: name, Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
+		emit.Lint(emit.Options{Template: name, Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}, &diags)
 		said, errors := false, []string{}
 		for _, d := range diags.All() {
 			hits[d.Code]++
@@ -106,7 +106,7 @@ func TestPublicTemplates(t *testing.T) {
 func mendedStands(t *testing.T, name string, given map[string]any, asText map[string]string) (mended int) {
 	t.Helper()
 	for _, unsafe := range []bool{false, true} {
-		o := lint.Options{Compile: emit.Options{Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}}
+		o := lint.Options{Compile: emit.Options{Parameters: asText, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}}
 		changes, _, err := lint.Fix(t.Context(), []lint.Target{{Path: name}}, o, unsafe)
 		if err != nil {
 			t.Fatal(name, err)

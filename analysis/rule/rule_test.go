@@ -66,7 +66,7 @@ func (c chunk) lintWith(parameters map[string]string) []*source.Diagnostic {
 		types, _ = resourcetype.Of(strings.TrimSpace(release))
 	}
 	emit.Lint(emit.Options{Shell: c.shell(), Types: types, Template: "main.yaml", Access: c, Environments: c.environments(), Parameters: parameters, Signal: "heat",
-		Limits: emit.DefaultLimits, Now: time.Now(), Drivers: []driver.Driver{script.Driver{}}, Version: "test"}, &diags)
+		Limits: emit.DefaultLimits, Now: time.Now(), Drivers: []driver.Driver{script.Driver}, Version: "test"}, &diags)
 	return diags.All()
 }
 

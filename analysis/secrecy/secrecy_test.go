@@ -28,7 +28,7 @@ resources:
 `
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("site.yaml", []byte(text)), &diags)
-	p := roles.Lower(program.New(template, &program.Supplied{}), []driver.Driver{script.Driver{}}, &diags)
+	p := roles.Lower(program.New(template, &program.Supplied{}), []driver.Driver{script.Driver}, &diags)
 	p.Server("db").Output("password").Secret = true
 	secrecy.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
 	all := diags.All()

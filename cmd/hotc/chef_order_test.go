@@ -75,7 +75,7 @@ func compareOrders(t *testing.T, solo string) {
 			job.Outputs = append(job.Outputs, o)
 		}
 		var diags source.Diagnostics
-		meaning := compilerchef.Driver{}.Lower(role, &diags)
+		meaning := compilerchef.Driver.Lower(role, &diags)
 		if meaning == nil || meaning.Sequence == nil {
 			t.Errorf("%s: no sequence: %v", recipe, diags.All())
 			continue

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
-	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
@@ -52,7 +51,7 @@ out of it, starts no plug-in, and bounds time and memory.
 				return err
 			}
 			if how.untrusted {
-				o.Drivers = driversWith(plugin.Drivers{})
+				o.Drivers = driversWith(nil)
 			}
 			how.cloud, o.Now = in.cloud, time.Now()
 			if how.profile {

@@ -32,17 +32,10 @@ var version = "0.1.0-dev"
 
 // drivers are the compiler's halves of the drivers. Adding one is a line here and
 // one in cmd/hotc-agent.
-func drivers() []driver.Driver { return driversWith(plugin.Drivers{Machine: pluginMachine{}}) }
+func drivers() []driver.Driver { return driversWith(pluginMachine{}) }
 
-func driversWith(plugins plugin.Drivers) []driver.Driver {
-	return []driver.Driver{
-		script.Driver{},
-		chef.Driver{},
-		puppet.Driver{},
-		ansible.Driver{},
-		salt.Driver{},
-		plugins,
-	}
+func driversWith(plugins plugin.Machine) []driver.Driver {
+	return []driver.Driver{script.Driver, chef.Driver, puppet.Driver, ansible.Driver, salt.Driver, plugin.Drivers(plugins)}
 }
 
 func main() {

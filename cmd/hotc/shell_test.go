@@ -95,7 +95,7 @@ func rewrittenScript(t *testing.T, text string) string {
 		role.Outputs = append(role.Outputs, &program.Output{Name: name})
 	}
 	diags := &source.Diagnostics{}
-	meaning := compiled.Driver{}.Lower(role, diags)
+	meaning := compiled.Driver.Lower(role, diags)
 	if meaning == nil || meaning.Finish == nil {
 		t.Fatalf("not taken: %v\n%s", diags, text)
 	}

@@ -3,7 +3,6 @@
 package driver
 
 import (
-	"fmt"
 	"io/fs"
 	"strings"
 
@@ -16,48 +15,29 @@ import (
 
 // Driver says what a role's source means. A driver has a folder of its own here
 // and one line in the list of cmd/hotc.
-type Driver interface {
+type Driver struct {
 	// Name is what `driver:` says.
-	Name() string
+	Name string
 	// Lower checks a role's source and returns its meaning; nil with a diagnostic if
 	// there is none.
-	Lower(role Role, diags *source.Diagnostics) *program.Meaning
-}
-
-// Resources is what a driver is, too, whose tool has resources that an output can
-// be the completion of: `outputs: {up: {resource: "service[mysql]"}}`. Such an
-// output is true, at the moment at which the tool has applied the resource
-// successfully. A failure of the resource leaves it empty.
-type Resources interface {
-	// CheckResource says what is wrong with a resource's name, as the tool writes
-	// it; nil when nothing is.
-	CheckResource(name string) error
-}
-
-// Installable is what a driver is whose tool the agent can install.
-type Installable interface {
-	// InstallsFrom are the kinds of `install: {from: …}` that it knows, besides
-	// "none". The first one is used where none is named.
-	InstallsFrom() []string
-}
-
-// Licensed is what an Installable driver is whose tool has a licence that only its
-// user can accept.
-type Licensed interface {
-	// CheckLicence says what is wrong with the words of `install: {licence: …}`; nil
-	// when nothing is.
-	CheckLicence(licence string) error
-}
-
-// Finder stands in the list of drivers for those that are not hotc's own: plug-ins.
-// On the server all of them are run by the driver of the Finder's name.
-type Finder interface {
-	Driver
-	// Find finds the driver of a name; nil is none. Elsewhere says that its program
-	// gets onto the server in another way than with the plan, and need not be here.
-	Find(name string, elsewhere bool) Driver
-	// Program is how the program of a name is called.
-	Program(name string) string
+	Lower func(role Role, diags *source.Diagnostics) *program.Meaning
+	// InstallsFrom are the kinds of `install: {from: …}` by which the agent can install the
+	// tool, besides "none"; the first where none is named. Nil is a tool that it cannot install.
+	InstallsFrom []string
+	// CheckResource says what is wrong with the name of one of the tool's resources, that an
+	// output can be the completion of: `outputs: {up: {resource: "service[mysql]"}}`. Such an
+	// output is true, at the moment at which the tool has applied the resource
+	// successfully. A failure of the resource leaves it empty. Nil is a tool without any.
+	CheckResource func(name string) error
+	// CheckLicence says what is wrong with the words of `install: {licence: …}`, for a tool
+	// whose licence only its user can accept; nil for others.
+	CheckLicence func(licence string) error
+	// Find is set in the one entry of the list that stands for all plug-ins, which on the
+	// server are run by the driver of its name: it finds that of a name; nil is none.
+	// Elsewhere says that its program gets onto the server in another way than with the plan,
+	// and need not be here. Program is how that of a name is called.
+	Find    func(name string, elsewhere bool) *Driver
+	Program func(name string) string
 }
 
 // Role is what a driver gets to see of a role.
@@ -107,18 +87,14 @@ func (r Role) Output(name string) *program.Output {
 	return lists.Find(r.Outputs, func(o *program.Output) bool { return o.Name == name })
 }
 
-// NamesFile says of a source that is a text of its tool whether it is the name of a file
+// namesFile says of a source that is a text of its tool whether it is the name of a file
 // beside the template, where the file's text was meant.
-func (r Role) NamesFile(diags *source.Diagnostics) bool {
-	name, is := r.Source.(string)
-	if !is || r.SourceFile != "" || strings.HasPrefix(name, "/") || strings.ContainsAny(name, " \t\n;|&$(){}=") || !strings.ContainsAny(name, "./") {
+func (r Role) namesFile(text string) bool {
+	if r.SourceFile != "" || strings.HasPrefix(text, "/") || strings.ContainsAny(text, " \t\n;|&$(){}=") || !strings.ContainsAny(text, "./") {
 		return false
 	}
-	if _, err := r.Reader.File(name); err != nil {
-		return false
-	}
-	diags.Error(source.BadSource, r.SourceAt, fmt.Sprintf("the source of role %q is this text itself, and not the file of that name", r.Name), fmt.Sprintf("write {get_file: %s}", name))
-	return true
+	_, err := r.Reader.File(text)
+	return err == nil
 }
 
 // KeyHint is what to do about a key of a source that is none of those it may have.

@@ -46,7 +46,12 @@ func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 		r.WrongAt(r.Role.At, form.Hint, "role %q has no source: the %s driver needs %s", r.Role.Name, form.Driver, form.Needs)
 		return
 	case string:
-		if text != nil {
+		switch {
+		case text == nil:
+		case r.Role.namesFile(src):
+			r.Wrong(nil, fmt.Sprintf("write {get_file: %s}", src), "the source of role %q is this text itself, and not the file of that name", r.Role.Name)
+			return
+		default:
 			text(src)
 			return
 		}

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func drawn(t *testing.T, template string, single bool) *graph.Graph {
 	t.Helper()
 	var diags source.Diagnostics
-	r := emit.Analyse(emit.Options{Template: template, Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}}, &diags)
+	r := emit.Analyse(emit.Options{Template: template, Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}}, &diags)
 	if r == nil {
 		t.Fatal(diags.All())
 	}

@@ -18,7 +18,7 @@ import (
 
 // wishes are those of a user who says nothing.
 func wishes() lint.Options {
-	return lint.Options{Compile: emit.Options{Parameters: map[string]string{}, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}}
+	return lint.Options{Compile: emit.Options{Parameters: map[string]string{}, Signal: "heat", Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}}
 }
 
 // files writes files and goes to their folder.

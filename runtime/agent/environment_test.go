@@ -32,7 +32,7 @@ func TestRolesInOtherLanguages(t *testing.T) {
 			var diags source.Diagnostics
 			role := driver.Role{Name: "app", Source: c.line + "\n" + c.text + "\n", Memory: &driver.Memory{},
 				Inputs: []*program.Input{{Name: "url"}, {Name: "a.b"}}}
-			m := script.Driver{}.Lower(role, &diags)
+			m := script.Driver.Lower(role, &diags)
 			if m == nil {
 				t.Fatal(diags.All())
 			}

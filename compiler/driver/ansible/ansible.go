@@ -21,16 +21,10 @@ import (
 )
 
 // Driver is the ansible driver.
-type Driver struct{}
+var Driver = driver.Driver{Name: "ansible", InstallsFrom: []string{"packages", "url"}, CheckResource: checkResource, Lower: lower}
 
-// Name is "ansible".
-func (Driver) Name() string { return "ansible" }
-
-// InstallsFrom implements driver.Installable.
-func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
-
-// CheckResource implements driver.Resources: a task's name is any text.
-func (Driver) CheckResource(name string) error {
+// checkResource takes any text: that is what the name of a task is.
+func checkResource(name string) error {
 	if strings.TrimSpace(name) == "" {
 		return fmt.Errorf("a resource of ansible is the name of a task or handler")
 	}
@@ -44,11 +38,8 @@ var form = driver.Form{Driver: "ansible", Needs: "a playbook", Takes: "a playboo
 	Keys: []string{"playbook", "playbooks", "roles", "collections", "host", "groups", "tags", "skip_tags", "vars"},
 	Hint: "`source: {get_file: site.yml}`, or `source: {playbooks: ./ansible, playbook: site.yml}`; docs/ansible.md has all keys"}
 
-// Lower takes the playbooks along.
-func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	if role.NamesFile(diags) {
-		return nil
-	}
+// lower takes the playbooks along.
+func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	l := &lowering{Reading: driver.NewReading(role, diags), playbooks: []string{defaultPlaybook}, host: "localhost"}
 	l.Out.Set("host", "localhost")
 	l.Open(&form, func(text string) { l.text(text) }, l.source)

@@ -54,7 +54,7 @@ func lower(src value.Value, files map[string]string) (*program.Meaning, *source.
 		tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	role.Reader = tree
-	return ansible.Driver{}.Lower(role, &diags), &diags
+	return ansible.Driver.Lower(role, &diags), &diags
 }
 
 const start = "- hosts: all\n  gather_facts: false\n"

@@ -21,17 +21,10 @@ import (
 )
 
 // Driver is the chef driver.
-type Driver struct{}
+var Driver = driver.Driver{Name: "chef", InstallsFrom: []string{"gem", "url", "packages"}, CheckLicence: checkLicence, CheckResource: checkResource, Lower: lower}
 
-// Name is "chef".
-func (Driver) Name() string { return "chef" }
-
-// InstallsFrom implements driver.Installable.
-func (Driver) InstallsFrom() []string { return []string{"gem", "url", "packages"} }
-
-// CheckLicence implements driver.Licensed.
-func (Driver) CheckLicence(licence string) error {
-	// the words of Chef's own CHEF_LICENSE
+// checkLicence takes the words of Chef's own CHEF_LICENSE.
+func checkLicence(licence string) error {
 	if words := []string{"accept", "accept-no-persist", "accept-silent"}; !slices.Contains(words, licence) {
 		return fmt.Errorf("Chef's licence is accepted with one of %s, not %q", strings.Join(words, ", "), licence)
 	}
@@ -40,8 +33,7 @@ func (Driver) CheckLicence(licence string) error {
 
 var resourceForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*\[[^\[\]\n]+\]$`)
 
-// CheckResource implements driver.Resources.
-func (Driver) CheckResource(name string) error {
+func checkResource(name string) error {
 	if !resourceForm.MatchString(name) {
 		return fmt.Errorf("%q is not a resource of Chef's: it is written TYPE[NAME], as in a notification: service[mysql]", name)
 	}
@@ -61,8 +53,7 @@ var form = driver.Form{Driver: "chef", Needs: "cookbooks", Takes: "a map",
 	Keys: []string{"cookbooks", "repository", "roles", "data_bags", "environments", "environment", "run_list", "attributes", "prepare", "config", "mode"},
 	Hint: "`source: {cookbooks: ./cookbooks, run_list: [\"recipe[web]\"]}`; docs/chef.md has all keys"}
 
-// Lower reads a source.
-func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	l := &lowering{Reading: driver.NewReading(role, diags)}
 	l.Open(&form, nil, l.source)
 	if l.Failed {

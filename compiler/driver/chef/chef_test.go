@@ -53,7 +53,7 @@ func lower(t *testing.T, role string) (*program.Role, *source.Diagnostics) {
 			}
 			return nil, &source.Diagnostic{Code: source.CannotRead, Message: "cannot read " + name + ": no such file or directory"}
 		}})
-	roles.Lower(p, []driver.Driver{chef.Driver{}}, &diags)
+	roles.Lower(p, []driver.Driver{chef.Driver}, &diags)
 	return p.Server("s").Roles[0], &diags
 }
 

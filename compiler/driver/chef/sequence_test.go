@@ -33,7 +33,7 @@ func steps(t *testing.T, given map[string]any, files map[string]string) string {
 	}
 	role.Outputs = []*program.Output{{Name: "out.x"}, {Name: "out.y", Type: "list"}, {Name: "out.z", Type: "string"}, {Name: "up", Resource: "log[up]"}}
 	var diags source.Diagnostics
-	meaning := chef.Driver{}.Lower(role, &diags)
+	meaning := chef.Driver.Lower(role, &diags)
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}

@@ -29,7 +29,7 @@ func unused(t *testing.T, inputs, outputs string, given map[string]any, files ma
 		role.Outputs = append(role.Outputs, &program.Output{Name: name})
 	}
 	var diags source.Diagnostics
-	meaning := chef.Driver{}.Lower(role, &diags)
+	meaning := chef.Driver.Lower(role, &diags)
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
@@ -124,7 +124,7 @@ func TestUncheckedIsSaid(t *testing.T) {
 		role := driver.Role{Name: "web", Source: dict(map[string]any{"cookbooks": "books"}), Locate: func(...string) source.Place { return source.Place{} }, Reader: beside{folder},
 			Inputs: []*program.Input{{Name: "web.db"}}}
 		var diags source.Diagnostics
-		meaning := chef.Driver{}.Lower(role, &diags)
+		meaning := chef.Driver.Lower(role, &diags)
 		if meaning.Unchecked != c.unchecked {
 			t.Errorf("%s\n gives %q\n want  %q", c.text, meaning.Unchecked, c.unchecked)
 		}

@@ -45,56 +45,45 @@ type Machine interface {
 	Ask(program string, line []byte) ([]byte, error)
 }
 
-// Drivers are all plug-ins of a machine; without one, no plug-in is asked.
-type Drivers struct{ Machine Machine }
-
-// Name is that of the driver that runs them all on a server.
-func (Drivers) Name() string { return "plugin" }
-
-// Lower implements driver.Driver; it is a plug-in that means something.
-func (Drivers) Lower(driver.Role, *source.Diagnostics) *program.Meaning { return nil }
-
-// Program implements driver.Finder.
-func (Drivers) Program(name string) string { return Prefix + name }
+// Drivers stands for all plug-ins of a machine; without one, no plug-in is asked.
+func Drivers(machine Machine) driver.Driver {
+	return driver.Driver{Name: "plugin", Program: func(name string) string { return Prefix + name }, Find: func(name string, elsewhere bool) *driver.Driver {
+		d := find(machine, name, elsewhere)
+		if d == nil {
+			return nil
+		}
+		// What is a resource's name, the plug-in says when it is asked about the source. It is
+		// installed where it does not come with the plan.
+		return &driver.Driver{Name: name, InstallsFrom: []string{"url"}, CheckResource: func(string) error { return nil }, Lower: d.lower}
+	}}
+}
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
-// Find implements driver.Finder.
-func (d Drivers) Find(name string, elsewhere bool) driver.Driver {
+func find(machine Machine, name string, elsewhere bool) *plugIn {
 	if !nameForm.MatchString(name) {
 		return nil
 	}
-	if d.Machine == nil {
-		return &Driver{name: name, unasked: true}
+	if machine == nil {
+		return &plugIn{name: name, unasked: true}
 	}
-	data, err := d.Machine.Executable(Prefix + name)
+	data, err := machine.Executable(Prefix + name)
 	switch {
 	case err == nil:
-		return &Driver{name: name, executable: data, travels: !elsewhere, machine: d.Machine}
+		return &plugIn{name: name, executable: data, travels: !elsewhere, machine: machine}
 	case elsewhere:
-		return &Driver{name: name}
+		return &plugIn{name: name}
 	}
 	return nil
 }
 
-// Driver is one plug-in.
-type Driver struct {
+type plugIn struct {
 	name       string
 	executable []byte // nil is one that is not here
 	travels    bool   // with the plan
 	unasked    bool   // whether it is here or not
 	machine    Machine
 }
-
-// Name is the plug-in's.
-func (d *Driver) Name() string { return d.name }
-
-// InstallsFrom implements driver.Installable: where it does not come with the plan.
-func (d *Driver) InstallsFrom() []string { return []string{"url"} }
-
-// CheckResource implements driver.Resources. What is a resource's name, the plug-in
-// says when it is asked about the source.
-func (d *Driver) CheckResource(string) error { return nil }
 
 // The question and the answer.
 type (
@@ -136,9 +125,9 @@ type (
 	}
 )
 
-// Lower asks the plug-in. One that is only on the server is not asked: its source
+// lower asks the plug-in. One that is only on the server is not asked: its source
 // goes there as it is.
-func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
+func (d *plugIn) lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	val := value.NewDict()
 	val.Set("name", d.name)
 	val.Set("source", role.Source)
@@ -202,7 +191,7 @@ func (d *Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 	return meaning
 }
 
-func (d *Driver) ask(role driver.Role) (*answer, error) {
+func (d *plugIn) ask(role driver.Role) (*answer, error) {
 	line, err := json.Marshal(question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source),
 		Inputs:  lists.Map(role.Inputs, func(in *program.Input) string { return in.Name }),
 		Outputs: lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, o.Type, o.Resource} })})
@@ -235,7 +224,7 @@ func (d *Driver) ask(role driver.Role) (*answer, error) {
 }
 
 // trees takes trees of files along.
-func (d *Driver) trees(role driver.Role, keys []string, meaning *program.Meaning, diags *source.Diagnostics) error {
+func (d *plugIn) trees(role driver.Role, keys []string, meaning *program.Meaning, diags *source.Diagnostics) error {
 	from, _ := role.Source.(*value.Dict)
 	trees := value.NewDict()
 	for _, key := range keys {
@@ -259,7 +248,7 @@ const (
 	maxDepth = 20
 )
 
-func (d *Driver) steps(role driver.Role, list []step, depth int) ([]program.Step, error) {
+func (d *plugIn) steps(role driver.Role, list []step, depth int) ([]program.Step, error) {
 	if len(list) > maxSteps || depth > maxDepth {
 		return nil, errors.New("its steps are too many, or too deep")
 	}

@@ -37,7 +37,7 @@ func (m *machine) Ask(_ string, line []byte) ([]byte, error) {
 // lower is what a source means to the plug-in, or the first diagnostic.
 func lower(t *testing.T, m *machine, elsewhere bool) (*program.Meaning, string) {
 	t.Helper()
-	tool := plugin.Drivers{Machine: m}.Find("x", elsewhere)
+	tool := plugin.Drivers(m).Find("x", elsewhere)
 	if tool == nil {
 		t.Fatal("the plug-in is not found")
 	}
@@ -73,7 +73,7 @@ func TestASourceThatIsNoJSON(t *testing.T) {
 		from.Set("most", []value.Value{math.Inf(1)})
 		var diags source.Diagnostics
 		m := &machine{answer: `{"protocol": 1}`}
-		meaning := plugin.Drivers{Machine: m}.Find("x", elsewhere).Lower(driver.Role{Name: "app", Source: from}, &diags)
+		meaning := plugin.Drivers(m).Find("x", elsewhere).Lower(driver.Role{Name: "app", Source: from}, &diags)
 		if meaning != nil || m.asked != "" || len(diags.All()) != 1 || diags.All()[0].Code != source.BadSource {
 			t.Errorf("%v, asked %q, %v", meaning, m.asked, diags.All())
 		}
@@ -145,7 +145,7 @@ func TestHowAProgramGetsToTheServer(t *testing.T) {
 	if _, wrong := lower(t, &machine{fails: errors.New("`hotc-driver-x compile` fails (exit status 3): no such table")}, false); wrong != "plug-in hotc-driver-x: `hotc-driver-x compile` fails (exit status 3): no such table" {
 		t.Error(wrong)
 	}
-	all := plugin.Drivers{Machine: large}
+	all := plugin.Drivers(large)
 	for _, name := range []string{"y", "../x", "X", ""} {
 		if all.Find(name, false) != nil {
 			t.Errorf("%q is found", name)

@@ -38,7 +38,7 @@ func unused(t *testing.T, src, inputs, outputs string, files map[string]string) 
 		name, resource, _ := strings.Cut(name, "=")
 		role.Outputs = append(role.Outputs, &program.Output{Name: name, Resource: resource})
 	}
-	meaning := puppet.Driver{}.Lower(role, &diags)
+	meaning := puppet.Driver.Lower(role, &diags)
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}

@@ -89,8 +89,8 @@ func plainReference(text string) string {
 	return text[:open+1] + title + "]"
 }
 
-// CheckResource implements driver.Resources: a reference as manifests write it.
-func (Driver) CheckResource(name string) error {
+// checkResource takes a reference as manifests write it.
+func checkResource(name string) error {
 	if reference.MatchString(name) {
 		return nil
 	}

@@ -27,31 +27,21 @@ import (
 )
 
 // Driver is the puppet driver.
-type Driver struct{}
-
-// Name is "puppet".
-func (Driver) Name() string { return "puppet" }
-
-// InstallsFrom implements driver.Installable.
-func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
+var Driver = driver.Driver{Name: "puppet", InstallsFrom: []string{"packages", "url"}, CheckResource: checkResource, Lower: lower}
 
 var form = driver.Form{Driver: "puppet", Needs: "a manifest, an environment or classes", Takes: "a manifest's text or a map",
 	Keys: []string{"manifest", "environment", "hiera", "modules", "modulepath", "classes", "settings"},
 	Hint: "`source: {get_file: site.pp}`, or a map with manifest, environment or classes; docs/puppet.md shows all forms"}
 
-// Lower checks a role's source. What it means is the source again, with digests in
+// lower checks a role's source. What it means is the source again, with digests in
 // the place of files.
-func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	if role.NamesFile(diags) {
-		return nil
-	}
+func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	l := &lowering{Reading: driver.NewReading(role, diags)}
 	l.Open(&form, func(text string) { l.text(text, role.SourceFile) }, l.dict)
-	names := l.names()
+	l.Out.Set("outputs", l.names())
 	if l.Failed {
 		return nil
 	}
-	l.Out.Set("outputs", names)
 	return &program.Meaning{Source: l.Out, Files: l.Files, Sequence: l.sequence()}
 }
 

@@ -53,7 +53,7 @@ func lower(t *testing.T, text string, inputs, outputs []string) (*program.Meanin
 		name, resource, _ := strings.Cut(name, "=")
 		role.Outputs = append(role.Outputs, &program.Output{Name: name, Resource: resource})
 	}
-	return puppet.Driver{}.Lower(role, &diags), &diags
+	return puppet.Driver.Lower(role, &diags), &diags
 }
 
 func TestWhatASourceMeans(t *testing.T) {
@@ -142,7 +142,7 @@ func TestReferences(t *testing.T) {
 		"Service[]":        `"Service[]" is not a reference to a resource, such as "Service[mysql]" or "Class[mysql::server]"`,
 	} {
 		got := ""
-		if err := (puppet.Driver{}).CheckResource(name); err != nil {
+		if err := puppet.Driver.CheckResource(name); err != nil {
 			got = err.Error()
 		}
 		if got != want {

@@ -59,8 +59,8 @@ const nameHint = "an input is a path in the pillar, `db:url` or `db.url`; an out
 // requisite is a state as requisites name it.
 var requisite = regexp.MustCompile(`^([a-z_][a-z0-9_]*): *(\S.*)$`)
 
-// CheckResource implements driver.Resources: a state's ID, or one as requisites name it.
-func (Driver) CheckResource(name string) error {
+// checkResource takes a state's ID, or one as requisites name it.
+func checkResource(name string) error {
 	switch module, function, is := strings.Cut(name, "["); {
 	case strings.TrimSpace(name) == "" || strings.ContainsAny(name, "\r\n"):
 		return fmt.Errorf("a resource of salt is a state's ID, or one as requisites name it: `service: nginx`")

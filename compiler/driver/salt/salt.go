@@ -29,24 +29,15 @@ import (
 )
 
 // Driver is the salt driver.
-type Driver struct{}
-
-// Name is "salt".
-func (Driver) Name() string { return "salt" }
-
-// InstallsFrom implements driver.Installable.
-func (Driver) InstallsFrom() []string { return []string{"packages", "url"} }
+var Driver = driver.Driver{Name: "salt", InstallsFrom: []string{"packages", "url"}, CheckResource: checkResource, Lower: lower}
 
 var form = driver.Form{Driver: "salt", Needs: "states", Takes: "the text of an SLS file or a map",
 	Keys: []string{"file_roots", "sls", "pillar_roots", "pillar", "grains", "id", "config"},
 	Hint: "`source: {get_file: web.sls}`, or `source: {file_roots: ./salt, sls: [web]}`; docs/salt.md has all keys"}
 
-// Lower checks a role's source. What it means is the source again, with digests in the
+// lower checks a role's source. What it means is the source again, with digests in the
 // place of files.
-func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	if role.NamesFile(diags) {
-		return nil
-	}
+func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	l := &lowering{Reading: driver.NewReading(role, diags), visible: true}
 	l.Open(&form, l.text, l.source)
 	l.names()

@@ -43,7 +43,7 @@ func lower(t *testing.T, text string, files map[string]string, inputs, outputs s
 			role.Outputs = append(role.Outputs, &program.Output{Name: name, Resource: resource})
 		}
 	}
-	return salt.Driver{}.Lower(role, &diags), &diags
+	return salt.Driver.Lower(role, &diags), &diags
 }
 
 var tree = map[string]string{"salt/top.sls": "base: {'*': [web]}\n", "salt/web/init.sls": "a: {test.nop: []}\n", "salt/db.sls": "b: {test.nop: []}\n", "pillar/top.sls": "base: {}\n"}
@@ -124,7 +124,7 @@ func TestReferences(t *testing.T) {
 		"service[nginx]": `Salt writes the state "service[nginx]" as in a requisite: "service: nginx"`,
 	} {
 		got := ""
-		if err := (salt.Driver{}).CheckResource(name); err != nil {
+		if err := salt.Driver.CheckResource(name); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -253,7 +253,7 @@ func FuzzSequence(f *testing.F) {
 			Inputs:  []*program.Input{{Name: "a"}, {Name: "db:url"}},
 			Outputs: []*program.Output{{Name: "ready", Resource: "service: up"}, {Name: "site"}, {Name: "x.changes.stdout"}}}
 		role.Source = yaml.Parse(source.NewFile("x.yaml", []byte("{file_roots: salt, sls: web}")), &diags).Data()
-		m := salt.Driver{}.Lower(role, &diags)
+		m := salt.Driver.Lower(role, &diags)
 		if m == nil {
 			return
 		}

@@ -40,7 +40,7 @@ func TestBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var diags source.Diagnostics
 			role := driver.Role{Name: "r", Source: c.script, Inputs: []*program.Input{{Name: "a"}}, Outputs: []*program.Output{{Name: "o"}}}
-			m := script.Driver{}.Lower(role, &diags)
+			m := script.Driver.Lower(role, &diags)
 			switch {
 			case c.wants == "" && (diags.Failed() || m.Sequence == nil):
 				t.Error(diags.All())
@@ -51,7 +51,7 @@ func TestBounds(t *testing.T) {
 	}
 	// what nothing has to be found in travels as it is
 	var diags source.Diagnostics
-	if m := (script.Driver{}).Lower(driver.Role{Name: "r", Source: strings.Repeat("echo a\n", n)}, &diags); m == nil || diags.Failed() {
+	if m := script.Driver.Lower(driver.Role{Name: "r", Source: strings.Repeat("echo a\n", n)}, &diags); m == nil || diags.Failed() {
 		t.Error(diags.All())
 	}
 }
@@ -65,7 +65,7 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var diags source.Diagnostics
 		role := driver.Role{Name: "r", Source: text, Inputs: []*program.Input{{Name: "a"}, {Name: "b"}}, Outputs: []*program.Output{{Name: "o"}}}
-		m := script.Driver{}.Lower(role, &diags)
+		m := script.Driver.Lower(role, &diags)
 		if m == nil || m.Finish == nil {
 			return
 		}

@@ -103,7 +103,7 @@ func TestReadsOfTheEnvironment(t *testing.T) {
 func TestEagerIsTheUsersWord(t *testing.T) {
 	var diags source.Diagnostics
 	text := "#!/usr/bin/python3\nimport os\nprint(os.environ['said'], os.environ['not'])\n"
-	m := Driver{}.Lower(driver.Role{Name: "r", Source: text, Inputs: []*program.Input{{Name: "said", EagerSaid: true}, {Name: "not"}}, Memory: &driver.Memory{}}, &diags)
+	m := Driver.Lower(driver.Role{Name: "r", Source: text, Inputs: []*program.Input{{Name: "said", EagerSaid: true}, {Name: "not"}}, Memory: &driver.Memory{}}, &diags)
 	if _, is := m.Environment["said"]; is || len(m.Environment) != 1 {
 		t.Errorf("%v", m.Environment)
 	}

@@ -34,7 +34,7 @@ func TestWhatIsRememberedOfAScriptChangesNothing(t *testing.T) {
 			role := driver.Role{Name: fmt.Sprint("r", i), Source: c.script, SourceFile: c.file, Memory: m,
 				SourceAt: source.Place{File: file, Span: source.Span{Start: start, End: start + 14}},
 				Inputs:   []*program.Input{{Name: c.in}}, Outputs: []*program.Output{{Name: c.out}}}
-			meaning := script.Driver{}.Lower(role, &diags)
+			meaning := script.Driver.Lower(role, &diags)
 			line := fmt.Sprint(i, " ", meaning.Files[0].Name, " ", meaning.Files[0].Digest)
 			meaning.Sequence.Walk(func(s *program.Step) { line += fmt.Sprint(" ", s.Op, s.Name, " ", s.At) })
 			if meaning.Finish != nil {

@@ -87,7 +87,7 @@ func TestSequence(t *testing.T) {
 		if strings.Contains(c.script, "out=") {
 			role.Inputs, role.Outputs = []*program.Input{{Name: "in"}}, []*program.Output{{Name: "out"}}
 		}
-		m := script.Driver{}.Lower(role, &diags)
+		m := script.Driver.Lower(role, &diags)
 		got := "unknown"
 		if m != nil && m.Sequence != nil {
 			got = text(m.Sequence.Steps)

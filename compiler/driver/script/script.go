@@ -37,18 +37,12 @@ import (
 )
 
 // Driver is the script driver.
-type Driver struct{}
-
-// Name is "script".
-func (Driver) Name() string { return "script" }
+var Driver = driver.Driver{Name: "script", Lower: lower}
 
 var form = driver.Form{Driver: "script", Needs: "a script", Takes: "a script's text", Hint: "`source: {get_file: setup.sh}`, or the text itself"}
 
-// Lower takes the script's text; it travels as one file.
-func (Driver) Lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
-	if role.NamesFile(diags) {
-		return nil
-	}
+// lower takes the script's text; it travels as one file.
+func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	text := ""
 	reading := driver.NewReading(role, diags)
 	reading.Open(&form, func(t string) { text = t }, nil)

@@ -14,7 +14,7 @@ import (
 )
 
 // source finds what the role's own source means.
-func (l *lowering) source(role *program.Role, tool driver.Driver, src *yaml.Node) *program.Meaning {
+func (l *lowering) source(role *program.Role, tool *driver.Driver, src *yaml.Node) *program.Meaning {
 	meaning := l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
 	if meaning != nil {
 		for _, in := range role.Inputs {
@@ -33,7 +33,7 @@ func written(role *program.Role) []*program.Output {
 
 // meaning finds what a source means to its driver; nil with a diagnostic if it
 // means nothing.
-func (l *lowering) meaning(seen driver.Role, tool driver.Driver, src *yaml.Node) *program.Meaning {
+func (l *lowering) meaning(seen driver.Role, tool *driver.Driver, src *yaml.Node) *program.Meaning {
 	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), fileOf(src), &l.memory
 	seen.Folder = filepath.Dir(l.template.File.Name)
 	if src != nil {

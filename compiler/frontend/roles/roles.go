@@ -38,7 +38,7 @@ func IsServerAttribute(name string) bool { return slices.Contains(serverAttribut
 type lowering struct {
 	program *program.Program
 	drivers []driver.Driver
-	plugins driver.Finder // nil where there are none
+	plugins *driver.Driver // that stands for them; nil where there are none
 	diags   *source.Diagnostics
 	memory  driver.Memory
 	waiting []func()        // what can be looked up when all servers are known
@@ -56,8 +56,8 @@ type lowering struct {
 func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
 	l := &lowering{program: p, diags: diags}
 	for _, d := range drivers {
-		if plugins, is := d.(driver.Finder); is {
-			l.plugins = plugins
+		if d.Find != nil {
+			l.plugins = &d
 		} else {
 			l.drivers = append(l.drivers, d)
 		}
@@ -176,8 +176,8 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 }
 
 // driver finds the role's driver. It returns nil if there is no such driver.
-func (l *lowering) driver(role *program.Role, name, install *yaml.Node) driver.Driver {
-	known := lists.Map(l.drivers, driver.Driver.Name)
+func (l *lowering) driver(role *program.Role, name, install *yaml.Node) *driver.Driver {
+	known := lists.Map(l.drivers, func(d driver.Driver) string { return d.Name })
 	hint := "the drivers are " + strings.Join(known, ", ")
 	if name == nil {
 		l.diags.Error(source.UnknownDriver, role.At, fmt.Sprintf("role %q has no driver", role.Name), hint)

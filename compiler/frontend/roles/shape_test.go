@@ -27,7 +27,7 @@ func violations(t *testing.T, blocks ...string) []string {
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
-	roles.Lower(program.New(template, given()), []driver.Driver{tool{}}, &diags)
+	roles.Lower(program.New(template, given()), []driver.Driver{tool}, &diags)
 	var found []string
 	for _, d := range diags.All() {
 		if d.Code == source.BadMetadata && int(d.At.Span.Start) >= start {

@@ -15,7 +15,7 @@ const (
 )
 
 // tasks reads a role's actions and hooks.
-func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
+func (l *lowering) tasks(role *program.Role, tool *driver.Driver, n *yaml.Node) {
 	role.Actions = lists.Map(n.Get("actions").All(), func(e yaml.Entry) *program.Task { return l.task(role, tool, e, nil) })
 	for _, e := range n.Get("hooks").All() {
 		var t *program.Task
@@ -34,7 +34,7 @@ func (l *lowering) tasks(role *program.Role, tool driver.Driver, n *yaml.Node) {
 	}
 }
 
-func (l *lowering) task(role *program.Role, tool driver.Driver, e yaml.Entry, outputs []*program.Output) *program.Task {
+func (l *lowering) task(role *program.Role, tool *driver.Driver, e yaml.Entry, outputs []*program.Output) *program.Task {
 	t := &program.Task{Name: e.Name, At: l.template.Place(e.Key)}
 	t.Meaning = l.meaning(driver.Role{Name: role.Name, At: t.At, Inputs: role.Inputs, Outputs: outputs}, tool, e.Value)
 	return t

@@ -16,19 +16,18 @@ import (
 // find finds the driver that a role names: one of hotc's own, or a plug-in; nil if
 // there is none. A plug-in that is not here may be on the server, if `install:` says
 // how it gets there.
-func (l *lowering) find(role *program.Role, install *yaml.Node) driver.Driver {
-	if i := slices.IndexFunc(l.drivers, func(d driver.Driver) bool { return d.Name() == role.Driver }); i >= 0 {
-		return l.drivers[i]
+func (l *lowering) find(role *program.Role, install *yaml.Node) *driver.Driver {
+	if i := slices.IndexFunc(l.drivers, func(d driver.Driver) bool { return d.Name == role.Driver }); i >= 0 {
+		return &l.drivers[i]
 	}
 	if l.plugins == nil {
 		return nil
 	}
 	from, _ := install.Get("from").Text()
 	tool := l.plugins.Find(role.Driver, from == "none" || from == "url" || install.Get("url") != nil)
-	if tool == nil {
-		return nil
+	if tool != nil {
+		role.Driver = l.plugins.Name
 	}
-	role.Driver = l.plugins.Name()
 	return tool
 }
 
@@ -45,15 +44,12 @@ var versionForm = regexp.MustCompile(`^(>= ?)?[0-9][0-9A-Za-z.+~:-]*$`)
 
 // install reads how the role's tool gets onto the server.
 // A server's defaults are for those of its roles that they fit.
-func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node, isDefault bool) {
-	if n == nil {
+func (l *lowering) install(role *program.Role, tool *driver.Driver, n *yaml.Node, isDefault bool) {
+	switch {
+	case n == nil || tool.InstallsFrom == nil && isDefault:
 		return
-	}
-	installable, ok := tool.(driver.Installable)
-	if !ok {
-		if !isDefault {
-			l.diags.Error(source.BadMetadata, l.template.Place(n), fmt.Sprintf("the %s driver has no tool to install", tool.Name()), "")
-		}
+	case tool.InstallsFrom == nil:
+		l.diags.Error(source.BadMetadata, l.template.Place(n), fmt.Sprintf("the %s driver has no tool to install", tool.Name), "")
 		return
 	}
 	wrong := func(key, hint, format string, args ...any) {
@@ -75,8 +71,8 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node,
 			wrong("version", "7, 7.23 or >=7.2", "%q is not a version", i.Version)
 		}
 	}
-	if known := append(slices.Clone(installable.InstallsFrom()), "none"); i.From != "" && !slices.Contains(known, i.From) {
-		wrong("from", "one of "+strings.Join(known, ", "), "the tool of the %s driver is not installed from %q", tool.Name(), i.From)
+	if known := append(slices.Clone(tool.InstallsFrom), "none"); i.From != "" && !slices.Contains(known, i.From) {
+		wrong("from", "one of "+strings.Join(known, ", "), "the tool of the %s driver is not installed from %q", tool.Name, i.From)
 	}
 	if i.URL != "" && i.From == "" {
 		i.From = "url"
@@ -91,8 +87,8 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node,
 			wrong("url", "", "%v", err)
 		}
 	}
-	if licensed, is := tool.(driver.Licensed); is && i.Licence != "" {
-		if err := licensed.CheckLicence(i.Licence); err != nil {
+	if tool.CheckLicence != nil && i.Licence != "" {
+		if err := tool.CheckLicence(i.Licence); err != nil {
 			wrong("licence", "", "%v", err)
 		}
 	}
@@ -105,17 +101,16 @@ func (l *lowering) install(role *program.Role, tool driver.Driver, n *yaml.Node,
 
 // resources checks the outputs that are the completion of one of the tool's
 // resources.
-func (l *lowering) resources(role *program.Role, tool driver.Driver, outputs *yaml.Node) {
+func (l *lowering) resources(role *program.Role, tool *driver.Driver, outputs *yaml.Node) {
 	for _, o := range role.Outputs {
 		if o.Resource == "" {
 			continue
 		}
 		n := outputs.Get(o.Name)
 		at := l.template.Place(n.Get("resource"))
-		known, ok := tool.(driver.Resources)
 		switch {
-		case !ok:
-			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("the %s driver has no resources whose completion output %q could be", tool.Name(), o.Name), "")
+		case tool.CheckResource == nil:
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("the %s driver has no resources whose completion output %q could be", tool.Name, o.Name), "")
 			continue
 		case o.Value != nil:
 			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q has a value and cannot be a resource's completion, too", o.Name), "")
@@ -125,7 +120,7 @@ func (l *lowering) resources(role *program.Role, tool driver.Driver, outputs *ya
 			continue
 		}
 		o.Type = "boolean"
-		if err := known.CheckResource(o.Resource); err != nil {
+		if err := tool.CheckResource(o.Resource); err != nil {
 			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q: %v", o.Name, err), "")
 		}
 	}

@@ -16,32 +16,22 @@ import (
 )
 
 // tool is a driver of a tool with resources, from packages or a URL.
-type tool struct{}
-
-func (tool) Name() string { return "tool" }
-
-func (tool) Lower(r driver.Role, diags *source.Diagnostics) *program.Meaning {
-	if o := r.Origin(r.Source, diags); o != nil {
-		return &program.Meaning{Source: o.Value, Files: o.Files}
-	}
-	return nil
-}
-
-func (tool) CheckResource(name string) error {
-	if !strings.Contains(name, "[") {
-		return errors.New("a resource is written type[title]")
-	}
-	return nil
-}
-
-func (tool) InstallsFrom() []string { return []string{"packages", "url"} }
+var tool = driver.Driver{Name: "tool", InstallsFrom: []string{"packages", "url"},
+	Lower: func(r driver.Role, diags *source.Diagnostics) *program.Meaning {
+		if o := r.Origin(r.Source, diags); o != nil {
+			return &program.Meaning{Source: o.Value, Files: o.Files}
+		}
+		return nil
+	},
+	CheckResource: func(name string) error {
+		if !strings.Contains(name, "[") {
+			return errors.New("a resource is written type[title]")
+		}
+		return nil
+	}}
 
 // bare is a driver of a tool without any of that.
-type bare struct{ tool }
-
-func (bare) Name() string                 { return "bare" }
-func (bare) CheckResource(string, int)    {}
-func (bare) InstallsFrom(string) []string { return nil }
+var bare = driver.Driver{Name: "bare", Lower: tool.Lower}
 
 // given are not files, and folders with one.
 func given() *program.Supplied {
@@ -65,7 +55,7 @@ func lower(t *testing.T, block string) (*program.Server, *source.Diagnostics) {
 		t.Fatal(diags.All()[0])
 	}
 	p := program.New(template, given())
-	roles.Lower(p, []driver.Driver{tool{}, bare{}}, &diags)
+	roles.Lower(p, []driver.Driver{tool, bare}, &diags)
 	return p.Server("s"), &diags
 }
 

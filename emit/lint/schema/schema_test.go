@@ -57,7 +57,7 @@ func report(t *testing.T) (*lint.Report, []lint.Target) {
 		t.Fatal(err)
 	}
 	r, err := lint.Run(t.Context(), targets, lint.Options{Compile: emit.Options{Parameters: map[string]string{}, Signal: "heat",
-		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver{}}, Version: "test"}})
+		Limits: emit.DefaultLimits, Drivers: []driver.Driver{script.Driver}, Version: "test"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (r role) foreseen(t *testing.T) *program.Sequence {
 		seen.Outputs = append(seen.Outputs, out)
 	}
 	var diags source.Diagnostics
-	m := half.Driver{}.Lower(seen, &diags)
+	m := half.Driver.Lower(seen, &diags)
 	if m == nil || m.Sequence == nil {
 		t.Fatalf("the compiler does not understand it: %v", diags.All())
 	}
