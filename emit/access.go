@@ -74,7 +74,7 @@ func ConfineTo(dir string, environments []string) (*Confined, error) {
 func confine(dir, named, whose string, environments []string) (c *Confined, err error) {
 	defer func() {
 		if err != nil {
-			c, err = nil, cannotRead(source.Place{}, named, err)
+			c, err = nil, CannotRead(named, err)
 		}
 	}()
 	c = &Confined{whose: whose, left: new(maxConfined)}
@@ -192,7 +192,7 @@ func (t tree) regular(name string) (*os.File, int64, error) {
 }
 
 func asPathError(name string, err error) error {
-	if pathErr := (*fs.PathError)(nil); err == nil || errors.As(err, &pathErr) {
+	if _, is := errors.AsType[*fs.PathError](err); err == nil || is {
 		return err
 	}
 	return &fs.PathError{Op: "read", Path: name, Err: err}
@@ -261,12 +261,10 @@ func tooLarge(size int64) error {
 	return fmt.Errorf("it has %d bytes; hotc reads at most %d", size, MaxFile)
 }
 
-func cannotRead(at source.Place, path string, err error) *source.Diagnostic {
-	if pathErr, ok := err.(*fs.PathError); ok {
-		err = pathErr.Err
-	}
-	if err.Error() == "path escapes from parent" { // which package os does not name
+// CannotRead says why a file cannot be read.
+func CannotRead(path string, err error) *source.Diagnostic {
+	if err = source.Bare(err); err.Error() == "path escapes from parent" { // which package os does not name
 		err = errors.New("a link leads out of the folder")
 	}
-	return &source.Diagnostic{Code: source.CannotRead, At: at, Message: fmt.Sprintf("cannot read %s: %v", path, err)}
+	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")
 }

@@ -37,7 +37,7 @@ func (c Cloud) Catalogue(diags *source.Diagnostics) *resourcetype.Catalogue {
 	for _, name := range c.Types {
 		files, err := typeFiles(name)
 		if err != nil {
-			diags.Add(cannotRead(source.Place{}, name, err))
+			diags.Add(CannotRead(name, err))
 		}
 		for _, path := range files {
 			text, err := Machine{}.Read(path)
@@ -45,7 +45,7 @@ func (c Cloud) Catalogue(diags *source.Diagnostics) *resourcetype.Catalogue {
 				err = fmt.Errorf("there are more than %d bytes of types, which is all that hotc reads", mostTypeBytes)
 			}
 			if err != nil {
-				diags.Add(cannotRead(source.Place{}, path, err))
+				diags.Add(CannotRead(path, err))
 				return nil
 			}
 			own = append(own, resourcetype.Own(source.NewFile(path, text), diags)...)

@@ -177,7 +177,7 @@ func (o Options) read(files *files, diags *source.Diagnostics) *source.File {
 		err = fmt.Errorf("it has more than %d bytes, which is all that hotc reads", MaxFile)
 	}
 	if err != nil {
-		diags.Add(cannotRead(source.Place{}, o.Template, err))
+		diags.Add(CannotRead(o.Template, err))
 		return nil
 	}
 	file := source.NewFile(o.Template, text)

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -45,11 +46,10 @@ func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) 
 		return nil
 	}
 	given := &program.Supplied{Parameters: map[string]value.Value{}, ReadFile: files.read, OpenFolder: files.open}
-	for name, s := range env.Defaults {
-		given.Parameters[name] = s.Value
-	}
-	for name, s := range env.Parameters {
-		given.Parameters[name] = s.Value
+	for _, settings := range []map[string]environment.Setting{env.Defaults, env.Parameters} {
+		for name, s := range settings {
+			given.Parameters[name] = s.Value
+		}
 	}
 	for name, text := range o.Parameters {
 		given.Parameters[name] = text

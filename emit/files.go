@@ -49,7 +49,7 @@ func (f *files) read(name string) ([]byte, error) {
 	}
 	text, err := f.access.Read(p)
 	if err != nil {
-		return nil, cannotRead(source.Place{}, name, err)
+		return nil, CannotRead(name, err)
 	}
 	return text, nil
 }
@@ -67,7 +67,7 @@ func (f *files) open(name string) (fs.FS, error) {
 func (f *files) openFolder(path string) (fs.FS, error) {
 	folder, err := f.access.Open(path)
 	if err != nil {
-		return nil, cannotRead(source.Place{}, path, err)
+		return nil, CannotRead(path, err)
 	}
 	return folder, nil
 }
@@ -75,7 +75,7 @@ func (f *files) openFolder(path string) (fs.FS, error) {
 func (f *files) readTemplate(path string) ([]byte, error) {
 	text, err := f.access.Read(path)
 	if err != nil {
-		return nil, cannotRead(source.Place{}, path, err)
+		return nil, CannotRead(path, err)
 	}
 	return text, nil
 }
@@ -221,7 +221,7 @@ func (n *naming) takeAs(x *yaml.Node, name, where string) {
 	text, err := n.access.Read(where)
 	at := source.Place{File: n.file, Span: x.Span}
 	if err != nil {
-		n.diags.Add(cannotRead(at, name, err))
+		n.diags.AddAt(at, CannotRead(name, err), true)
 		return
 	}
 	n.folder[target] = n.within(at, where, target, text)

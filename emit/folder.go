@@ -101,7 +101,7 @@ func checkReplaceable(dir string) error {
 		return folderError(dir, err)
 	}
 	if !info.IsDir() {
-		return &source.Diagnostic{Code: source.OutputFolder, Message: dir + " exists and is not a folder", Hint: "name another folder with -o"}
+		return source.Fail(source.OutputFolder, dir+" exists and is not a folder", "name another folder with -o")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -113,13 +113,11 @@ func checkReplaceable(dir string) error {
 	var manifest map[string]string
 	text, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if err != nil || json.Unmarshal(text, &manifest) != nil {
-		return &source.Diagnostic{Code: source.OutputFolder, Message: dir + " has files that hotc did not write; it does not replace them",
-			Hint: "name a new folder with -o"}
+		return source.Fail(source.OutputFolder, dir+" has files that hotc did not write; it does not replace them", "name a new folder with -o")
 	}
 	if lost := notMine(dir, manifest); len(lost) > 0 {
-		return &source.Diagnostic{Code: source.OutputFolder,
-			Message: fmt.Sprintf("%s was added or changed in %s since it was compiled and would be lost", strings.Join(lost, ", "), dir),
-			Hint:    "move it away, or name another folder with -o"}
+		return source.Fail(source.OutputFolder, fmt.Sprintf("%s was added or changed in %s since it was compiled and would be lost", strings.Join(lost, ", "), dir),
+			"move it away, or name another folder with -o")
 	}
 	return nil
 }
@@ -153,9 +151,5 @@ func notMine(dir string, manifest map[string]string) []string {
 }
 
 func folderError(dir string, err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return &source.Diagnostic{Code: source.OutputFolder, Message: fmt.Sprintf("cannot write %s: %v", dir, err)}
+	return source.Fail(source.OutputFolder, fmt.Sprintf("cannot write %s: %v", dir, source.Bare(err)), "")
 }

@@ -118,7 +118,7 @@ func readEnvironments(o Options, t *hot.Template, f *files, diags *source.Diagno
 	for _, path := range o.Environments {
 		text, err := f.access.Read(path)
 		if err != nil {
-			diags.Add(cannotRead(source.Place{}, path, err))
+			diags.Add(CannotRead(path, err))
 			continue
 		}
 		file := source.NewFile(path, text)

@@ -3,7 +3,6 @@ package driver
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/source"
 )
 
 // The bounds of one folder that travels with the plan. The coordinator carries no
@@ -58,7 +58,7 @@ type archiver struct {
 func (a *archiver) add(name string, entry fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
-		return fmt.Errorf("read %s: %w", name, reason(err))
+		return fmt.Errorf("read %s: %w", name, source.Bare(err))
 	case name == ".":
 		return nil
 	case entry.IsDir() && versionControl[entry.Name()]:
@@ -83,7 +83,7 @@ func (a *archiver) add(name string, entry fs.DirEntry, err error) error {
 func (a *archiver) link(name string, header *tar.Header) error {
 	target, err := fs.ReadLink(a.folder, name)
 	if err != nil {
-		return fmt.Errorf("read the link %s: %w", name, reason(err))
+		return fmt.Errorf("read the link %s: %w", name, source.Bare(err))
 	}
 	if within := path.Join(path.Dir(name), target); path.IsAbs(target) || within == ".." || strings.HasPrefix(within, "../") {
 		return fmt.Errorf("%s is a symbolic link that leads out of the folder, to %s; only what lies in the folder travels", name, target)
@@ -95,14 +95,14 @@ func (a *archiver) link(name string, header *tar.Header) error {
 func (a *archiver) file(name string, entry fs.DirEntry, header *tar.Header) error {
 	info, err := entry.Info()
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, reason(err))
+		return fmt.Errorf("read %s: %w", name, source.Bare(err))
 	}
 	if int64(a.out.Len())+info.Size() > maxArchive {
 		return &TooLargeError{fmt.Sprintf("it is larger than the %d MB that travel with a plan", maxArchive>>20)}
 	}
 	data, err := fs.ReadFile(a.folder, name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, reason(err))
+		return fmt.Errorf("read %s: %w", name, source.Bare(err))
 	}
 	if header.Size = int64(len(data)); info.Mode()&0o111 != 0 {
 		header.Mode = 0o755
@@ -111,15 +111,6 @@ func (a *archiver) file(name string, entry fs.DirEntry, header *tar.Header) erro
 		return fmt.Errorf("put %s into an archive: %w", name, err)
 	}
 	_, err = a.tar.Write(data)
-	return err
-}
-
-// reason is an error without the name that its caller says.
-func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"sort"
@@ -58,6 +59,14 @@ func (d *Diagnostic) Note(at Place, message string) *Diagnostic {
 // Fail makes an error without a place: of a command, a file, a connection.
 func Fail(code Code, message, hint string) *Diagnostic {
 	return &Diagnostic{Code: code, Message: message, Hint: hint}
+}
+
+// Bare is an error about a file without its path, which the message says anyway.
+func Bare(err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return at.Err
+	}
+	return err
 }
 
 // Counted is a number of things, for people.

@@ -178,6 +178,9 @@ func (n *Node) Text() (string, bool) {
 	return s, ok
 }
 
+// IsTrue says whether a node is the boolean true.
+func (n *Node) IsTrue() bool { return n != nil && n.Value == true }
+
 // IsNull says whether a node is missing or null.
 func (n *Node) IsNull() bool { return n == nil || n.Kind == Scalar && n.Value == nil }
 

@@ -141,15 +141,19 @@ func (e *Editor) underKey(n *yaml.Node) bool {
 func (e *Editor) Wrap(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	c := e.change(entry.Value)
 	c.whole, c.value, c.around = true, v, true
-	span := valueSpan(e.file, entry)
+	e.setValue(in, entry, v) // with what is replaced in the value
+	first, last := e.replacedIn(valueSpan(e.file, entry))
+	e.replaced = slices.Delete(e.replaced, first, last)
+	e.ordered = len(e.replaced)
+}
+
+// setValue writes a tree behind an entry's colon, in the style of the map.
+func (e *Editor) setValue(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	text := " " + e.Flow(v)
 	if in.Style == yaml.Block {
 		text = e.behind(entry, v)
 	}
-	first, last := e.replacedIn(span)
-	e.replaced = slices.Delete(e.replaced, first, last)
-	e.ordered = len(e.replaced)
-	e.inserts = append(e.inserts, source.Edit{Span: span, New: text})
+	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
 }
 
 // Add puts new entries, if there are any, at the end of a map.
@@ -164,10 +168,10 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 	c := e.change(n)
 	c.added.SetAll(entries)
 	if n.Style == yaml.Flow {
-		e.addFlow(n, entries)
+		e.addFlow(n, c.removed, entries)
 		return
 	}
-	last := e.lastOwn(n)
+	last := lastEntry(n, c.removed)
 	if last == nil {
 		e.Fail(n, "all of its keys are merged from elsewhere")
 		return
@@ -180,18 +184,21 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 		e.writeEntry(&b, k, v, column)
 	}
 	e.usual = b.Len()
-	at := e.contentEnd(endOf(last))
-	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: b.String()})
+	e.insert(lineContentEnd(e.file, endOf(last)), b.String())
 }
 
-func (e *Editor) addFlow(n *yaml.Node, entries *value.Dict) {
+func (e *Editor) insert(at uint32, text string) {
+	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: text})
+}
+
+func (e *Editor) addFlow(n *yaml.Node, removed map[string]bool, entries *value.Dict) {
 	parts := []string{}
 	for k, v := range entries.All() {
 		parts = append(parts, e.scalar(k)+": "+e.Flow(v))
 	}
 	text := strings.Join(parts, ", ")
 	at := n.Span.Start + 1
-	if last := e.lastOwn(n); last != nil {
+	if last := lastEntry(n, removed); last != nil {
 		at = endOf(last)
 		text = ", " + text
 		rest := e.file.Slice(source.Span{Start: at, End: n.Span.End - 1})
@@ -199,15 +206,7 @@ func (e *Editor) addFlow(n *yaml.Node, entries *value.Dict) {
 			at = n.Span.End - 1 // an anchor or a tag of nothing
 		}
 	}
-	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at}, New: text})
-}
-
-// lastOwn is the last entry that stands in the map itself and stays.
-func (e *Editor) lastOwn(n *yaml.Node) *yaml.Entry {
-	if c := e.changes[n]; c != nil {
-		return lastEntry(n, c.removed)
-	}
-	return lastEntry(n, nil)
+	e.insert(at, text)
 }
 
 // lastEntry is the last entry that stands in a map itself and is not among some others.
@@ -240,9 +239,7 @@ func lastIn(n *yaml.Node) *yaml.Node {
 
 func endOf(x *yaml.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
 
-// contentEnd is where the line of an offset ends, before its line end.
-func (e *Editor) contentEnd(at uint32) uint32 { return lineContentEnd(e.file, at) }
-
+// lineContentEnd is where the line of an offset ends, before its line end.
 func lineContentEnd(file *source.File, at uint32) uint32 {
 	end := file.LineEnd(at)
 	for end > at && (file.Text[end-1] == '\n' || file.Text[end-1] == '\r') {
@@ -260,11 +257,7 @@ func (e *Editor) Fill(in *yaml.Node, entry *yaml.Entry, content *value.Dict) {
 		e.inserts = append(e.inserts, source.Edit{Span: n.Span, New: e.Flow(content)})
 		return
 	}
-	text := " " + e.Flow(content)
-	if in.Style == yaml.Block {
-		text = e.behind(entry, Section{content})
-	}
-	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
+	e.setValue(in, entry, Section{content})
 }
 
 // Remove takes an entry out of a map.
@@ -401,7 +394,7 @@ func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
 		text = "- " + e.Flow(pin) + e.nl + line
 		first = c.Span.Start
 	}
-	e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: first, End: first}, New: text})
+	e.insert(first, text)
 }
 
 // AddTo adds entries to a section of the template, making it if it is missing, before another one.
@@ -418,8 +411,6 @@ func (e *Editor) AddTo(name, before string, added *value.Dict) {
 	default:
 		e.change(root).added.Set(name, Section{added})
 		key := root.Entry(before).Key
-		at := lineBegin(e.file, key.Span.Start)
-		e.inserts = append(e.inserts, source.Edit{Span: source.Span{Start: at, End: at},
-			New: e.entry(name, Section{added}, columnOf(e.file, key)) + e.nl})
+		e.insert(lineBegin(e.file, key.Span.Start), e.entry(name, Section{added}, columnOf(e.file, key))+e.nl)
 	}
 }

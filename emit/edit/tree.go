@@ -273,9 +273,7 @@ func (w *writer) Content(e *yaml.Entry, n *yaml.Node, block bool) Tree {
 }
 
 func (w *writer) scalarContent(e *yaml.Entry, n *yaml.Node, block bool) Tree {
-	if n.Target() != nil {
-		n = n.Target()
-	}
+	n = anchoredNode(n)
 	text := w.file.Slice(n.Span)
 	switch n.Style {
 	case yaml.Literal, yaml.Folded:

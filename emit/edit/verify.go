@@ -40,8 +40,8 @@ func (e *Editor) passes(file *source.File) bool {
 	if !e.staysMap(e.root) || resources == nil || !e.staysMap(resources) {
 		return false
 	}
-	top, inner := e.sequence(e.root), e.sequence(resources)
-	top.apart = resources
+	top := &sequence{Editor: e, old: e.root.Entries, c: e.change(e.root), apart: resources}
+	inner := &sequence{Editor: e, old: resources.Entries, c: e.change(resources)}
 	read := yaml.Passing(file, func(inResources bool, entries []yaml.Entry) bool {
 		want := top
 		if inResources {
@@ -65,14 +65,6 @@ type sequence struct {
 	c     *change
 	added int        // how many of the added ones were compared
 	apart *yaml.Node // of this only the key is compared
-}
-
-func (e *Editor) sequence(n *yaml.Node) *sequence {
-	c := e.changes[n]
-	if c == nil {
-		c = &change{added: value.NewDict()}
-	}
-	return &sequence{Editor: e, old: n.Entries, c: c}
 }
 
 // same says whether entries are those that come next.

@@ -44,11 +44,11 @@ const baselineVersion = 1
 func ReadKnown(path string) (*Known, error) {
 	text, err := emit.Machine{}.Read(path)
 	if err != nil {
-		hint := ""
+		d := emit.CannotRead(path, err)
 		if errors.Is(err, fs.ErrNotExist) {
-			hint = "`hotc lint --write-baseline` writes it"
+			d.Hint = "`hotc lint --write-baseline` writes it"
 		}
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, plain(err)), hint)
+		return nil, d
 	}
 	var b baseline
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -146,7 +146,7 @@ func writeFile(path string, text []byte, mode fs.FileMode) error {
 		return os.Rename(f.Name(), path)
 	}()
 	if err != nil {
-		return source.Fail(source.OutputFolder, fmt.Sprintf("cannot write %s: %v", path, plain(err)), "")
+		return source.Fail(source.OutputFolder, fmt.Sprintf("cannot write %s: %v", path, source.Bare(err)), "")
 	}
 	return nil
 }

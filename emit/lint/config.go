@@ -3,9 +3,7 @@ package lint
 import (
 	"cmp"
 	_ "embed" // the schema
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -92,7 +90,7 @@ func FindConfig() string {
 func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	text, err := emit.Machine{}.Read(path)
 	if err != nil {
-		diags.Add(cannotRead(path, err))
+		diags.Add(emit.CannotRead(path, err))
 		return nil
 	}
 	r := configReader{file: source.NewFile(path, text), diags: diags}
@@ -118,19 +116,15 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 			r.bad(packs.Items[i], err.Error(), "")
 		}
 	}
-	if n := root.Get("shellcheck"); n != nil {
-		c.Shellcheck, _ = n.Value.(bool)
-	}
+	c.Shellcheck = root.Get("shellcheck").IsTrue()
 	c.cloud.Heat, _ = root.Get("heat").Text()
 	c.cloud.Types = lists.Map(r.texts(root.Get("types")), c.path)
 	c.exclude = r.patterns(root.Get("exclude"))
 	c.scopes = []scope{r.scope(c, root)}
-	if paths := root.Get("paths"); paths != nil {
-		for _, n := range paths.Items {
-			s := r.scope(c, n)
-			s.match = r.patterns(n.Get("match"))
-			c.scopes = append(c.scopes, s)
-		}
+	for _, n := range root.Get("paths").List() {
+		s := r.scope(c, n)
+		s.match = r.patterns(n.Get("match"))
+		c.scopes = append(c.scopes, s)
 	}
 	if diags.Failed() {
 		return nil
@@ -163,19 +157,12 @@ type configReader struct {
 	diags *source.Diagnostics
 }
 
-func (r *configReader) place(n source.Spanned) source.Place {
-	return source.Place{File: r.file, Span: n.Extent()}
-}
-
 func (r *configReader) bad(n source.Spanned, message, hint string) {
-	r.diags.Error(source.BadConfig, r.place(n), message, hint)
+	r.diags.Error(source.BadConfig, source.Place{File: r.file, Span: n.Extent()}, message, hint)
 }
 
-func (r *configReader) texts(n *yaml.Node) (out []string) {
-	if n == nil {
-		return nil
-	}
-	return lists.Map(n.Items, func(x *yaml.Node) string {
+func (r *configReader) texts(n *yaml.Node) []string {
+	return lists.Map(n.List(), func(x *yaml.Node) string {
 		text, _ := x.Text()
 		return text
 	})
@@ -357,12 +344,4 @@ func (c *Config) compile(path string, o emit.Options) emit.Options {
 	maps.Copy(parameters, o.Parameters)
 	o.Parameters = parameters
 	return o
-}
-
-// plain is an error without the path, which is said anyway.
-func plain(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -66,7 +66,7 @@ func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return cannotRead(filepath.Join(dir, path), err)
+			return emit.CannotRead(filepath.Join(dir, path), err)
 		case e.IsDir():
 			if path != "." && strings.HasPrefix(name, ".") {
 				return fs.SkipDir
@@ -83,7 +83,7 @@ func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target
 		return nil, err
 	}
 	out := make([]Target, len(paths))
-	err = each(ctx, indexes(paths), func(_ context.Context, i int) error {
+	err = each(ctx, len(paths), func(i int) error {
 		text, err := head(folder, paths[i])
 		if err == nil && !isHeats(text) {
 			return nil
@@ -112,13 +112,9 @@ func open(dir string, stranger bool) (fs.FS, error) {
 	}
 	folder, err := access.Open(dir)
 	if err != nil {
-		return nil, cannotRead(dir, err)
+		return nil, emit.CannotRead(dir, err)
 	}
 	return folder, nil
-}
-
-func cannotRead(name string, err error) *source.Diagnostic {
-	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", name, plain(err)), "")
 }
 
 func head(folder fs.FS, path string) ([]byte, error) {

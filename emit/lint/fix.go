@@ -195,7 +195,7 @@ func (c Change) Write() error {
 	}
 	switch {
 	case err != nil:
-		return cannotRead(c.Path, err)
+		return emit.CannotRead(c.Path, err)
 	case string(now) != string(c.Before):
 		return source.Fail(source.OutputFolder, c.Path+" was changed meanwhile, and is left alone", "mend it again")
 	}

@@ -46,7 +46,7 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 
 func look(ctx context.Context, targets []Target, o Options) (*run, error) {
 	r := &run{Options: o, targets: slices.Clone(targets), looked: make([]*looked, len(targets)), texts: map[string][]byte{}, watch: newWatch()}
-	if err := each(ctx, indexes(targets), func(_ context.Context, i int) error { r.read(i); return nil }); err != nil {
+	if err := each(ctx, len(targets), func(i int) error { r.read(i); return nil }); err != nil {
 		return nil, err
 	}
 	if err := r.lookAtAll(ctx, r.roots()); err != nil {
@@ -76,33 +76,22 @@ type run struct {
 	*watch
 }
 
-func indexes[T any](of []T) []int {
-	all := make([]int, len(of))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-// each does something with some of the files, several at a time.
-func each(ctx context.Context, which []int, do func(ctx context.Context, i int) error) error {
+// each does something with so many files, several at a time.
+func each(ctx context.Context, files int, do func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(which)) { // few goroutines, whose stacks grow once
+	for range min(runtime.GOMAXPROCS(0), files) { // few goroutines, whose stacks grow once
 		group.Go(func() error {
 			defer mistake.Ends()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(which) {
-					return nil
-				}
+			for i := int(next.Add(1)) - 1; i < files; i = int(next.Add(1)) - 1 {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if err := do(ctx, which[i]); err != nil {
+				if err := do(i); err != nil {
 					return err
 				}
 			}
+			return nil
 		})
 	}
 	return group.Wait()

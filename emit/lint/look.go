@@ -23,11 +23,13 @@ func (r *run) lookAtAll(ctx context.Context, which []int) error {
 	if r.Untrusted {
 		b = untrusted
 	}
-	return r.within(ctx, b, func(ctx context.Context) error { return each(ctx, which, r.lookAt) })
+	return r.within(ctx, b, func(ctx context.Context) error {
+		return each(ctx, len(which), func(i int) error { return r.lookAt(which[i]) })
+	})
 }
 
 // lookAt looks at one file.
-func (r *run) lookAt(_ context.Context, i int) error {
+func (r *run) lookAt(i int) error {
 	t := r.targets[i]
 	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
 	o.Template, o.Text = t.Path, t.Text

@@ -159,9 +159,7 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 		return defaults.Get(key)
 	}
 	role.Timeout = seconds(setting("timeout"))
-	if v := setting("idempotent"); v != nil {
-		role.Idempotent = v.Value == true
-	}
+	role.Idempotent = setting("idempotent").IsTrue()
 	l.inputs(role, n.Get("inputs"))
 	l.outputs(role, n.Get("outputs"))
 	l.files(role, n.Get("files"))

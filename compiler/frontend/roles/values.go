@@ -61,9 +61,9 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 			in.Default, in.HasDefault = e.Value, true
 		}
 	}
-	in.Optional = flag(n, "optional")
-	in.Eager, in.EagerSaid = flag(n, "eager"), n.Get("eager") != nil
-	if flag(n, "watch") {
+	in.Optional = n.Get("optional").IsTrue()
+	in.Eager, in.EagerSaid = n.Get("eager").IsTrue(), n.Get("eager") != nil
+	if n.Get("watch").IsTrue() {
 		in.WatchAt = l.template.Place(n.Entry("watch").Key)
 	}
 	if least := n.Entry("at_least"); least != nil {
@@ -77,14 +77,9 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	in.Type, _ = n.Get("type").Text()
 }
 
-func flag(n *yaml.Node, key string) bool {
-	v := n.Get(key)
-	return v != nil && v.Value == true
-}
-
 func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 	for _, e := range n.All() {
-		o := &program.Output{Role: role, Name: e.Name, Attribute: e.Name, At: l.template.Place(e.Key), Secret: flag(e.Value, "secret")}
+		o := &program.Output{Role: role, Name: e.Name, Attribute: e.Name, At: l.template.Place(e.Key), Secret: e.Value.Get("secret").IsTrue()}
 		at := o.At
 		if a := e.Value.Get("attribute"); a != nil {
 			o.Attribute, _ = a.Text()
