@@ -22,7 +22,7 @@ func (r *Result) ReachNobody() string {
 		if roles == 0 {
 			return ""
 		}
-		return fmt.Sprintf("nobody tells %s of another value of what Heat gives, until its server is replaced: a relay does (--signal=relay)", source.Counted(roles, "role"))
+		return fmt.Sprintf("a later change of what Heat gives does not reach %s: only a relay tells servers that are there (--signal=relay)", source.Counted(roles, "role"))
 	}
 	fixed, secret := 0, 0
 	for role := range r.Program.Roles {
@@ -41,15 +41,15 @@ func (r *Result) ReachNobody() string {
 	}
 	var parts []string
 	if fixed > 0 {
-		parts = append(parts, fmt.Sprintf("%s without a hook `update` that may not run again", source.Counted(fixed, "role")))
+		parts = append(parts, fmt.Sprintf("%s without a hook `update` and not `idempotent`", source.Counted(fixed, "role")))
 	}
 	if secret > 0 {
-		parts = append(parts, fmt.Sprintf("%s that Heat gives a secret (--secret-param keeps it out of Heat)", source.Counted(secret, "input")))
+		parts = append(parts, fmt.Sprintf("%s with a secret of Heat's (give it by --secret-param)", source.Counted(secret, "input")))
 	}
 	if parts == nil {
 		return ""
 	}
-	return "another value from Heat reaches nobody by " + strings.Join(parts, ", nor by ") + ": `hotc explain --changes` names them"
+	return "a later change of what Heat gives does not reach " + strings.Join(parts, ", and ") + ": `hotc explain --changes` names them"
 }
 
 // checkWatched refuses to follow what Heat gives where nobody carries it.

@@ -289,10 +289,10 @@ func (r *Result) Unnoticed() []string {
 	}
 	var lines []string
 	if len(unwatched) > 0 {
-		lines = append(lines, "who joins or leaves "+strings.Join(slices.Sorted(maps.Keys(unwatched)), ", ")+" later is not noticed by roles that read its list without `watch: true`: `hotc explain --changes` names them")
+		lines = append(lines, "when members join or leave "+strings.Join(slices.Sorted(maps.Keys(unwatched)), ", ")+" later, roles that read the list without `watch: true` do not notice: `hotc explain --changes` names them")
 	}
 	if len(followed) > 0 && r.Built.Plan.Signal != contract.RelaySignals {
-		lines = append(lines, "who leaves "+strings.Join(slices.Sorted(maps.Keys(followed)), ", ")+" stays in the lists that roles follow until another machine takes the place: Heat tells that by a relay (--signal=relay)")
+		lines = append(lines, "members that leave "+strings.Join(slices.Sorted(maps.Keys(followed)), ", ")+" stay in the lists that roles follow, until another machine takes their place: only a relay tells that they have left (--signal=relay)")
 	}
 	return lines
 }

@@ -63,6 +63,9 @@ func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Anal
 	})
 }
 
+// inert is why nothing brings a role to another value.
+const inert = "the role has no hook `update` and is not `idempotent`"
+
 // reachOf says how another value reaches the role of an input, or why it does not.
 func reachOf(x read, heat *HeatValues) (how How, why string) {
 	role := x.input.Role
@@ -71,9 +74,9 @@ func reachOf(x read, heat *HeatValues) (how How, why string) {
 	case x.time == contract.Deploy && heat.Secret(x.input) != nil:
 		return "", "it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server"
 	case !brought && x.time == contract.Static:
-		return "", "it has no hook update, and is not idempotent: `hotc apply` refuses the change once it has run"
+		return "", inert + "; once it has run `hotc apply` refuses the change"
 	case !brought:
-		return "", "it has no hook update, and is not idempotent"
+		return "", inert
 	case x.time == contract.Static:
 		return Apply, ""
 	}
@@ -114,12 +117,16 @@ func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (ke
 // that of cells.
 func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}}
-	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Cells: cells, After: map[contract.RoleKey][]contract.RoleKey{}}
+	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Why: map[contract.RoleKey]string{}, Cells: cells, After: map[contract.RoleKey][]contract.RoleKey{}}
+	inputs := map[contract.RoleKey][]preview.Followed{}
 	var changed []*program.Role
 	for _, x := range reads {
 		how, why := reachOf(x, r.heat)
 		role := x.input.Role
 		i := slices.IndexFunc(c.Reaches, func(y Reached) bool { return y.Role == role.Key() })
+		if how != "" {
+			inputs[role.Key()] = append(inputs[role.Key()], preview.Followed{Input: x.input.Name, At: x.at.String()})
+		}
 		switch {
 		case how == "":
 			c.Keeps = append(c.Keeps, keeps(x.input, x.at, why))
@@ -130,6 +137,11 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 			begin.Roles[role.Key()], begin.After[role.Key()] = brings(role), after
 		case how != Apply:
 			c.Reaches[i].How = how
+		}
+	}
+	for _, x := range c.Reaches {
+		if begin.Why[x.Role] = preview.Changes(inputs[x.Role]); x.How == Apply {
+			begin.Why[x.Role] += ", by `hotc compile` and `hotc apply`"
 		}
 	}
 	then := r.from("", begin)

@@ -78,12 +78,11 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	for role := range p.Roles {
 		node := preview.Role{Key: role.Key(), Server: role.Server.Path, How: brings(role), Writes: outputs(role)}
 		for in, bound := range a.Bound(role) {
-			cells := cellsOf(bound)
-			for _, cell := range cells {
+			for _, cell := range cellsOf(bound) {
 				r.readers[cell] = append(r.readers[cell], in)
-			}
-			if in.WatchAt.Known() {
-				node.Follows = append(node.Follows, cells...)
+				if in.WatchAt.Known() {
+					node.Follows = append(node.Follows, preview.Followed{Cell: cell, Input: in.Name, At: in.At.String()})
+				}
 			}
 		}
 		r.roles, r.byKey[node.Key], nodes = append(r.roles, role), role, append(nodes, node)
@@ -175,7 +174,7 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		for _, in := range r.readers[cell] {
 			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not watch"+r.anew(cell)))
+				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not say `watch: true`"+r.anew(cell)))
 			}
 		}
 	}
@@ -188,7 +187,7 @@ func (r *reacher) anew(cell contract.CellName) string {
 		r.rewritten = rewritten(r.roles)
 	}
 	if key := r.rewritten[cell]; key != "" {
-		return fmt.Sprintf(", though the hook update of %s writes it", key)
+		return fmt.Sprintf(", though the hook `update` of %s writes another", key)
 	}
 	return ""
 }

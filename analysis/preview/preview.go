@@ -9,7 +9,10 @@
 package preview
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -31,9 +34,16 @@ const (
 type Role struct {
 	Key     contract.RoleKey
 	Server  contract.ServerPath
-	Follows []contract.CellName // whose newer versions bring it up to date
+	Follows []Followed // whose newer versions bring it up to date
 	Writes  []contract.CellName
 	How     How // what brings it up to date
+}
+
+// Followed is a cell that a role follows by one of its inputs.
+type Followed struct {
+	Cell  contract.CellName
+	Input string
+	At    string // where the input reads it
 }
 
 // Graph is who follows whom.
@@ -53,8 +63,8 @@ func New(roles []Role) *Graph {
 		for _, cell := range r.Writes {
 			g.writers[cell] = i
 		}
-		for _, cell := range r.Follows {
-			g.followers[cell] = append(g.followers[cell], i)
+		for _, f := range r.Follows {
+			g.followers[f.Cell] = append(g.followers[f.Cell], i)
 		}
 	}
 	seen := make([]bool, len(roles))
@@ -78,8 +88,8 @@ func (g *Graph) sort(i int, seen []bool) {
 
 // followed are the roles that a role follows, each once.
 func (g *Graph) followed(i int) (all []int) {
-	for _, cell := range g.roles[i].Follows {
-		if w, is := g.writers[cell]; is && w != i && !slices.Contains(all, w) {
+	for _, f := range g.roles[i].Follows {
+		if w, is := g.writers[f.Cell]; is && w != i && !slices.Contains(all, w) {
 			all = append(all, w)
 		}
 	}
@@ -104,7 +114,7 @@ func OfPlan(p *contract.Plan) *Graph {
 			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Brings(r), Writes: lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })}
 			for _, f := range r.Follows {
 				if f.Watch {
-					role.Follows = append(role.Follows, f.Cell)
+					role.Follows = append(role.Follows, followed(r, f.Cell))
 				}
 			}
 			roles = append(roles, role)
@@ -113,9 +123,21 @@ func OfPlan(p *contract.Plan) *Graph {
 	return New(roles)
 }
 
+// followed is a cell with the first input that reads it.
+func followed(r *contract.Role, cell contract.CellName) Followed {
+	for _, in := range r.Inputs {
+		if slices.Contains(in.Reads, cell) {
+			return Followed{cell, in.Name, string(in.At[""])}
+		}
+	}
+	return Followed{Cell: cell}
+}
+
 // Begin is what a change sets going by itself.
 type Begin struct {
 	Roles map[contract.RoleKey]How
+	// Why says of Roles what has changed of them, as a clause.
+	Why   map[contract.RoleKey]string
 	Cells []contract.CellName   // that get other values
 	Anew  []contract.ServerPath // servers that are built anew
 	// After are roles that others of these wait for, though they do not follow them: those that
@@ -138,15 +160,17 @@ type Step struct {
 	How  How              `json:"how"`
 	// After are the roles that it follows, of those that run.
 	After []contract.RoleKey `json:"after,omitempty"`
-	Start float64            `json:"start"` // -1 where nobody can tell, as is End
-	End   float64            `json:"end"`
+	// Why is a clause in English: what has changed.
+	Why   string  `json:"why,omitempty"`
+	Start float64 `json:"start"` // -1 where nobody can tell, as is End
+	End   float64 `json:"end"`
 
 	role int
 }
 
 // Of is what a change sets going, if roles and boots take so long.
 func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
-	how := g.reach(b)
+	how, cells := g.reach(b)
 	p := &Preview{Runs: []Step{}}
 	for _, i := range g.order {
 		if how[i] == "" {
@@ -164,16 +188,70 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 			}
 		}
 		slices.Sort(s.After)
+		s.Why = g.why(i, b, cells)
 		p.Runs = append(p.Runs, s)
 	}
 	g.predict(p, b, d)
+	slices.SortStableFunc(p.Runs, func(x, y Step) int { return cmp.Compare(x.Start, y.Start) })
 	return p
 }
 
-// reach finds what runs, by role.
-func (g *Graph) reach(b Begin) map[int]How {
-	how := map[int]How{}
-	cells := slices.Clone(b.Cells)
+// why says what a role runs for, where some cells get other values.
+func (g *Graph) why(i int, b Begin, cells []contract.CellName) string {
+	r := &g.roles[i]
+	if slices.Contains(b.Anew, r.Server) {
+		return "its machine is new"
+	}
+	if _, is := b.Roles[r.Key]; is {
+		return b.Why[r.Key]
+	}
+	return Changes(lists.Only(r.Follows, func(f Followed) bool { return f.Input != "" && slices.Contains(cells, f.Cell) }))
+}
+
+// mostInputs is how many inputs of a role are named.
+const mostInputs = 3
+
+// Changes says of some of a role's inputs, as a clause, that they change.
+func Changes(follows []Followed) string {
+	var names []string
+	for _, f := range follows {
+		if name := f.Input + " (" + f.At + ")"; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	kind := "its input "
+	if len(names) > 1 {
+		kind = "its inputs "
+	}
+	if over := len(names) - mostInputs; over > 0 {
+		names = append(names[:mostInputs], fmt.Sprintf("%d more", over))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return kind + Change(names)
+}
+
+// Change says of some things, as a clause, that they change.
+func Change(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " changes"
+	}
+	return Listed(names) + " change"
+}
+
+// Listed is one or more names, as in "a, b and c".
+func Listed[T ~string](names []T) string {
+	last := len(names) - 1
+	if last == 0 {
+		return string(names[0])
+	}
+	return strings.Join(lists.Map(names[:last], func(name T) string { return string(name) }), ", ") + " and " + string(names[last])
+}
+
+// reach finds what runs, by role, and the cells that get other values by that.
+func (g *Graph) reach(b Begin) (how map[int]How, cells []contract.CellName) {
+	how, cells = map[int]How{}, slices.Clone(b.Cells)
 	begin := func(i int, as How) {
 		if how[i] == "" {
 			cells = append(cells, g.roles[i].Writes...)
@@ -188,14 +266,14 @@ func (g *Graph) reach(b Begin) map[int]How {
 			begin(i, as)
 		}
 	}
-	for ; len(cells) > 0; cells = cells[1:] {
-		for _, i := range g.followers[cells[0]] {
+	for next := 0; next < len(cells); next++ {
+		for _, i := range g.followers[cells[next]] {
 			if how[i] == "" {
 				begin(i, g.roles[i].How)
 			}
 		}
 	}
-	return how
+	return how, cells
 }
 
 // predict says when each step runs.

@@ -21,7 +21,7 @@ func site(text string) *preview.Graph {
 			r.Writes = append(r.Writes, contract.CellName(key+":"+o))
 		}
 		for _, c := range strings.Fields(follows) {
-			r.Follows = append(r.Follows, contract.CellName(c))
+			r.Follows = append(r.Follows, preview.Followed{Cell: contract.CellName(c)})
 		}
 		roles = append(roles, r)
 	}
@@ -60,7 +60,7 @@ func TestPreview(t *testing.T) {
 		"a diamond is one run":        {diamond, roles("a.r"), "0-10 a.r hook []; 10-20 b.r hook [a.r]; 10-35 c.r hook [a.r]; 35-45 d.r hook [b.r c.r]; 45: a.r c.r d.r"},
 		"two that follow each other":  {diamond, roles("d.r", "c.r"), "0-25 c.r hook []; 25-35 d.r hook [c.r]; 35: c.r d.r"},
 		"a value that is another":     {diamond, preview.Begin{Cells: []contract.CellName{"a.r:x"}}, "0-10 b.r hook []; 0-25 c.r hook []; 25-35 d.r hook [b.r c.r]; 35: c.r d.r"},
-		"a server that is built anew": {diamond, preview.Begin{Anew: []contract.ServerPath{"a"}, Cells: []contract.CellName{"a:address"}}, "100-110 a.r run []; 110-120 b.r hook [a.r]; 110-135 c.r hook [a.r]; 135-145 d.r hook [b.r c.r]; 0-10 e.r hook []; 145: a a.r c.r d.r"},
+		"a server that is built anew": {diamond, preview.Begin{Anew: []contract.ServerPath{"a"}, Cells: []contract.CellName{"a:address"}}, "0-10 e.r hook []; 100-110 a.r run []; 110-120 b.r hook [a.r]; 110-135 c.r hook [a.r]; 135-145 d.r hook [b.r c.r]; 145: a a.r c.r d.r"},
 		"a server does one at a time": {"s.a: x\ns.b: <- s.a:x\ns.c: <- s.a:x", roles("s.a"), "0-10 s.a hook []; 10-20 s.b hook [s.a]; 20-30 s.c hook [s.a]; 30: s.a s.b s.c"},
 		"new machines take what is there": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Anew: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
 			"0-10 t.b hook []; 100-110 s.a run []; 110: s s.a"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -152,21 +154,47 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 	return nil
 }
 
-// printChangesReach prints a table with a row for each role that a change reaches, or not.
+// printChangesReach prints for each change which roles run, when and why, and which do not.
 func printChangesReach(s streams, list []follow.Change) {
 	if len(list) == 0 {
 		fmt.Fprintln(s.out, "no role reads anything that can change")
 		return
 	}
-	t := &table{width: s.width(), columns: []column{{"CHANGE", 12}, {"ROLE", 12}, {"WHAT THEN", 24}}}
 	for _, c := range explain.Fold(lists.Map(list, changeRows), changeRow.folded) {
-		what := c.name
+		fmt.Fprintln(s.out, terminal.Line(c.name))
 		for _, row := range c.rows {
-			t.add(what, row.name, row.text)
-			what = ""
+			fmt.Fprintf(s.out, "  %6s  %s\n", row.name, terminal.Line(row.text))
+		}
+		if c.text != "" {
+			fmt.Fprintf(s.out, "  %s.\n", c.text)
 		}
 	}
-	fmt.Fprint(s.out, t.String())
+	if slices.ContainsFunc(list, byRelay) {
+		fmt.Fprintln(s.out, "Only a relay tells roles what Heat gives, and that a member has left (--signal=relay).")
+	}
+}
+
+// byRelay says that a change reaches a role only where a relay tells it.
+func byRelay(c follow.Change) bool {
+	return len(c.Reaches) > 0 && !strings.HasPrefix(c.What, "server ") && !strings.HasPrefix(c.What, "role ") && !strings.HasPrefix(c.What, "member joins ") &&
+		!slices.ContainsFunc(c.Reaches, func(x follow.Reached) bool { return x.How == follow.Apply })
+}
+
+// heading says what changes.
+func heading(what string) string {
+	kind, name, _ := strings.Cut(what, " ")
+	switch kind {
+	case "server":
+		return what + " is built anew, as a new machine:"
+	case "role":
+		return what + " writes other values:"
+	case "member":
+		how, group, _ := strings.Cut(name, " ")
+		return "a member " + how + " " + group + ":"
+	case "resource":
+		return "Heat gives another value of " + what + ":"
+	}
+	return what + " gets another value:"
 }
 
 // changeRow is a change with a row for each role, or such a row.
@@ -176,26 +204,22 @@ type changeRow struct {
 }
 
 func changeRows(c follow.Change) changeRow {
-	var rows []changeRow
-	for _, x := range c.Reaches {
-		then := map[follow.How]string{follow.Hook: "its hook update runs", follow.Again: "it runs again",
-			follow.Apply: "as soon as it is compiled with the other value and applied: it is brought up to date"}[x.How]
-		if len(x.After) > 0 {
-			then += ", once, after " + joined(explain.Fold(x.After, func(key contract.RoleKey) (string, contract.RoleKey) {
-				all := explain.AllMembers(string(key))
-				return all, contract.RoleKey(all)
-			}))
-		}
-		rows = append(rows, changeRow{name: string(x.Role), text: then})
+	all := changeRow{name: heading(c.What)}
+	for _, x := range c.Preview.Runs {
+		after := explain.Fold(x.After, func(key contract.RoleKey) (string, contract.RoleKey) {
+			all := explain.AllMembers(string(key))
+			return all, contract.RoleKey(all)
+		})
+		all.rows = append(all.rows, changeRow{name: point(x.Start), text: string(x.Role) + ": " + runs(x.How, after, x.Why)})
 	}
 	for _, k := range c.Keeps {
-		rows = append(rows, changeRow{name: string(k.Role), text: fmt.Sprintf("not reached: keeps input %s (%s): %s", k.Input, k.At, k.Why)})
+		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("%s is not reached: its input %s (%s) keeps the old value, since %s", k.Role, k.Input, k.At, k.Why)})
 	}
-	rows = explain.Fold(rows, changeRow.folded)
+	all.rows = explain.Fold(all.rows, changeRow.folded)
 	if len(c.Preview.Runs) > 1 {
-		rows = append(rows, changeRow{text: headline(c.Preview)})
+		all.text = headline(c.Preview)
 	}
-	return changeRow{name: c.What, rows: rows}
+	return all
 }
 
 // folded is what it is called for all members of a group.

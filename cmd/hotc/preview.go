@@ -27,7 +27,7 @@ func printPreview(w io.Writer, r *preview.Preview) {
 	}
 	fmt.Fprintln(w, "In this order:")
 	for _, x := range r.Runs[:min(len(r.Runs), mostRuns)] {
-		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), runs(x.How, x.After))
+		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), terminal.Line(runs(x.How, x.After, x.Why)))
 	}
 	if more := len(r.Runs) - mostRuns; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", source.Counted(more, "run"))
@@ -51,14 +51,23 @@ func headline(r *preview.Preview) string {
 	return text
 }
 
-// mostLinks is how many roles of a critical path are named.
+// mostLinks is how many roles of a critical path are named, and how many that one waits for.
 const mostLinks = 12
 
-// runs says what is run of a role, and after whom.
-func runs(how preview.How, after []contract.RoleKey) string {
+// runs says what is run of a role, after whom, and what for.
+func runs(how preview.How, after []contract.RoleKey, why string) string {
 	text := map[preview.How]string{preview.Hook: "its hook update runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
+	if len(after) > 1 {
+		text += " once,"
+	}
+	if over := len(after) - mostLinks; over > 0 {
+		after = append(slices.Clone(after[:mostLinks]), contract.RoleKey(fmt.Sprintf("%d more", over)))
+	}
 	if len(after) > 0 {
-		text += ", once, after " + few(after)
+		text += " after " + preview.Listed(after)
+	}
+	if why != "" {
+		text += ", since " + why
 	}
 	return text
 }
@@ -68,7 +77,7 @@ func runs(how preview.How, after []contract.RoleKey) string {
 func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, built func(contract.ServerPath) bool, decided []string) *preview.Preview {
 	there := *to
 	there.Servers = nil
-	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}}
+	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}, Why: map[contract.RoleKey]string{}}
 	for _, s := range to.Servers {
 		was := now.ByPath[s.Path]
 		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Presence) bool { return slices.Contains(decided, p.Decision) }) {
@@ -84,9 +93,10 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 		}
 	}
 	for _, key := range retried {
-		b.Roles[key] = preview.Run
+		b.Roles[key], b.Why[key] = preview.Run, "it has failed"
 	}
 	for _, c := range changes {
+		b.Why[c.Key()] = whatChanges(c.What)
 		switch c.Effect {
 		case deploy.EffectHook:
 			b.Roles[c.Key()] = preview.Hook

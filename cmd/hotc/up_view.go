@@ -258,16 +258,16 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))
 	}
 	for _, name := range c.Unknown {
-		fmt.Fprintf(out, "  hidden parameter %s: nobody knows whether it gets another value\n", terminal.Line(name))
+		fmt.Fprintf(out, "  hidden parameter %s may get another value: Heat shows nobody the one that it has\n", terminal.Line(name))
 	}
 	for _, r := range v.roles(c) {
-		fmt.Fprintf(out, "  %s: %s: %s\n", r.Key(), strings.Join(r.What, ", "), becomes(r.Effect))
+		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), becomes(r.Effect))
 	}
 	for _, key := range c.Again {
 		if slices.ContainsFunc(c.Roles, func(r deploy.RoleChange) bool { return r.Key() == key }) {
 			continue
 		}
-		fmt.Fprintf(out, "  %s has failed, and runs again\n", key)
+		fmt.Fprintf(out, "  %s: it has failed, and runs again\n", key)
 	}
 	if c.Within {
 		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -30,40 +31,69 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 	for _, c := range changes {
 		then := becomes(c.Effect)
 		if c.Effect == deploy.EffectRetry {
-			then = "it has failed: \"" + t.command("retry", string(c.Role)) + "\" runs it as it is then"
+			then = "it has failed, and runs with this change when you say \"" + t.command("retry", string(c.Role)) + "\""
 		}
-		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, strings.Join(c.What, ", "), then)
+		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, whatChanges(c.What), then)
 	}
 	if slices.ContainsFunc(changes, func(c changedRole) bool { return slices.Contains(c.What, "added with its server") }) {
-		fmt.Fprintln(io.out, "  A server among these that the stack has already, without roles, has no agent: Heat replaces it at its next update. \"hotc up\" names these, and asks before.")
+		fmt.Fprintln(io.out, "  If the stack has one of these servers already, without roles, it has no agent, and Heat replaces it at its next update. \"hotc up\" names such servers, and asks first.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
 		fmt.Fprintln(io.out, "  no role and no output changes: only positions in the template or names of files differ. What Heat gives to roles is not in the plan: \"hotc up\" compares that, too.")
 	}
 }
 
+// whatChanges says of the parts of a role which change, as a clause.
+func whatChanges(what []string) string {
+	var clauses, parts, parameters []string
+	for _, w := range what {
+		words := strings.Fields(w)
+		switch {
+		case words[0] == "added" || words[0] == "removed":
+			clauses = append(clauses, "it is "+w)
+		case len(words) == 3 && (words[1] == "joins" || words[1] == "leaves"):
+			clauses = append(clauses, w)
+		case words[0] == "parameter":
+			parameters = append(parameters, w)
+		default:
+			parts = append(parts, w)
+		}
+	}
+	if len(parts) == 0 {
+		parts, parameters = parameters, nil
+	}
+	if len(parts) > 0 {
+		change := preview.Change(parts)
+		if len(parameters) > 0 {
+			change += " (" + joined(parameters) + ")"
+		}
+		clauses = append(clauses, change)
+	}
+	return strings.Join(clauses, ", ")
+}
+
 // becomes is an effect in words.
 func becomes(e deploy.Effect) string {
 	switch e {
 	case deploy.EffectHook:
-		return "its agent runs the hook update"
+		return "its hook update runs"
 	case deploy.EffectAgain:
 		return "it runs again"
 	case deploy.EffectRun:
-		return "it has not run, and will as it is then"
+		return "it runs for the first time"
 	case deploy.EffectRetry:
-		return "it has failed, and runs again"
+		return "it has failed, and runs again with this change"
 	case deploy.EffectNoValue:
-		return "its new outputs have no value until it runs again: it has no hook update, and is not idempotent"
+		return "its new outputs have no value until it runs again, since it has no hook update and is not idempotent"
 	case deploy.EffectRemoved:
-		return "its hook delete runs before, if it has one and its agent is there"
+		return "its hook delete runs first, if it has one and its agent is there"
 	case deploy.EffectUnreached:
-		return "not reached: it has no hook update, and is not idempotent"
+		return "not reached: it keeps the old value, since it has no hook update and is not idempotent"
 	case deploy.EffectKept:
-		return "not reached: its server has the value before in its user-data, until it is replaced"
+		return "not reached: it keeps the old value, which its server has in its user-data until Heat replaces it"
 	case deploy.EffectNone:
 	}
-	return "nothing that has run is out of date"
+	return "nothing has to run for that"
 }
 
 // lacksHook is the diagnostic of roles that have run and have no hook update.

@@ -20,7 +20,7 @@ const (
 	// is finished, and the role is brought up to date after it.
 	Superseded
 	OutOfDate // it has failed, or who writes what it follows has
-	Unreached // Heat or an operator gives something else by now, which nothing brings the role to
+	Unreached // Heat or an operator gives something else by now, which nothing makes the role run with
 )
 
 // Renewal says whether a role that is done is what its plan has become.
@@ -133,7 +133,7 @@ func UpdateDetail(r *Role) string {
 		}
 		return r.either("the hook update failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
 	case Unreached:
-		return "it goes on with what it was given when it ran: nothing brings it to another " + strings.Join(r.Unreached(), ", ")
+		return "it keeps what it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:
 		if r.waitsForRest() {
 			return "it has come with a change of the plan, and waits for the rest of it: " + r.rest()

@@ -129,7 +129,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"a", []string{noting("one", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
 		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
 		part{"bare", nil}, three)
-	l.expect(0, up(l.path, l.stack, "--yes"), "b.two: it runs again", "a.one: it runs again, once, after b.two", "c.three: it runs again, once, after b.two", "UPDATE_COMPLETE")
+	l.expect(0, up(l.path, l.stack, "--yes"), "b.two: it runs again", "a.one: it runs again after b.two", "c.three: it runs again after b.two", "UPDATE_COMPLETE")
 	// a.one, which the plan changes, too, may run for that before b.two has written (docs/updates.md).
 	turned, err := a.Read("var/lib/count")
 	do(t, err)
@@ -206,7 +206,7 @@ func TestDiamondAmongFaults(t *testing.T) {
 	a := l.server("a")
 	c := l.start(up(l.path, l.stack, "-P", "level=2", "--yes")...)
 	until(t, "the hook", func() bool { text, _ := a.Read("var/lib/count"); return strings.HasSuffix(text, "update 2\n") })
-	if text := c.printed(); !strings.Contains(text, "d.four: it runs again, once, after b.two, c.three") || !strings.Contains(text, "critical path: a.one → ") {
+	if text := c.printed(); !strings.Contains(text, "d.four: it runs again once, after b.two and c.three") || !strings.Contains(text, "critical path: a.one → ") {
 		t.Errorf("it says:\n%s", text)
 	}
 	l.expectStatus("a one updating")

@@ -30,12 +30,12 @@ func TestUpMovesParameters(t *testing.T) {
 		ran   string
 	}{
 		{[]string{"-P", "level=1"}, "UPDATE_COMPLETE", ""},
-		{[]string{"-P", "level=2"}, "web.app: input level, parameter level: it runs again", "update 2 first\n"},
+		{[]string{"-P", "level=2"}, "web.app: input level changes (parameter level): it runs again", "update 2 first\n"},
 		{nil, "web.app: input level, parameter level", "update 1 first\n"},
 		{[]string{"--secret-param", secret("first")}, "UPDATE_COMPLETE", ""},
-		{[]string{"--secret-param", secret("second")}, "web.app: secret parameter token: it runs again", "update 1 second\n"},
-		{[]string{"--secret-param", secret("second"), "-P", "level=3"}, "web.app: input level, parameter level: it runs again", "update 3 second\n"},
-		{[]string{"--secret-param", secret("third"), "-P", "level=4"}, "web.app: input level, parameter level, secret parameter token: it runs again", "update 4 third\n"},
+		{[]string{"--secret-param", secret("second")}, "web.app: secret parameter token changes: it runs again", "update 1 second\n"},
+		{[]string{"--secret-param", secret("second"), "-P", "level=3"}, "web.app: input level changes (parameter level): it runs again", "update 3 second\n"},
+		{[]string{"--secret-param", secret("third"), "-P", "level=4"}, "web.app: input level and secret parameter token change (parameter level): it runs again", "update 4 third\n"},
 		{[]string{"--secret-param", secret("fourth")}, "web.app: input level", "update 1 fourth\n"},
 	} {
 		count += step.ran

@@ -187,8 +187,8 @@ func TestUpUpdates(t *testing.T) {
 	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=1"), "CREATE_COMPLETE")
 	s := place.bed.Judge.Find(t, "upchanges")
 	id := s.Server(t, "db").ID
-	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level, parameter level: its agent runs the hook update", "nobody is there to be asked", "--yes")
-	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level, parameter level: its agent runs the hook update", "updated", "UPDATE_COMPLETE")
+	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its hook update runs", "nobody is there to be asked", "--yes")
+	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level changes (parameter level): its hook update runs", "updated", "UPDATE_COMPLETE")
 	if strings.Contains(text, "Heat replaces") {
 		t.Errorf("it says that Heat replaces something:\n%s", text)
 	}
