@@ -123,13 +123,10 @@ func (v *Status) reportRole(r *Role) RoleReport {
 	role := RoleReport{
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []WaitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, ToUpdate: r.Renewal() == ToUpdate, Superseded: r.Renewal() == Superseded, Unreached: r.Unreached(),
+		Update: r.Update, Behind: r.Behind(), ToUpdate: r.Renewal() == ToUpdate, Superseded: r.Renewal() == Superseded, Unreached: r.Unreached(),
 	}
 	if r.waitsForRest() {
 		role.WaitsFor = r.Server.heatName(r.standing.Waits)
-	}
-	if r.Renewal() == OutOfDate && r.standing.Newer {
-		role.Behind = r.standing.Behind
 	}
 	if !r.IsBlocked() {
 		return role

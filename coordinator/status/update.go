@@ -57,6 +57,14 @@ func (r *Role) Asked(kind coordinator.RequestKind, name string) bool {
 	})
 }
 
+// Behind is why a role is out of date that follows one which has failed; nil of any other.
+func (r *Role) Behind() *coordinator.Cause {
+	if r.Renewal() != OutOfDate || !r.standing.Newer {
+		return nil
+	}
+	return r.standing.Behind
+}
+
 // behind is why a role that is out of date is so.
 func (r *Role) behind() *coordinator.Cause {
 	if r.standing.Newer {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -159,5 +160,59 @@ func TestWatchStatus(t *testing.T) {
 	b.Agent(t, "app")
 	if _, err := o.WatchStatus(ctx, v, false, func(*status.Status) error { stop(); return nil }); err != nil && !errors.Is(err, operate.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// A role that is out of date because another one has failed is brought up to date when that one has
+// run: it is not asked for itself, and is no failure where it is at work by then.
+func TestAllAreRetriedButThoseThatWaitForAnother(t *testing.T) {
+	b := deploytest.InMemory()
+	p := grouped()
+	lb := &p.Servers[2].Roles[0]
+	lb.Follows[0].Member = nil
+	b.Publish(t, p)
+	app, proxy := b.Agent(t, "app"), b.Agent(t, "lb")
+	for _, agent := range []*member.Session{app, proxy} {
+		if err := agent.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 3"}
+	failed := coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon}
+	for _, r := range p.Servers[1].Roles {
+		failed.Roles = append(failed.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleFailed, Made: r.Definition(), Cause: cause})
+	}
+	if err := app.Report(t.Context(), failed, map[contract.CellName]*coordinator.Cause{"app.web:port": cause}); err != nil {
+		t.Fatal(err)
+	}
+	done := coordinator.ServerState{Phase: coordinator.PhaseDone, Since: deploytest.Noon}
+	for _, r := range p.Servers[2].Roles {
+		done.Roles = append(done.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone, Made: r.Definition(),
+			Followed: map[contract.CellName]coordinator.Count{"app.web:port": {0, 1}}})
+	}
+	if err := proxy.Report(t.Context(), done, nil); err != nil {
+		t.Fatal(err)
+	}
+	o := operatorOf(t, b)
+	o.Command = func(words ...string) string { return strings.Join(words, " ") }
+	v, err := o.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := v.RoleOf("lb.proxy"); r.Renewal() != status.OutOfDate {
+		t.Fatalf("lb.proxy is %s", r.Shown())
+	}
+	again := &operate.Retry{Operator: o, Settle: func(context.Context, []operate.Kept) error { return nil }}
+	if _, err := again.Run(t.Context(), "lb.proxy"); err == nil || !strings.Contains(err.Error(), "lb.proxy is not updated because app.web has failed") {
+		t.Errorf("lb.proxy is asked for: %v", err)
+	}
+	roles, err := again.RunAll(t.Context(), v, func(text string) { t.Error(text) })
+	if err != nil || !slices.Equal(roles, []contract.RoleKey{"app.web"}) {
+		t.Errorf("%v run again: %v", roles, err)
+	}
+	for of, want := range map[*member.Session]int{app: 1, proxy: 0} {
+		if asked, err := of.Asked(t.Context()); err != nil || len(asked.Requests) != want {
+			t.Errorf("asked for %+v: %v", asked.Requests, err)
+		}
 	}
 }

@@ -48,14 +48,19 @@ type Retry struct {
 // Run retries a role, or the one of a server that has failed. It asks for nothing that would come to
 // nothing.
 func (r *Retry) Run(ctx context.Context, name string) (*Retried, error) {
+	return r.run(ctx, func(v *status.Status) (*status.Role, error) { return r.failedRole(v, name) })
+}
+
+// run retries the role that is found in the deployment as it stands; nil is none.
+func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role, error)) (*Retried, error) {
 	for range MostTries {
 		v, err := r.Status(ctx)
 		if err != nil {
 			return nil, err
 		}
-		role, err := r.failedRole(v, name)
-		if err != nil {
-			return nil, err
+		role, err := find(v)
+		if role == nil || err != nil {
+			return &Retried{}, err
 		}
 		if role.Renewal() == status.OutOfDate && !r.Skip {
 			return r.updateAgain(ctx, v, role)
@@ -99,16 +104,22 @@ func (r *Retry) Run(ctx context.Context, name string) (*Retried, error) {
 }
 
 // RunAll retries all roles that have failed, or whose update has, and not because another one has. say
-// is told of those whose agents are not there.
+// is told of those whose agents are not there. Each is looked at once more before: it may be at work by
+// then, because of one that was retried before it.
 func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) (again []contract.RoleKey, err error) {
 	for role := range v.Roles() {
-		own := role.Status == coordinator.RoleFailed && culprit(v, role) == nil
+		key := role.Key()
 		switch {
-		case !own && role.Renewal() != status.OutOfDate, slices.Contains(again, role.Key()):
+		case !failedItself(v, role), slices.Contains(again, key):
 		case !role.Server.Alive:
-			say("the agent of " + string(role.Server.Path) + " is not there: " + string(role.Key()) + " runs again when it is, and you give the same command")
+			say("the agent of " + string(role.Server.Path) + " is not there: " + string(key) + " runs again when it is, and you give the same command")
 		default:
-			done, err := r.Run(ctx, string(role.Key()))
+			done, err := r.run(ctx, func(v *status.Status) (*status.Role, error) {
+				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) {
+					return now, nil
+				}
+				return nil, nil
+			})
 			if err != nil {
 				return again, err
 			}
@@ -118,18 +129,32 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 	return again, nil
 }
 
-// culprit is the failed role because of which another one has failed; nil is none but itself.
+// failedItself says that a role has failed, or its update has, and not because another one has.
+func failedItself(v *status.Status, r *status.Role) bool {
+	return (r.Status == coordinator.RoleFailed || r.Renewal() == status.OutOfDate) && culprit(v, r) == nil
+}
+
+// culprit is the role that has failed, or could not be brought up to date, because of which another
+// one has, or could not; nil is none but itself.
 func culprit(v *status.Status, r *status.Role) *status.Role {
-	root := r.Cause.Root().Role
-	if first := v.RoleOf(root); root != r.Key() && first != nil && first.Status == coordinator.RoleFailed {
-		return first
+	cause := r.Cause
+	if behind := r.Behind(); behind != nil {
+		cause = behind
 	}
-	return nil
+	root := cause.Root().Role
+	first := v.RoleOf(root)
+	if root == r.Key() || first == nil || first.Status != coordinator.RoleFailed && first.Renewal() != status.OutOfDate {
+		return nil
+	}
+	return first
 }
 
 // updateAgain asks for the hook update of a role again, which has failed, or for the role itself.
 func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
 	p := role.Plan
+	if first := culprit(v, role); first != nil {
+		return nil, source.Fail(source.OperationFailed, string(role.Key())+" is not updated because "+string(first.Key())+" has failed, whose outputs it follows", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")
+	}
 	if p.Updating() == nil {
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
 	}
