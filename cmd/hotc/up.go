@@ -300,7 +300,8 @@ func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made st
 		path = a.keptSecret()
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && len(a.compiled.Built.Plan.Servers) > 0 {
-		switch _, err := cloud.Stack(ctx, a.stack); {
+		switch s, err := cloud.Stack(ctx, a.stack); {
+		case err == nil && s.Parameters[secretParameter] == "": // a stack of hotc's has one, which Heat shows as stars
 		case err == nil:
 			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not: there is no "+path, "name its file with --secret-file FILE, or in $"+secretFileVariable)
 		case !errors.Is(err, heat.ErrNotFound):
@@ -332,7 +333,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if len(a.compiled.Built.Plan.Servers) == 0 {
 		on = noDeployment{}
 	}
-	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), SkipHooks: a.skipHooks, Look: betweenHeatsLooks}
+	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Plan: a.compiled.Built.Plan, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), SkipHooks: a.skipHooks, Look: betweenHeatsLooks}
 	if a.signal != string(contract.NobodySignals) && on == d {
 		key, err := secret.Relay(coordinator.Deployment(a.stack))
 		if err != nil {

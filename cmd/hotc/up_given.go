@@ -65,7 +65,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 // runsAnyway says that a role runs with what is newest then, or not at all.
 func (v *upView) runsAnyway(key contract.RoleKey, c up.Changes) bool {
 	stands := v.now.RoleOf(key)
-	return stands == nil || stands.Status == coordinator.RolePending || within(stands.Server.Path, slices.Concat(c.Replaced, c.Deleted))
+	return stands == nil || stands.Status == coordinator.RolePending || up.Within(string(stands.Server.Path), slices.Concat(c.Replaced, c.Deleted))
 }
 
 // effect is what another value means for a role that has run.

@@ -212,7 +212,7 @@ func (v *upView) preview(c up.Changes) *preview.Preview {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	built := func(s contract.ServerPath) bool { return within(s, slices.Concat(c.Replaced, c.Added)) }
+	built := func(s contract.ServerPath) bool { return up.Within(string(s), slices.Concat(c.Replaced, c.Added)) }
 	var decided []string
 	if r := v.compiled; r != nil && c.Within { // Heat does not say which members it makes
 		decided = follow.DecidedBy(r.Program, r.Analysis, c.Given)
@@ -226,20 +226,16 @@ func (v *upView) whyReplaced(name string, replaced []string) string {
 	if v.plan == nil || v.now == nil || !slices.Contains(replaced, name) {
 		return ""
 	}
-	is := func(s contract.ServerPath) bool { return within(s, []string{name}) }
-	comes := slices.ContainsFunc(v.plan.Servers, func(s contract.Server) bool { return is(s.Path) })
+	is := func(s contract.ServerPath) bool { return up.Within(string(s), []string{name}) }
+	comes := lists.Only(v.plan.Servers, func(s contract.Server) bool { return is(s.Path) })
 	there := slices.ContainsFunc(v.now.Servers, func(s *status.Server) bool { return is(s.Path) })
-	if !comes || there {
+	switch {
+	case len(comes) == 0 || there:
 		return ""
+	case !slices.ContainsFunc(comes, func(s contract.Server) bool { return len(s.Roles) > 0 }):
+		return ": a role reads its address, name or id, which an agent on it tells (with \"--facts heat\" Heat tells it, and the server stays)"
 	}
 	return ": it gets its first roles, and has no agent that could run them (user_data_format)"
-}
-
-// within says that a server is one of the resources, or stands in one.
-func within(s contract.ServerPath, resources []string) bool {
-	return slices.ContainsFunc(resources, func(name string) bool {
-		return string(s) == name || strings.HasPrefix(string(s), name+"/")
-	})
 }
 
 func (v *upView) Confirm(c up.Changes) error {
@@ -253,6 +249,9 @@ func (v *upView) Confirm(c up.Changes) error {
 		for _, name := range x.names {
 			fmt.Fprintf(out, "  %s %s%s\n", x.what, terminal.Line(name), v.whyReplaced(name, c.Replaced))
 		}
+	}
+	for _, name := range c.Perhaps {
+		fmt.Fprintf(out, "  Heat may replace %s: it refers to what is replaced\n", terminal.Line(name))
 	}
 	for _, name := range c.Given {
 		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))

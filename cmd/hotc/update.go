@@ -36,7 +36,7 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, whatChanges(c.What), then)
 	}
 	if slices.ContainsFunc(changes, func(c changedRole) bool { return slices.Contains(c.What, "added with its server") }) {
-		fmt.Fprintln(io.out, "  If the stack has one of these servers already, without roles, it has no agent, and Heat replaces it at its next update. \"hotc up\" names such servers, and asks first.")
+		fmt.Fprintln(io.out, "  If the stack has one of these servers already, without roles, it has no agent. Heat replaces it at its next update, or keeps it where its user_data_format is RAW or SOFTWARE_CONFIG already: then no agent comes. \"hotc up\" names such servers first.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
 		fmt.Fprintln(io.out, "  no role and no output changes: only positions in the template or names of files differ. What Heat gives to roles is not in the plan: \"hotc up\" compares that, too.")

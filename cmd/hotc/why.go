@@ -66,6 +66,7 @@ func whyAbsent(v *status.Status, t *target) []string {
 	perhaps := []string{
 		"Heat has not made the server yet, or could not: openstack stack resource list " + stack,
 		"it is still booting, or its user-data did not run: see its console, openstack console log show SERVER",
+		"its machine is older than its first role: user-data is for new machines; openstack stack resource mark unhealthy " + stack + " RESOURCE, and the next update replaces it",
 		"it cannot reach the coordinator: a route, a firewall, or an address that only works from here (" + t.coordinatorName() + ")",
 	}
 	if v.Restored {

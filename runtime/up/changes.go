@@ -18,6 +18,10 @@ type Changes struct {
 	Heat bool
 	// Added, Deleted and Replaced are resources, by their paths: db, web/1.
 	Added, Deleted, Replaced []string
+	// Perhaps are resources that Heat may replace since they refer to such a one.
+	Perhaps []string
+	// Bare are servers that the plan is new to, and that Heat keeps: no agent comes from them.
+	Bare map[string]heat.Resource
 	// Within says that Heat does not say what it would do in groups and nested stacks.
 	Within bool
 	// Given are the stack's parameters that get another value, and Derived the resources that
@@ -94,24 +98,27 @@ func unplaced(v any) any {
 	return v
 }
 
-// reads says whether some parameter is read anywhere in a value.
-func reads(v any, parameters map[string]bool) bool {
+// reads says whether one of some parameters is read anywhere in a value.
+func reads(v any, parameters map[string]bool) bool { return calls(v, parameters, "get_param") }
+
+// calls says whether one of some functions is called with one of some names anywhere in a value.
+func calls(v any, names map[string]bool, functions ...string) bool {
 	switch v := v.(type) {
 	case []any:
-		return slices.ContainsFunc(v, func(x any) bool { return reads(x, parameters) })
+		return slices.ContainsFunc(v, func(x any) bool { return calls(x, names, functions...) })
 	case map[string]any:
 		for name, x := range v {
-			if name == "user_data" { // a server with roles is not replaced for it
+			if name == "user_data" && v["user_data_update_policy"] == "IGNORE" {
 				continue
 			}
 			of := x
 			if list, is := x.([]any); is && len(list) > 0 {
 				of = list[0]
 			}
-			if text, is := of.(string); is && name == "get_param" && parameters[text] {
+			if text, is := of.(string); is && names[text] && slices.Contains(functions, name) {
 				return true
 			}
-			if reads(x, parameters) {
+			if calls(x, names, functions...) {
 				return true
 			}
 		}

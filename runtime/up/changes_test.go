@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -22,6 +24,10 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 		"moved": {"type": "file:///a/b/inner.yaml", "properties": {"script": {"get_file": "file:///a/b/x.sh"}}},
 		"pinned": {"type": "OS::Nova::Server", "properties": {"image": {"get_param": "image"}}},
 		"given": {"type": "OS::Nova::Server", "properties": {"key_name": {"str_replace": {"params": {"n": {"get_param": ["n", 0]}}}}}},
+		"plain": {"type": "OS::Nova::Server", "properties": {"user_data": {"get_param": "n"}}},
+		"bare": {"type": "OS::Nova::Server", "properties": {"user_data": "mine", "user_data_format": "RAW"}},
+		"follower": {"type": "OS::Nova::Server", "properties": {"user_data": {"str_replace": {"params": {"at": {"get_attr": ["other", "first_address"]}}}}}},
+		"next": {"type": "OS::Cinder::VolumeAttachment", "properties": {"instance_uuid": {"get_resource": "follower"}}},
 		"gone": {"type": "OS::Heat::Value"},
 		"hotc_deployment": {"type": "OS::Heat::SoftwareDeployment", "properties": {"v": 1}}}}`
 	after := `{"parameters": {"image": {"type": "string", "default": "b"}, "n": {"type": "string", "default": "1"}}, "resources": {
@@ -31,6 +37,10 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 		"moved": {"type": "inner.yaml", "properties": {"script": {"get_file": "x.sh"}}},
 		"pinned": {"type": "OS::Nova::Server", "properties": {"image": {"get_param": "image"}}},
 		"given": {"type": "OS::Nova::Server", "properties": {"key_name": {"str_replace": {"params": {"n": {"get_param": ["n", 0]}}}}}},
+		"plain": {"type": "OS::Nova::Server", "properties": {"user_data": {"get_param": "n"}}},
+		"bare": {"type": "OS::Nova::Server", "properties": {"user_data": "mine, and an agent", "user_data_format": "RAW", "user_data_update_policy": "IGNORE"}},
+		"follower": {"type": "OS::Nova::Server", "properties": {"user_data": {"str_replace": {"params": {"at": {"get_attr": ["other", "first_address"]}}}}}},
+		"next": {"type": "OS::Cinder::VolumeAttachment", "properties": {"instance_uuid": {"get_resource": "follower"}}},
 		"new": {"type": "OS::Heat::Value"},
 		"hotc_deployment": {"type": "OS::Heat::SoftwareDeployment", "properties": {"v": 2}}}}`
 	of := func(names ...string) (list []heat.Change) {
@@ -43,23 +53,37 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 	}
 	inner := heat.Change{Name: "other"}
 	inner.Stack.ID = "another"
-	seen := &heat.Changes{Added: of("new"), Deleted: of("gone"), Replaced: append(of("same", "refers", "other", "moved", "pinned", "given", "hotc_deployment"), inner), Unchanged: of()}
+	seen := &heat.Changes{Added: of("new"), Deleted: of("gone"), Replaced: append(of("same", "refers", "other", "moved", "pinned", "given", "plain", "follower", "next", "hotc_deployment"), inner), Unchanged: of()}
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"t.yaml": strings.Replace(after, "{", `{"heat_template_version": "2018-08-31", `, 1), "inner.yaml": "heat_template_version: 2018-08-31\n", "x.sh": "true\n"})
 	template, err := heat.ReadTemplate(t.Context(), filepath.Join(dir, "t.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	unhealthy := []heat.Resource{{Name: "refers", StackID: "id", State: "CHECK_FAILED"}, {Name: "same", StackID: "id", State: "UPDATE_COMPLETE"}}
-	u := &Up{Cloud: &cloud{definition: before, has: unhealthy}, Template: template, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
+	server := func(name string) heat.Resource {
+		return heat.Resource{Name: name, Type: serverType, ID: "machine", StackID: "id", State: "UPDATE_COMPLETE"}
+	}
+	bare := server("bare")
+	has := []heat.Resource{{Name: "refers", StackID: "id", State: "CHECK_FAILED"}, server("same"), bare, server("other"), server("follower")}
+	plan := &contract.Plan{Servers: []contract.Server{{Path: "same"}, {Path: "bare", Roles: []contract.Role{{Name: "first"}}}, {Path: "other"}, {Path: "new"}}}
+	now := &status.Status{ByPath: map[contract.ServerPath]*status.Server{"same": {}}}
+	u := &Up{Cloud: &cloud{definition: before, has: has}, Template: template, Plan: plan, now: now, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
 	for given, want := range map[string]Changes{
-		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "refers"}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned"}},
-		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned", "refers"}, Given: []string{"image"}, Derived: []string{"pinned"}},
+		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "plain", "refers"}, Perhaps: []string{"follower", "next"},
+			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned", "plain"}},
+		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned", "refers"}, Perhaps: []string{"follower", "next"},
+			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image"}, Derived: []string{"pinned"}},
 	} {
 		var c Changes
 		u.Options.Given = map[string]json.RawMessage{"n": []byte(given)}
 		if err := c.sure(t.Context(), u, seen); err != nil || !reflect.DeepEqual(c, want) {
 			t.Errorf("with n %s:\ngot  %+v, %v\nwant %+v", given, c, err, want)
+		}
+	}
+	for roles, want := range map[int]string{0: "nobody would tell the roles that read its address", 1: "its roles would never run"} {
+		plan.Servers[1].Roles = make([]contract.Role, roles)
+		if err := u.refuseBare(map[string]heat.Resource{"bare": bare}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with %d roles: %v", roles, err)
 		}
 	}
 }
@@ -137,7 +161,7 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &Up{Cloud: client, Template: template}
+	u := &Up{Cloud: client, Template: template, Plan: &contract.Plan{}}
 	for u.stack == nil || u.stack.State.InProgress() {
 		if u.stack, err = client.StackAt(t.Context(), name, id); err != nil {
 			t.Fatal(err)

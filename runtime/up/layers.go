@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -32,6 +36,8 @@ func (l layer) replaced(name string) bool {
 	is := l.is(name)
 	return reads(is, l.changed) || !reflect.DeepEqual(definition(l.was(name)), definition(is))
 }
+
+const serverType = "OS::Nova::Server"
 
 // layers finds the layers of a stack that is to be updated.
 type layers struct {
@@ -96,13 +102,97 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	c.Replaced, err = list(seen.Replaced, func(l *layer, stack, name string) bool {
 		return failed[[2]string{stack, name}] || l.replaced(name)
 	})
+	if err != nil {
+		return err
+	}
+	named, err := list(seen.Replaced, any)
+	if err != nil {
+		return err
+	}
+	c.Perhaps = follows(root, c.Replaced, named)
+	c.Bare, err = ls.bare(ctx, c, all, at)
 	return err
+}
+
+// follows finds, of what Heat names as replaced, what lies in a resource of the root that refers to
+// one that is replaced for sure, or to one that follows such a one.
+func follows(root *layer, sure, named []string) (found []string) {
+	top := func(path string) string { return strings.SplitN(path, "/", 2)[0] }
+	moved := lists.Set(lists.Map(sure, top))
+	for before := -1; before < len(moved); {
+		before, found = len(moved), nil
+		for _, path := range named {
+			if !Within(path, sure) && calls(root.is(top(path)), moved, "get_attr", "get_resource") {
+				found = append(found, path)
+			}
+		}
+		for _, path := range found {
+			moved[top(path)] = true
+		}
+	}
+	return found
+}
+
+// bare finds servers of the plan that the deployment has not had so far, and whose machines Heat
+// keeps in this update: user-data is for new machines, so they never get an agent.
+func (ls *layers) bare(ctx context.Context, c *Changes, all []heat.Resource, at map[string][]string) (map[string]heat.Resource, error) {
+	bare := map[string]heat.Resource{}
+	for _, r := range all {
+		if r.Type != serverType || r.ID == "" || r.State.Failed() {
+			continue
+		}
+		l, err := ls.at(ctx, r.StackID, at[r.StackID])
+		if err != nil {
+			return nil, err
+		}
+		if l == nil || l.is(r.Name) == nil || c.Within && l.replaced(r.Name) {
+			continue
+		}
+		if name := l.name(at[r.StackID], r.Name); !Within(name, slices.Concat(c.Deleted, c.Replaced)) && ls.up.isNew(name) {
+			bare[name] = r
+		}
+	}
+	return bare, nil
+}
+
+// isNew says that a path is a server's of the plan, and that the deployment has not had it so far.
+func (u *Up) isNew(path string) bool {
+	return slices.ContainsFunc(u.Plan.Servers, func(s contract.Server) bool {
+		if u.now != nil && u.now.ByPath[s.Path] != nil {
+			return false
+		}
+		if s.Slot == nil {
+			return string(s.Path) == path
+		}
+		before, after, _ := strings.Cut(string(s.Slot.Shared), "*")
+		return strings.HasPrefix(path, before) && strings.HasSuffix(path, after)
+	})
+}
+
+// refuseBare says what lets a server have an agent.
+func (u *Up) refuseBare(bare map[string]heat.Resource) error {
+	if len(bare) == 0 {
+		return nil
+	}
+	name := slices.Min(slices.Collect(maps.Keys(bare)))
+	resource := bare[name]
+	what, hint := "its roles would never run", ""
+	if i := slices.IndexFunc(u.Plan.Servers, func(s contract.Server) bool { return string(s.Path) == name }); i >= 0 && len(u.Plan.Servers[i].Roles) == 0 {
+		what, hint = "nobody would tell the roles that read its address, name or id", "\"--facts heat\" has Heat tell them. Or, if the machine may be replaced: "
+	}
+	return source.Fail(source.ChangedPlan, "the server "+name+" is there, without an agent, and this update keeps its machine: "+what,
+		hint+"\"openstack stack resource mark unhealthy "+resource.StackName+" "+resource.Name+"\" lets Heat replace it in the next \"hotc up\"")
+}
+
+// Within says that a path is one of some resources, or lies in one.
+func Within(path string, resources []string) bool {
+	return slices.ContainsFunc(resources, func(name string) bool { return path == name || strings.HasPrefix(path, name+"/") })
 }
 
 // name is how a resource of a layer is called: the server that hotc's own template of a member
 // has, like the member.
 func (l *layer) name(path []string, resource string) string {
-	if path = slices.Clone(path); l.member && l.is(resource)["type"] == "OS::Nova::Server" {
+	if path = slices.Clone(path); l.member && l.is(resource)["type"] == serverType {
 		return strings.Join(path, "/")
 	}
 	return strings.Join(append(path, resource), "/")

@@ -67,6 +67,8 @@ type Up struct {
 	Name       string
 	Template   *heat.Template
 	Options    heat.StackOptions
+	// Plan is what Deployment publishes.
+	Plan *contract.Plan
 	// Values are those that environments give to the root's parameters; nil is one that Heat
 	// does not get.
 	Values map[string]json.RawMessage
@@ -209,6 +211,9 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	if step == Update {
 		var err error
 		if changes, err = u.foresee(ctx); err != nil {
+			return nil, err
+		}
+		if err := u.refuseBare(changes.Bare); err != nil {
 			return nil, err
 		}
 		if err := u.View.Confirm(changes); err != nil {

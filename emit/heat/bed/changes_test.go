@@ -177,6 +177,49 @@ func TestShapeChanges(t *testing.T) {
 	expectFile(t, a, "var/lib/count", turned)
 }
 
+// A stack of plain HOT comes under hotc: a server whose user-data Heat keeps has no agent, and would
+// never get one. It is refused before anything is written, and done as the refusal says.
+func TestAdopted(t *testing.T) {
+	t.Parallel()
+	l := newLives(t, "adopted")
+	const plain = `heat_template_version: 2018-08-31
+resources:
+  db:
+    type: OS::Nova::Server
+    properties: {image: debian, flavor: small, user_data_format: RAW, user_data: "#!/bin/sh\necho mine >/var/lib/mine\n"}
+  app:
+    type: OS::Nova::Server
+    properties: {image: debian, flavor: small, user_data_format: RAW, user_data: {list_join: ["", ["#!/bin/sh\necho ", {get_attr: [db, first_address]}, " >/var/lib/db\n"]]}}
+`
+	do(t, os.WriteFile(l.path, []byte(plain), 0o600))
+	l.expect(0, up(l.path, l.stack), "CREATE_COMPLETE")
+	db, app := l.server("db"), l.server("app")
+
+	reads := plain + `  monitor:
+    type: OS::Nova::Server
+    properties: {image: debian, flavor: small}
+    metadata:
+      hotc:
+        roles:
+          - {name: watch, driver: script, source: 'echo "$at" >>/var/lib/count', inputs: {at: {get_attr: [db, first_address]}}, idempotent: true}
+`
+	do(t, os.WriteFile(l.path, []byte(reads), 0o600))
+	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db is there, without an agent", "--facts heat", "mark unhealthy adopted db")
+	l.expect(0, up(l.path, l.stack, "--yes", "--facts=heat"), "Heat creates monitor", "adopted is UPDATE_COMPLETE: 1 server, 1 role done")
+	l.expectMachines("app", "db", "monitor")
+	if l.server("db").ID != db.ID || l.server("app").ID != app.ID {
+		t.Error("a machine was replaced")
+	}
+
+	role := strings.Replace(reads, "\n  app:\n", "\n    metadata:\n      hotc:\n        roles: [{name: backup, driver: script, source: 'echo backup >>/var/lib/count'}]\n  app:\n", 1)
+	do(t, os.WriteFile(l.path, []byte(role), 0o600))
+	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db is there, without an agent, and this update keeps its machine: its roles would never run")
+	place.bed.Judge.Find(t, l.stack).MarkUnhealthy(t, "db")
+	l.expect(0, up(l.path, l.stack, "--yes"), "Heat replaces db: it gets its first roles", "Heat may replace app: it refers to what is replaced", "adopted is UPDATE_COMPLETE: 2 servers, 2 roles done")
+	expectFile(t, l.server("db"), "var/lib/count", "backup\n")
+	expectFile(t, l.server("db"), "var/lib/mine", "mine\n")
+}
+
 // diamond is one whose first role waits in its hook update until /tmp/open is there.
 func diamond(t testing.TB, path string) {
 	slow := "{name: one, source: \"echo one $v >>/var/lib/count; printf %s $v | hotc-agent put out\", inputs: {v: {get_param: level}}, outputs: {out: {type: string, attribute: one}}, " +
