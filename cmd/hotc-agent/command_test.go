@@ -32,6 +32,7 @@ func TestCallsOfTheProgram(t *testing.T) {
 		{[]string{"get", "--help"}, exitOK, "Nothing is added"},
 		{[]string{"get", "--loud", "x"}, exitUsage, "unknown flag: --loud"},
 		{[]string{"get", "x"}, exitError, "only inside a role"},
+		{[]string{"put", "url", "hush"}, exitUsage, "the value comes from standard input: printf %s VALUE | hotc-agent put url"},
 		{[]string{"put", "x"}, exitError, "only inside a role"},
 		{[]string{"run", "--boot", filepath.Join(folder, "none")}, exitError, "read the boot file"},
 		{[]string{"run", "--boot", write("text", "hush")}, exitError, "is not JSON of the right form"},

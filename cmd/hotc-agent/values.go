@@ -75,6 +75,9 @@ func put(ctx context.Context, args []string, s streams) error {
 	raw := flags.Bool("raw", false, "keep the line end of a single line, too")
 	path, err := parseInRole(flags, args, 1)
 	if err != nil {
+		if flags.NArg() > 1 {
+			return usageError{errors.New("the value comes from standard input: printf %s VALUE | hotc-agent put " + flags.Arg(0))}
+		}
 		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(s.in, maxValue+1))

@@ -91,7 +91,7 @@ const (
 	RolesElsewhere      Code = "H310" // roles on what is not an OS::Nova::Server
 	SecretShown         Code = "H311" // a secret value is asked for where it would be shown
 	HiddenInUserData    Code = "H312" // a hidden parameter reaches user_data
-	BadScript           Code = "H313" // a role's script is not what its shell takes
+	BadScript           Code = "H313" // a role's script is not what its shell, or the agent, takes
 	NoCookbook          Code = "H314" // a run list names what is not in the cookbooks or roles
 	BadFile             Code = "H316" // a role's file cannot be what it says
 	NoBound             Code = "H318" // a group's number is Heat's, and nothing says how large it may be

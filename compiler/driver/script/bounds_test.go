@@ -75,3 +75,23 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// The agent's commands take one name. What a computed word is, or whether it is anything, nobody
+// knows beforehand.
+func TestSurplusArguments(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"hotc-agent put url http://x":           true,
+		`f() { hotc-agent put url "$x"; }`:      true,
+		"x=$(hotc-agent get --json a b)":        true,
+		"hotc-agent put url $x":                 false,
+		"hotc-agent put url --raw <file 2>/log": false,
+		"hotc-agent put url <<E\nx\nE":          false,
+		"hotc-agent await a":                    false,
+	} {
+		var diags source.Diagnostics
+		script.Driver.Lower(driver.Role{Name: "r", Source: text}, &diags)
+		if diags.Failed() != refused || refused && !strings.Contains(diags.All()[0].Message, "one argument too many") {
+			t.Errorf("%s: %v", text, diags.All())
+		}
+	}
+}

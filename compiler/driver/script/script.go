@@ -28,6 +28,7 @@
 package script
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -69,6 +70,10 @@ func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	case shell.refusal != nil:
 		refuse(role, shell.places, shell.refusal, diags)
 	default:
+		for _, w := range shell.survey.surplus {
+			diags.Error(source.BadScript, shell.places.Place(uint32(w.Pos().Offset()), uint32(w.End().Offset())), fmt.Sprintf("the script of role %q gives hotc-agent one argument too many: get and put take a name", role.Name),
+				"put reads the value from standard input: printf %s VALUE | hotc-agent put NAME")
+		}
 		meaning.Sequence, meaning.Finish = shell.sequence, shell.finish
 	}
 	return meaning

@@ -17,6 +17,7 @@ type survey struct {
 	asked     map[string]bool           // inputs that `hotc-agent get` reads
 	written   map[string]bool           // outputs that the script writes itself
 	writesAny bool                      // … or whose names cannot be told
+	surplus   []*syntax.Word            // arguments of the agent's commands that have one too many
 	named     map[string]bool           // names of variables that are texts somewhere
 	trapped   []*syntax.Stmt            // what handlers of traps do
 	handlers  bool                      // that there are some which cannot be read
@@ -283,5 +284,28 @@ func (s *survey) agent(words []*syntax.Word) {
 	case "put":
 		s.written[name] = true
 		s.writesAny = s.writesAny || name == ""
+	default:
+		return
 	}
+	names := 0
+	for _, w := range words[1:] {
+		if text, literal := literalOf(w); literal && strings.HasPrefix(text, "-") || !literal && !isQuoted(w) {
+			continue // an option, or perhaps nothing
+		}
+		if names++; names > 1 {
+			s.surplus = append(s.surplus, w)
+			return
+		}
+	}
+}
+
+// isQuoted says that a word stays one, whatever is in it.
+func isQuoted(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		switch p.(type) {
+		case *syntax.DblQuoted, *syntax.SglQuoted, *syntax.Lit:
+			return true
+		}
+		return false
+	})
 }
