@@ -71,9 +71,9 @@ func agentsReleased() map[userdata.Arch]string {
 }
 
 // putAgents puts the agents that a folder's servers fetch from the coordinator there, unless
-// they are there. What stands in the way is told and no error: servers whose image has an
-// agent need none of it.
-func (s *session) putAgents(ctx context.Context, io streams, dir string, root deploy.Root, atHand map[string]agent) error {
+// they are there; say is told of each. What stands in the way is told and no error: servers whose
+// image has an agent need none of it.
+func (s *session) putAgents(ctx context.Context, say func(string), dir string, root deploy.Root, atHand map[string]agent) error {
 	text, err := os.ReadFile(filepath.Join(dir, emit.AgentsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -93,11 +93,12 @@ func (s *session) putAgents(ctx context.Context, io streams, dir string, root de
 			return err
 		case there:
 		case atHand[digest].program == nil:
-			fmt.Fprintf(io.err, "warning: the agent for %s (sha256 %s) is neither on the coordinator nor beside hotc: servers whose image lacks it wait until the hotc that compiled %s applies it\n", arch, digest, dir)
+			say(fmt.Sprintf("warning: the agent for %s (sha256 %s) is neither on the coordinator nor beside hotc: servers whose image lacks it wait until the hotc that compiled %s applies it", arch, digest, dir))
 		default:
+			say("The agent for " + arch + " is put on the coordinator, once for all deployments there")
 			err := s.putAgent(ctx, root, atHand[digest].program)
 			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
-				fmt.Fprintf(io.err, "warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)\n", arch, err)
+				say(fmt.Sprintf("warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)", arch, err))
 			} else if err != nil {
 				return err
 			}

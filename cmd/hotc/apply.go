@@ -88,6 +88,7 @@ type application struct {
 	warned bool
 	// skipHooks takes roles out without their delete hooks.
 	skipHooks bool
+	say       func(string) // nil is standard error
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -127,6 +128,12 @@ type applied struct {
 }
 
 func (a *application) run(ctx context.Context, io streams) (result *applied, err error) {
+	if _, err := a.target.deployment(); err != nil {
+		return nil, err
+	}
+	if a.say == nil {
+		a.say = func(text string) { fmt.Fprintln(io.err, text) }
+	}
 	planJSON, p, err := readPlanFile(filepath.Join(a.dir, "plan.json"))
 	if err != nil {
 		return nil, err
@@ -157,11 +164,11 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 	}
 	a.warned = true
 	if !a.dryRun {
-		if err := s.putAgents(ctx, io, a.dir, root, agentsBeside()); err != nil {
+		if err := s.putAgents(ctx, a.say, a.dir, root, agentsBeside()); err != nil {
 			return nil, err
 		}
 	}
-	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, SkipHooks: a.skipHooks, Say: func(text string) { fmt.Fprintln(io.err, text) },
+	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, SkipHooks: a.skipHooks, Say: a.say,
 		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}})
 	if err != nil && ctx.Err() != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -64,11 +63,8 @@ func (d *descent) report(gone up.Gone, what string) error {
 }
 
 func (d *descent) run(ctx context.Context) error {
-	if _, err := coordinator.ParseDeployment(d.stack); err != nil {
-		return source.Fail(source.Usage, err.Error(), "down takes the name that the stack has in Heat")
-	}
-	if d.coordinatorURL() == "" {
-		return whichCoordinator()
+	if _, err := d.named(); err != nil {
+		return err
 	}
 	cloud, err := heat.Connect(ctx, heat.Options{Cloud: d.cloud})
 	if err != nil {

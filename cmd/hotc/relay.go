@@ -41,6 +41,11 @@ variables are set. With the key that "hotc relay key" writes the secret is not n
 			if keyFile == "" && t.secretFile == "" {
 				keyFile = os.Getenv(relayKeyVariable)
 			}
+			if keyFile == "" {
+				if _, err := t.named(); err != nil {
+					return err
+				}
+			}
 			key, err := t.relayKey(keyFile)
 			if err != nil {
 				return err

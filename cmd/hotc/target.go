@@ -55,19 +55,15 @@ func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
 
 // open connects as the deployment's operator, and makes sure that somebody answers.
 func (t *target) open(ctx context.Context) (*session, error) {
-	d, err := t.deployment()
+	d, err := t.named()
 	if err != nil {
 		return nil, err
-	}
-	url := t.coordinatorURL()
-	if url == "" {
-		return nil, whichCoordinator()
 	}
 	secret, err := t.secret()
 	if err != nil {
 		return nil, err
 	}
-	store, err := t.dial(ctx, url, d.Root(), secret.Operator(d))
+	store, err := t.dial(ctx, t.coordinatorURL(), d.Root(), secret.Operator(d))
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +76,23 @@ type session struct {
 	target *target
 }
 
+// named is the deployment that is named, and its coordinator is, too. What every command asks for
+// comes in one order: the stack, what lies on this machine, the coordinator, the secret, the cloud.
+func (t *target) named() (coordinator.Deployment, error) {
+	d, err := t.deployment()
+	if err == nil && t.coordinatorURL() == "" {
+		err = whichCoordinator()
+	}
+	return d, err
+}
+
 func (t *target) deployment() (coordinator.Deployment, error) {
 	if t.stack == "" {
-		return "", source.Fail(source.Usage, "which deployment?", "name it with --stack NAME")
+		return "", source.Fail(source.Usage, "which stack?", "name it with --stack NAME")
 	}
 	d, err := coordinator.ParseDeployment(t.stack)
 	if err != nil {
-		err = source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack has in Heat")
+		err = source.Fail(source.Usage, err.Error(), "it is the name that the stack has, or is to have, in Heat")
 	}
 	return d, err
 }
@@ -136,7 +142,7 @@ func (t *target) secretPath() string {
 
 // whichSecret asks for it where `hotc up` has kept none.
 func (t *target) whichSecret() string {
-	if t.stack == "" {
+	if t.stack == "" || t.coordinatorURL() == "" { // its name is a part of where it is kept
 		return "which secret?"
 	}
 	return "which secret? Your state folder has none of a deployment " + t.stack

@@ -164,14 +164,8 @@ func (a *ascent) run(ctx context.Context, template string) error {
 
 // check refuses what can be refused before anything is done.
 func (a *ascent) check() error {
-	if a.stack == "" {
-		return source.Fail(source.Usage, "which stack?", "name it with --stack NAME")
-	}
-	if _, err := coordinator.ParseDeployment(a.stack); err != nil {
-		return source.Fail(source.Usage, err.Error(), "--stack takes the name that the stack is to have in Heat")
-	}
-	if a.coordinatorURL() == "" {
-		return whichCoordinator()
+	if _, err := a.deployment(); err != nil {
+		return err
 	}
 	a.compilation.coordinator = a.coordinatorURL()
 	if a.timeoutMinutes < 0 {
@@ -185,7 +179,7 @@ func (a *ascent) check() error {
 	return err
 }
 
-// compile writes the compiled folder, and makes the deployment's state.
+// compile writes the compiled folder, and makes the deployment's state once the coordinator is named.
 func (a *ascent) compile(template string) error {
 	o, err := a.compilation.options(template)
 	if err != nil {
@@ -194,13 +188,17 @@ func (a *ascent) compile(template string) error {
 	if a.compiled, err = compileWith(o, a.io); err != nil {
 		return err
 	}
-	if _, err := a.makeState(); err != nil {
-		return err
-	}
 	if err := a.compiled.Folder.Write(a.folder); err != nil {
 		return err
 	}
-	return a.checkParameters()
+	if err := a.checkParameters(); err != nil {
+		return err
+	}
+	if _, err := a.named(); err != nil {
+		return err
+	}
+	_, err = a.makeState()
+	return err
 }
 
 // checkParameters asks for the parameters that Heat would miss.
@@ -327,7 +325,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	defer d.close()
 	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
 	view.compiled, a.view = a.compiled, view
-	d.say = view.Say
+	d.say, d.apply.say = view.Say, view.Say
 	defer view.clear()
 	var on up.Deployment = d
 	if len(a.compiled.Built.Plan.Servers) == 0 {

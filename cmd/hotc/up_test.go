@@ -65,7 +65,7 @@ func TestUpRefusesBeforeItDoesAnything(t *testing.T) {
 	}{
 		{[]string{"up"}, 2, "hotc up TEMPLATE"},
 		{[]string{"up", template}, 2, "which stack?"},
-		{[]string{"up", template, "--stack", "site"}, 2, "which coordinator?"},
+		{[]string{"up", template, "-P", "key=a", "--stack", "site"}, 2, "which coordinator?"},
 		{append([]string{"up", template + "x"}, where...), 1, "H101"},
 		{append([]string{"up", template}, where...), 2, "no default for key"},
 		{append([]string{"up", template, "-P", "key=a"}, where...), 1, "which cloud?"},

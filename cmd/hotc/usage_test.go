@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"regexp"
@@ -75,4 +76,55 @@ func TestArguments(t *testing.T) {
 			t.Errorf("hotc %s: %v, want %q", line, err, want)
 		}
 	}
+}
+
+// Every command that is about a deployment asks in one order, with the same words: for the stack, for
+// what lies on this machine, for the coordinator, for the secret.
+func TestWhatIsMissingIsAskedForInOneOrder(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, v := range []string{coordinatorVariable, secretFileVariable, relayKeyVariable, rootKeyVariable} {
+		t.Setenv(v, "")
+	}
+	arguments := map[string][]string{"up": {"none.yaml"}, "apply": {"none"}, "retry": {"db"}, "logs": {"db.mysql"}, "admit": {"db"}, "action": {"db", "mysql", "dump"}, "relay key": {t.TempDir() + "/key"},
+		"suspend": {"--run-hooks"}, "resume": {"--run-hooks"}}
+	local := map[string]string{"up": "none.yaml", "apply": "none/plan.json"}
+	ask := func(name string, flags ...string) string {
+		var errs strings.Builder
+		args := append(strings.Fields(name), append(arguments[name], flags...)...)
+		run(t.Context(), args, streams{in: strings.NewReader(""), out: io.Discard, err: &errs})
+		return errs.String()
+	}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+		name := strings.TrimPrefix(c.CommandPath(), "hotc ")
+		if c.Flags().Lookup("stack") == nil || c.Flags().Lookup("secret-file") == nil || name == "down" || c.RunE == nil {
+			return
+		}
+		then := "which coordinator?"
+		if name == "relay key" {
+			then = "which secret?"
+		}
+		for _, x := range []struct {
+			want  string
+			flags []string
+		}{
+			{"which stack?", nil},
+			{cmp.Or(local[name], then), []string{"--stack", "s"}},
+			{"is not a stack's name", []string{"--stack", "a b"}},
+		} {
+			if got := ask(name, x.flags...); !strings.Contains(got, x.want) {
+				t.Errorf("hotc %s %v says %q, want %q", name, x.flags, got, x.want)
+			}
+		}
+		if local[name] != "" || then == "which secret?" {
+			return
+		}
+		if got := ask(name, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc"); !strings.Contains(got, "which secret?") {
+			t.Errorf("hotc %s says %q", name, got)
+		}
+	}
+	visit(newRootCommand(streams{}))
 }
