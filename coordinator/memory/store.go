@@ -1,9 +1,9 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
@@ -27,9 +27,7 @@ func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 		}
 	}
 	nodes = slices.Clone(nodes)
-	slices.SortStableFunc(nodes, func(a, b coordinator.NewNode) int {
-		return cmp.Compare(a.Path.Depth(), b.Path.Depth())
-	})
+	sort.SliceStable(nodes, func(i, k int) bool { return nodes[i].Path.Depth() < nodes[k].Path.Depth() }) // generic code would be 5 kB in the agent
 	for len(nodes) > 0 {
 		some, size := 0, 0
 		for _, n := range nodes {

@@ -360,7 +360,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	if err != nil {
 		return err
 	}
-	id := coordinator.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
+	id := journal.StateRequest + coordinator.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
 	made, name := r.Definition(), r.Name+"."+contract.HookUpdate
 	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		running := a.recall(*r)

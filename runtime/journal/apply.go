@@ -29,6 +29,8 @@ func (j *Journal) apply(l line) {
 		j.applyRole(l)
 	case l.Signalled != "":
 		j.signalled[l.Handle] = l.Signalled
+	case l.Marks != nil:
+		j.runs = append(j.runs, l.Marks...)
 	case l.Remembered != nil:
 		j.remembered = j.remembered.With(*l.Remembered)
 	}
@@ -65,6 +67,9 @@ func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
 	task.Request, task.Name, task.Status, task.Made = l.Request, l.Task, l.Status, l.Made
 	if l.Status == coordinator.RoleRunning {
+		if name, _, _ := strings.Cut(l.Task, "."); strings.HasPrefix(j.roles[name].Updating.Request, StateRequest) {
+			delete(j.tasks, j.roles[name].Updating.Request)
+		}
 		task = Task{Request: l.Request, Name: l.Task, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
 		j.runs = append(j.runs, l.Run)
 	} else {
@@ -77,6 +82,7 @@ func (j *Journal) applyTask(l line) {
 		if l.Status == coordinator.RoleRunning {
 			role.Runs++
 		}
+		role.Runs = max(role.Runs, l.Runs)
 		if l.Followed != nil {
 			role.Followed = l.Followed
 		}

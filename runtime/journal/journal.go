@@ -5,8 +5,9 @@
 // role be started? A role whose start is noted is never started again, unless it
 // is idempotent; so the note must be on the disk before the process exists, and
 // no line may ever be lost that was there. The journal is therefore one file,
-// STATE/journal, that only grows: a JSON object a line, each synced before the
-// call that wrote it returns. A crash can tear only the last line, which then was
+// STATE/journal: a JSON object a line, each synced before the call that wrote it
+// returns. It grows, and is written anew without what counts no more when it has
+// grown to twice its size (compact.go). A crash can tear only the last line, which then was
 // never relied upon and is cut off when the file is opened again.
 //
 //	{"journal":1,"id":"<random>","deployment":"blog","server":"db","instance":"<Nova's id>","at":…}
@@ -21,6 +22,7 @@
 //	{"role":"mysql","status":"removed","at":…}                     the plan has it no more
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
 //	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
+//	{"marks":["<random>",…],"at":…}                                 of runs whose lines have gone
 //
 // and for what an operator asks (docs/coordination.md, "Requests"), each with the
 // request's id:
@@ -32,7 +34,7 @@
 //	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","followed":{…},"at":…}
 //
 // The last kind is there, too, when what a role follows has changed (docs/updates.md); then
-// the id is of that state.
+// the id is of that state, and begins with "state.".
 //
 // The last line of a role counts. Unknown keys and lines without a known key are
 // skipped, so that an older agent can read on. No value of an input or output is
@@ -109,9 +111,10 @@ type Task struct {
 type Journal struct {
 	writing sync.Mutex // guards file, remembered and what follows that
 
-	file File
-	lock io.Closer
-	now  func() time.Time
+	file        File
+	size, limit int // of the file, in bytes (compact)
+	lock        io.Closer
+	now         func() time.Time
 
 	id        string
 	trying    int
@@ -127,6 +130,8 @@ type Journal struct {
 	disk   Disk
 	values File        // see Keep; nil until it is used
 	kept   member.Kept // what is in it
+
+	valuesSize, valuesLimit int
 }
 
 // line is a line of the file.
@@ -155,7 +160,12 @@ type line struct {
 	ByHand     bool                   `json:"by_hand,omitempty"`
 	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
 	Remembered *member.Remembered     `json:"remembered,omitempty"`
+	Marks      []string               `json:"marks,omitempty"`
 	At         time.Time              `json:"at"`
+}
+
+func empty() *Journal {
+	return &Journal{roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
 }
 
 // Open opens the journal on a disk, or begins one, for this machine.
@@ -164,7 +174,8 @@ func Open(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journa
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{disk: disk, lock: lock, now: now, roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
+	j := empty()
+	j.disk, j.lock, j.now = disk, lock, now
 	if err := j.load(disk, m, random); err != nil {
 		j.Close()
 		return nil, err
@@ -176,7 +187,6 @@ func Open(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journa
 const (
 	current  = "journal"
 	setAside = "journal.old"
-	begun    = "journal.new"
 )
 
 func (j *Journal) load(disk Disk, m Machine, random io.Reader) error {
@@ -205,6 +215,7 @@ func (j *Journal) load(disk Disk, m Machine, random io.Reader) error {
 			return fmt.Errorf("cut the torn end off the journal: %w", err)
 		}
 	}
+	j.size = whole
 	for _, l := range lines {
 		j.apply(l)
 	}
@@ -218,22 +229,16 @@ func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	if _, err := io.ReadFull(random, id[:]); err != nil {
 		return fmt.Errorf("read randomness: %w", err)
 	}
-	file, err := disk.Create(begun)
+	first := line{Journal: Format, ID: hex.EncodeToString(id[:]), Deployment: m.Deployment, Server: m.Server, Instance: m.Instance, At: j.now().UTC()}
+	text, err := json.Marshal(first)
 	if err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
-	j.file = file
-	err = j.append(line{Journal: Format, ID: hex.EncodeToString(id[:]),
-		Deployment: m.Deployment, Server: m.Server, Instance: m.Instance})
-	if err != nil {
-		return err
-	}
-	if err := disk.Rename(begun, current); err != nil {
+	if j.file, err = rewrite(disk, current, append(text, '\n')); err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
-	if err := disk.Sync(); err != nil {
-		return fmt.Errorf("sync the state folder: %w", err)
-	}
+	j.size = len(text) + 1
+	j.apply(first)
 	return nil
 }
 
@@ -246,13 +251,17 @@ func (j *Journal) append(l line) error {
 	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
-	if _, err := j.file.Write(append(text, '\n')); err != nil {
+	n, err := j.file.Write(append(text, '\n'))
+	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("sync the journal: %w", err)
 	}
 	j.apply(l)
+	if j.size += n; full(j.size, &j.limit) {
+		return j.compact()
+	}
 	return nil
 }
 

@@ -45,7 +45,30 @@ func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 		return fmt.Errorf("keep what was published: %w", err)
 	}
 	kept[cell] = r
-	return nil
+	if j.valuesSize += len(text) + 2; !full(j.valuesSize, &j.valuesLimit) {
+		return nil
+	}
+	return j.keepAnew()
+}
+
+// keepAnew writes the file with what is kept now alone. Where there is no room for that it goes on
+// as it is.
+func (j *Journal) keepAnew() error {
+	var all bytes.Buffer
+	for cell, r := range j.kept {
+		text, err := json.Marshal(keptLine{j.id, cell, r})
+		if err != nil {
+			return err
+		}
+		all.Write(append(text, '\n'))
+	}
+	file, err := rewrite(j.disk, valuesName, all.Bytes())
+	if file == nil {
+		return nil
+	}
+	j.values.Close()
+	j.values, j.valuesSize, j.valuesLimit = file, all.Len(), 2*all.Len()
+	return err
 }
 
 // Kept is what is kept.
@@ -74,7 +97,7 @@ func (j *Journal) loadKept() (member.Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open what was published: %w", err)
 	}
-	j.kept = member.Kept{}
+	j.kept, j.valuesSize = member.Kept{}, len(text)
 	for line := range bytes.Lines(text) {
 		var l keptLine
 		if json.Unmarshal(line, &l) == nil && l.Journal == j.id {

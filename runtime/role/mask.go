@@ -2,11 +2,11 @@ package role
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -38,7 +38,7 @@ func (m *mask) add(value json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.addAll(v)
-	slices.SortStableFunc(m.texts, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
+	sort.SliceStable(m.texts, func(i, k int) bool { return len(m.texts[i]) > len(m.texts[k]) })
 }
 
 func (m *mask) addAll(v any) {

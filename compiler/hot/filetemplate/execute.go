@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"text/template/parse"
 
@@ -164,7 +165,7 @@ func (e *execution) loop(dot any, n *parse.RangeNode) flow {
 		}
 	case reflect.Map:
 		keys := v.MapKeys()
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		sort.SliceStable(keys, func(i, k int) bool { return fmt.Sprint(keys[i]) < fmt.Sprint(keys[k]) })
 		for _, key := range keys {
 			if !round(key.Interface(), v.MapIndex(key).Interface()) {
 				break

@@ -1,0 +1,129 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// What a role follows may change for as long as its server lives: a member of a group may come
+// as a new machine every few minutes. Each change adds lines, so from time to time the files are
+// written anew with what still counts.
+
+// StateRequest begins the id of a run that nobody has asked for: it is for a state of what a role
+// follows. Such a run is of no interest once another of its role has begun.
+const StateRequest = "state."
+
+const (
+	leastLimit = 1 << 20 // no file is written anew before it has so many bytes
+	mostMarks  = 4096    // of runs whose lines have gone
+)
+
+// full says that a file has grown beyond what it may, and lets it grow to twice its size before
+// it says so again.
+func full(size int, limit *int) bool {
+	if size <= max(*limit, leastLimit) {
+		return false
+	}
+	*limit = 2 * size
+	return true
+}
+
+// rewrite replaces a file by another text.
+func rewrite(disk Disk, name string, text []byte) (File, error) {
+	file, err := disk.Create(name + ".new")
+	if err != nil {
+		return nil, err
+	}
+	if _, err = file.Write(text); err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = disk.Rename(name+".new", name)
+	}
+	if err == nil {
+		return file, disk.Sync()
+	}
+	file.Close()
+	return nil, err
+}
+
+// compact writes the journal anew. Where there is no room for that it goes on as it is.
+func (j *Journal) compact() error {
+	text, err := j.disk.Read(current)
+	if err != nil {
+		return nil
+	}
+	lines, whole, err := parse(text)
+	if err != nil {
+		return err
+	}
+	kept, err := whatCounts(lines, bytes.SplitAfter(text[:whole], []byte("\n")))
+	if err != nil {
+		return err
+	}
+	file, err := rewrite(j.disk, current, kept)
+	if file == nil {
+		return nil
+	}
+	j.file.Close()
+	j.file = file
+	if err != nil {
+		return fmt.Errorf("sync the state folder: %w", err)
+	}
+	j.size, j.limit = len(kept), 2*len(kept)
+	return nil
+}
+
+// whatCounts leaves out of a journal's lines those that later ones have made superfluous.
+func whatCounts(lines []line, texts [][]byte) ([]byte, error) {
+	newest, ended := map[string]int{}, map[string]bool{} // by task: where its last run for a state begins
+	for i, l := range lines {
+		if !strings.HasPrefix(l.Request, StateRequest) {
+			continue
+		}
+		running := l.Status == coordinator.RoleRunning
+		if _, is := newest[l.Task]; !is || running || ended[l.Task] {
+			newest[l.Task] = i
+		}
+		ended[l.Task] = !running
+	}
+	all := empty()
+	var out bytes.Buffer
+	var marks []string
+	write := func(l line) error {
+		text, err := json.Marshal(l)
+		out.Write(append(text, '\n'))
+		return err
+	}
+	for i, l := range lines {
+		all.apply(l)
+		role, _, _ := strings.Cut(l.Task, ".")
+		switch state := strings.HasPrefix(l.Request, StateRequest); {
+		case state && i < newest[l.Task]:
+			if l.Run != "" {
+				marks = append(marks, l.Run)
+			}
+			continue
+		case l.Marks != nil:
+			marks = append(marks, l.Marks...)
+			continue
+		case l.Remembered != nil:
+			continue
+		case state && i == newest[l.Task]:
+			l.Runs = all.roles[role].Runs
+			if err := write(l); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out.Write(texts[i])
+	}
+	if err := write(line{Marks: marks[max(0, len(marks)-mostMarks):], At: lines[len(lines)-1].At}); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), write(line{Remembered: &all.remembered, At: lines[len(lines)-1].At})
+}
