@@ -103,9 +103,9 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 	return nil, ErrBusy
 }
 
-// RunAll retries all roles that have failed, or whose update has, and not because another one has. say
-// is told of those whose agents are not there. Each is looked at once more before: it may be at work by
-// then, because of one that was retried before it.
+// RunAll retries all roles that v says have failed, or whose update has, and not because another one
+// has. say is told of those whose agents are not there. Each is looked at once more before: what has run
+// since has run for a change, or because of one that was retried before it.
 func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) (again []contract.RoleKey, err error) {
 	for role := range v.Roles() {
 		key := role.Key()
@@ -115,7 +115,7 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 			say("the agent of " + string(role.Server.Path) + " is not there: " + string(key) + " runs again when it is, and you give the same command")
 		default:
 			done, err := r.run(ctx, func(v *status.Status) (*status.Role, error) {
-				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) {
+				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) && lastRun(now).Equal(lastRun(role)) {
 					return now, nil
 				}
 				return nil, nil
@@ -127,6 +127,14 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 		}
 	}
 	return again, nil
+}
+
+// lastRun is when the last run of a role, or of its hook update, has ended.
+func lastRun(r *status.Role) time.Time {
+	if r.Update != nil {
+		return r.Update.Ended
+	}
+	return r.Ended
 }
 
 // failedItself says that a role has failed, or its update has, and not because another one has.

@@ -338,14 +338,13 @@ func (u *Up) update(ctx context.Context, f *following) error {
 	return u.Cloud.Update(ctx, u.stack, u.Template, u.Options)
 }
 
-// again runs failed roles again and waits for their end: Heat, told of a failure, looks at
-// nothing else before.
+// again runs the roles again that had failed before the plan was published, and waits for their end:
+// Heat, told of a failure, looks at nothing else before.
 func (u *Up) again(ctx context.Context, f *following) error {
-	v, err := u.Deployment.Status(ctx)
-	if err != nil || v == nil || !status.AnyFailed(v.Servers) {
-		return err
+	if u.now == nil || !status.AnyFailed(u.now.Servers) {
+		return nil
 	}
-	roles, err := u.Deployment.Again(ctx, v)
+	roles, err := u.Deployment.Again(ctx, u.now)
 	if err != nil || len(roles) == 0 {
 		return err
 	}
