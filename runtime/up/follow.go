@@ -40,9 +40,13 @@ type following struct {
 }
 
 // skip passes over the events that a stack has already: an update's first one is told from
-// them.
+// them. Of a stack that has no resource any more, as its creation was rolled back, Heat lists none
+// where nested ones are asked for, too, until it has resources again.
 func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
+	if err == nil && len(events) == 0 {
+		events, err = f.cloud.Events(ctx, s.Name, s.ID, "", 0)
+	}
 	if err == nil && len(events) > 0 {
 		f.see(events...)
 		f.pass(events[len(events)-1])

@@ -30,6 +30,8 @@ type cloud struct {
 	createErr error
 	arrives   bool
 	away      int // looks that are not answered
+	// bare is a stack without resources, of which Heat tells no events of nested ones, nor its own.
+	bare bool
 	// definition is the template that the stack has.
 	definition string
 	looked     func()
@@ -115,7 +117,10 @@ func (c *cloud) Signals(context.Context, string, string, string) (now map[string
 	return now, nil
 }
 
-func (c *cloud) Events(_ context.Context, _, _, marker string, _ int) ([]heat.Event, error) {
+func (c *cloud) Events(_ context.Context, _, _, marker string, depth int) ([]heat.Event, error) {
+	if c.bare && depth > 0 {
+		return nil, nil
+	}
 	at := slices.IndexFunc(c.events, func(e heat.Event) bool { return e.ID == marker })
 	return slices.Clone(c.events[at+1:]), nil
 }
@@ -435,6 +440,18 @@ func TestEventsThatHeatHasDroppedAreNotShownAgain(t *testing.T) {
 	}
 	if !slices.Equal(v.events, []string{"1", "2", "3"}) || f.last != "3" {
 		t.Errorf("%v, %s", v.events, f.last)
+	}
+}
+
+func TestWhatWasBeforeIsNotShown(t *testing.T) {
+	c, v := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "ROLLBACK_COMPLETE"}, events: []heat.Event{{ID: "before"}}, bare: true}, &view{}
+	f := &following{cloud: c, view: v, name: "s", id: "id"}
+	if err := f.skip(t.Context(), c.stack); err != nil {
+		t.Fatal(err)
+	}
+	c.bare, c.events = false, append(c.events, heat.Event{ID: "now"})
+	if _, err := f.heats(t.Context()); err != nil || !slices.Equal(v.events, []string{"now"}) {
+		t.Errorf("shown are %v: %v", v.events, err)
 	}
 }
 
