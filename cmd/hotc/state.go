@@ -40,8 +40,16 @@ func (t *target) keptState() string {
 	hosts, root, _ := strings.Cut(place, "/")
 	list := strings.Split(hosts, ",")
 	slices.Sort(list)
-	return filepath.Join(base, "hotc", string(d)+"-"+coordinator.Digest([]byte(strings.Join(list, ",") + "/" + root))[:8])
+	name, where := string(d), strings.Join(list, ",")+"/"+root
+	if len(name) > longestKept {
+		name, where = name[:longestKept], where+"/"+name
+	}
+	return filepath.Join(base, "hotc", name+"-"+coordinator.Digest([]byte(where))[:8])
 }
+
+// longestKept is how much of a stack's name stands in that of its folder, which has up to 255 bytes: so
+// many has the stack's already.
+const longestKept = 200
 
 func (t *target) keptSecret() string {
 	if folder := t.keptState(); folder != "" {

@@ -115,6 +115,21 @@ func TestTheKeptSecretIsFoundWhateverTheOrderOfHosts(t *testing.T) {
 	}
 }
 
+// Heat takes names as long as a file's may be: the folder's, which has more in it, is cut.
+func TestTheSecretOfAStackWithALongName(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv(secretFileVariable, "")
+	long := strings.Repeat("x", 254)
+	one, other := &target{stack: long + "a", url: "zk://a:1/hotc"}, &target{stack: long + "b", url: "zk://a:1/hotc"}
+	if _, err := one.makeState(); err != nil {
+		t.Fatal(err)
+	}
+	made, err := one.makeSecret()
+	if err != nil || made == "" || one.secretPath() != made || other.secretPath() != "" {
+		t.Errorf("%q, %q and %q: %v", made, one.secretPath(), other.secretPath(), err)
+	}
+}
+
 func TestWhatHasFailedHasItsPlace(t *testing.T) {
 	dir := t.TempDir()
 	roles := "    metadata: {hotc: {roles: [{name: r, driver: script, source: 'true'}]}}\n"
