@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -185,7 +186,7 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 	is := now.Roles[i]
 	switch updated := is.Update; {
 	case is.Status == coordinator.RoleFailed, is.Status == coordinator.RoleSkipped:
-		return coordinator.HeatFailed, chain(key, is.Cause), is.Ended
+		return coordinator.HeatFailed, failure("", key, is.Cause), is.Ended
 	case is.Status != coordinator.RoleDone:
 		return coordinator.HeatWaits, "role " + key + ": " + string(is.Status), time.Time{}
 	case owed > 0 && is.Behind != nil && is.Behind.Heat >= owed:
@@ -193,11 +194,18 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 	case owed > 0:
 		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	case updated != nil && updated.Status == coordinator.RoleFailed:
-		return coordinator.HeatFailed, "the hook update failed: " + chain(key, updated.Cause), updated.Ended
+		return coordinator.HeatFailed, failure("the hook update failed: ", key, updated.Cause), updated.Ended
 	case updated != nil && updated.Status != coordinator.RoleDone, is.Made != r.Definition() && !is.ByHand:
 		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	}
 	return coordinator.HeatDone, "", time.Time{}
+}
+
+// failure is the reason of a role that has failed, with what runs it again: an update of the stack alone
+// does not.
+func failure(what, role string, c *coordinator.Cause) string {
+	root := cmp.Or(string(c.Root().Role), role)
+	return signal.ShortReason(what + chain(role, c) + "; once the cause is mended: hotc retry " + root)
 }
 
 // chain is a chain of causes in a line, as Heat shows it.

@@ -212,7 +212,7 @@ func TestUpTellsOfAFailureAndMendsIt(t *testing.T) {
 	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire", "exit status 3", "site.yaml:9:19", "CREATE_FAILED", "hotc up "+path, "hotc down upmends")
 	o.expect(3, up(path, "upmends"), "db.disk", "the disk is on fire")
 	writeDisk(t, path, "true")
-	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
+	o.expect(0, up(path, "upmends", "--yes"), "db.disk: source changes: it has failed, and runs again", "UPDATE_COMPLETE", "state = fine")
 }
 
 // What the stack's outputs read of a role is what its newest run wrote, also where only its script
