@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -586,4 +588,53 @@ func TestRestAmongOthers(t *testing.T) {
 			t.Errorf("among %s it rests for %v, not %v", row.node, got, row.rest)
 		}
 	}
+}
+
+// unwritable is a connection that takes no credentials: what is written last before a pause of the
+// machine, or just when a server closes.
+type unwritable struct{ net.Conn }
+
+func (u unwritable) Write(p []byte) (int, error) {
+	if len(p) >= opAt+4 && binary.BigEndian.Uint32(p[opAt:]) == opAuth {
+		return 0, errors.New("write: broken pipe")
+	}
+	return u.Conn.Write(p)
+}
+
+// A connection that breaks just when the library sends credentials again is one more that has
+// broken: the next one goes on.
+func TestCredentialsThatCannotBeWritten(t *testing.T) {
+	ctx := within(t)
+	var dials int
+	var last net.Conn
+	dial := func(network, addr string, timeout time.Duration) (net.Conn, error) {
+		raw, err := net.DialTimeout(network, addr, timeout)
+		if err != nil {
+			return nil, err
+		}
+		last = raw
+		if dials++; dials == 2 {
+			raw = unwritable{raw}
+		}
+		s := newSocket(raw, time.Now().Add(patience), new(atomic.Int32))
+		s.established.Store(true) // the greeting is as short as any answer
+		return s, nil
+	}
+	conn, events, err := zk.Connect([]string{shared.Server(t).Addr()}, sessionTimeout, zk.WithDialer(dial), zk.WithLogger(silent{}))
+	must(t, err)
+	must(t, conn.AddAuth("digest", []byte("a:b")))
+	_, _, err = conn.Exists("/")
+	must(t, err)
+	last.Close()
+	for up := 0; up < 3; { // at first, on the connection that breaks, and on the next one
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				up++
+			}
+		case <-ctx.Done():
+			t.Fatal("the session does not stand again")
+		}
+	}
+	conn.Close()
 }

@@ -13,7 +13,7 @@ import (
 
 // socket is the library's connection to a server. The library reads every answer in two
 // parts: here it gets them from a buffer, which takes what has come in one call of the
-// system. And three things are mended that the library leaves open.
+// system. And four things are mended that the library leaves open.
 //
 // It would wait for a session for ten times its receive timeout, and for the
 // second part of the answer without any bound: a paused server, whose kernel still
@@ -29,6 +29,10 @@ import (
 // And it makes room for as much as an answer says that it has, up to 4 GB. What is no
 // ZooKeeper, a web server say, says so by its first letters: here a longer answer than any
 // is an error.
+//
+// And where it cannot write a request, it answers that one twice. Of credentials, which it sends again
+// on a new connection, nobody reads even the first answer: it would block for ever at the second, with
+// all that the session waits for. Here a failed write ends the connection, which the reader finds out.
 type socket struct {
 	net.Conn
 	buffer      *bufio.Reader // of what Conn has; Read is its only user
@@ -126,7 +130,10 @@ func (s *socket) Write(p []byte) (int, error) {
 			s.release()
 		}
 	}
-	return s.Conn.Write(p)
+	if _, err := s.Conn.Write(p); err != nil {
+		s.Conn.Close()
+	}
+	return len(p), nil
 }
 
 // mostHold is how long answers are held back at most. The request comes at once,
