@@ -44,7 +44,7 @@ func (l *Look) unfit(t *resourcetype.Type, n *program.StackResource) {
 		p := t.Properties[name]
 		if own := l.Template.Parameter(name); own == nil && p.Required {
 			lacks = append(lacks, name)
-		} else if want := asParameter[p.Kind]; own != nil && want != "" && want != own.Type {
+		} else if want := p.Kind.Parameter(); own != nil && want != "" && want != own.Type {
 			say(own.Entry.Key, "the parameter %q stands for a property of %s and must have the type %s, not %s", name, t.Name, want, own.Type)
 		}
 	}
@@ -62,7 +62,3 @@ func (l *Look) unfit(t *resourcetype.Type, n *program.StackResource) {
 		say(whole, "the template lacks outputs for attributes of %s: %s", t.Name, strings.Join(missing, ", "))
 	}
 }
-
-// asParameter are the types of the parameters by which a template takes properties.
-var asParameter = map[resourcetype.Kind]string{resourcetype.String: "string", resourcetype.Integer: "number", resourcetype.Number: "number",
-	resourcetype.Boolean: "boolean", resourcetype.List: "comma_delimited_list", resourcetype.Map: "json"}

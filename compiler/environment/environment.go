@@ -28,8 +28,6 @@ type Environment struct {
 	Parameters map[string]Setting
 	Defaults   map[string]Setting
 	Registry   *Registry
-	// Encrypted are the parameters that Heat keeps encrypted.
-	Encrypted map[string]bool
 }
 
 // File is one environment file.
@@ -70,7 +68,7 @@ const sectionNames = "parameters, parameter_defaults, resource_registry, paramet
 // in the root template and in those that it nests: what nobody declares is merged,
 // too, but never by a strategy.
 func Read(files []*source.File, types func(parameter string) string, diags *source.Diagnostics) *Environment {
-	e := &Environment{Parameters: map[string]Setting{}, Defaults: map[string]Setting{}, Encrypted: map[string]bool{}}
+	e := &Environment{Parameters: map[string]Setting{}, Defaults: map[string]Setting{}}
 	for _, text := range files {
 		if f := readFile(text, diags); f != nil {
 			e.Files = append(e.Files, f)

@@ -39,11 +39,6 @@ func (e *Environment) merge(types func(string) string, diags *source.Diagnostics
 				m.engine(f, s.Name, e.Defaults)
 			}
 		}
-		for _, x := range f.section("encrypted_param_names").List() {
-			if name, ok := x.Text(); ok {
-				e.Encrypted[name] = true
-			}
-		}
 	}
 }
 

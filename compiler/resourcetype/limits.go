@@ -52,8 +52,7 @@ func (p *Property) parameter() *hot.Parameter {
 }
 
 func (p *Property) asParameter() *hot.Parameter {
-	types := map[Kind]string{String: "string", Integer: "number", Number: "number", Boolean: "boolean", List: "comma_delimited_list", Map: "json"}
-	out := &hot.Parameter{Type: types[p.Kind]}
+	out := &hot.Parameter{Type: p.Kind.Parameter()}
 	add := func(c hot.Constraint) { out.Constraints = append(out.Constraints, c) }
 	if p.Range != nil {
 		add(hot.Constraint{Kind: "range", Min: decoded(p.Range[0]), Max: decoded(p.Range[1])})

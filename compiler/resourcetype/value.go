@@ -40,6 +40,22 @@ func (k Kind) Takes(v value.Value) bool {
 	return true
 }
 
+// Parameter is the type of the parameters that properties of the kind are given by; "" if
+// they may have any.
+func (k Kind) Parameter() string {
+	return map[Kind]string{String: "string", Integer: "number", Number: "number", Boolean: "boolean", List: "comma_delimited_list", Map: "json"}[k]
+}
+
+// KindOf is the kind of a parameter's type; Any of one that is none.
+func KindOf(parameter string) Kind {
+	for _, k := range []Kind{String, Number, Boolean, List, Map} {
+		if k.Parameter() == parameter {
+			return k
+		}
+	}
+	return Any
+}
+
 // String is the kind with its article.
 func (k Kind) String() string {
 	switch k {

@@ -99,8 +99,6 @@ func (s *stack) checkText(r *hot.Resource, n *yaml.Node, e *hot.Expr) {
 	}
 	file := source.NewFile("user_data of "+r.Name, []byte(begin))
 	if found := cloudinit.CheckCloudConfig(file); found != nil {
-		place := source.Note{At: s.template.Place(n), Message: "the user_data is here"}
-		found.Notes = append(found.Notes, place)
-		s.diags.Add(found)
+		s.diags.Add(found.Note(s.template.Place(n), "the user_data is here"))
 	}
 }

@@ -27,21 +27,8 @@ const (
 	byDefault // not yet decided: raw or cfnTools
 )
 
-// What Heat adds to an archive of these formats, in bytes, at the least.
-const (
-	softwareConfigWrapping = 4500
-	cfnToolsWrapping       = 10000
-)
-
-func (f userDataFormat) wrapping() int {
-	switch f {
-	case softwareConfig:
-		return softwareConfigWrapping
-	case cfnTools:
-		return cfnToolsWrapping
-	}
-	return 0
-}
+// wrapping is what Heat adds to an archive of these formats, in bytes, at the least.
+var wrapping = map[userDataFormat]int{softwareConfig: 4500, cfnTools: 10000}
 
 // format reads a server's user_data_format.
 func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
@@ -54,13 +41,9 @@ func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
 		s.badArgument(n, err)
 		return raw, false
 	}
-	switch e.Value {
-	case "RAW":
-		return raw, true
-	case "SOFTWARE_CONFIG":
-		return softwareConfig, true
-	case "HEAT_CFNTOOLS":
-		return cfnTools, true
+	text, _ := e.Value.(string)
+	if f, is := map[string]userDataFormat{"RAW": raw, "SOFTWARE_CONFIG": softwareConfig, "HEAT_CFNTOOLS": cfnTools}[text]; is {
+		return f, true
 	}
 	if !e.IsValue() {
 		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("server %q has roles, and its user_data_format is known only to Heat", r.Name),

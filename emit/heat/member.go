@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -93,7 +94,6 @@ func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 func (s rewritten) member(n *program.StackResource) (text string, count int, ok bool) {
 	inner := rewritten{&stack{s.emission, target{inMember: true, group: n.Resource, ownSite: s.memberSite(n), version: hot.MemberVersion,
 		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
-	count = 0
 	for other := range usesOf(s.stacks, n) {
 		count += other.Most()
 	}
@@ -160,24 +160,15 @@ func (s *stack) readThrough(n *program.StackResource) []string {
 	read := map[string]bool{}
 	var visit func(x *yaml.Node)
 	visit = func(x *yaml.Node) {
-		for _, item := range x.Items {
-			visit(item)
+		if r := s.template.RefAt(x); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
+			attributesRead(n, r, read)
 		}
-		for _, e := range x.Entries {
-			if r := s.template.RefAt(x); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
-				attributesRead(n, r, read)
-			}
-			visit(e.Value)
+		for inner := range x.Below() {
+			visit(inner)
 		}
 	}
 	visit(s.template.Root)
-	var out []string
-	for _, name := range roles.ServerAttributes() {
-		if read[name] {
-			out = append(out, name)
-		}
-	}
-	return out
+	return lists.Only(roles.ServerAttributes(), func(name string) bool { return read[name] })
 }
 
 // attributesRead notes what a reference to a group asks its members for.

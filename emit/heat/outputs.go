@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // outputs takes those away that need a role's output, and adds those that roles in
@@ -21,26 +23,20 @@ func (s *stack) outputs() {
 			added.Set(name, dict("value", binding.Written(exports[name])))
 		}
 	}
-	var removed []string
-	for _, o := range s.template.Outputs {
-		if s.analysis.Removed[o] {
-			removed = append(removed, o.Name)
-		}
-	}
+	removed := lists.Map(lists.Only(s.template.Outputs, func(o *hot.Output) bool { return s.analysis.Removed[o] }), func(o *hot.Output) string { return o.Name })
 	outputs := s.template.Words().Outputs
 	section := s.text.Root.Entry(outputs)
 	switch {
-	case len(removed) > 0 && len(removed) == len(section.Value.Entries) && added.Len() == 0:
+	case len(removed) == 0 || len(removed) < len(section.Value.Entries):
+		for _, name := range removed {
+			s.editor.Remove(section.Value, name)
+		}
+		if added.Len() > 0 {
+			s.editor.AddTo("outputs", "resources", added)
+		}
+	case added.Len() == 0:
 		s.editor.Remove(s.text.Root, outputs)
-		return
-	case len(removed) > 0 && len(removed) == len(section.Value.Entries):
+	default:
 		s.editor.Fill(s.text.Root, section, added)
-		return
-	}
-	for _, name := range removed {
-		s.editor.Remove(section.Value, name)
-	}
-	if added.Len() > 0 {
-		s.editor.AddTo("outputs", "resources", added)
 	}
 }

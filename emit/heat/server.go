@@ -70,7 +70,7 @@ func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat)
 		shared = len(text)
 		s.sizes[o.kind] = shared
 	}
-	size := userdata.Base64Size(shared + len(o.static) + p.longest + format.wrapping())
+	size := userdata.Base64Size(shared + len(o.static) + p.longest + wrapping[format])
 	if size > s.options.UserDataLimit {
 		s.diags.Error(source.OverLimit, s.template.Place(r.Entry.Key), fmt.Sprintf("the user_data of server %q has at least %d bytes after base64; Nova takes %d", r.Name, size, s.options.UserDataLimit),
 			"shorten the server's own user_data; what roles need travels in the plan")

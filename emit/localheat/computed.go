@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -50,7 +51,7 @@ func (s *scope) value(r *hot.Resource) (*hot.Expr, error) {
 	if err != nil || !t.IsValue() {
 		return t, err
 	}
-	if typeName, _ := t.Value.(string); !takes(typeName, v.Value) {
+	if typeName, _ := t.Value.(string); !resourcetype.KindOf(typeName).Takes(v.Value) {
 		return nil, &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.Property("value")), Message: fmt.Sprintf("%q is an OS::Heat::Value of type %s, and what it has is none", r.Name, typeName)}
 	}
 	return v, nil
@@ -58,35 +59,6 @@ func (s *scope) value(r *hot.Resource) (*hot.Expr, error) {
 
 func (s *scope) property(r *hot.Resource, name string) (*hot.Expr, error) {
 	return hot.Fold(s.stack.Template.Expr(r.Property(name)), s.answer)
-}
-
-// takes says whether a property of one of a parameter's types takes a value (heat/engine/
-// properties.py, Property.get_value). The type checks the value and leaves it as it is.
-func takes(typeName string, v value.Value) bool {
-	if v == nil {
-		return true
-	}
-	switch text, isText := v.(string); typeName {
-	case "string":
-		switch v.(type) {
-		case string, bool, int64, *big.Int:
-			return true
-		}
-		return false
-	case "number":
-		_, err := (&hot.Parameter{Type: "number"}).Cast(v)
-		return err == nil
-	case "boolean":
-		_, isBool := v.(bool)
-		return isBool || isText && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false"))
-	case "json":
-		_, isMap := v.(*value.Dict)
-		return isMap
-	case "comma_delimited_list":
-		_, isList := v.([]value.Value)
-		return isList
-	}
-	return true
 }
 
 // written is the failure of an expression of Heat's that needs what a role writes; nil for

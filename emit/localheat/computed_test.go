@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
@@ -76,7 +77,7 @@ func TestTypedValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := takes(c.typeName, value); got != c.taken {
+		if got := resourcetype.KindOf(c.typeName).Takes(value); got != c.taken {
 			t.Errorf("%s of type %q is taken: %v", c.value, c.typeName, got)
 		}
 		if !c.taken {

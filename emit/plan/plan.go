@@ -237,14 +237,11 @@ func (w *serverWriter) role(r *program.Role) {
 	if r.Install != (contract.Install{}) {
 		out.Install = &r.Install
 	}
-	for _, f := range files {
-		out.Files = append(out.Files, f.Digest)
-		w.file(f)
-	}
+	out.Files = w.files(files)
 	out.Actions, out.Hooks = w.tasks(r, r.Actions), w.tasks(r, r.Hooks)
 	for _, f := range r.Files {
 		out.Render = append(out.Render, w.rendered(r, f))
-		w.file(f.Template)
+		w.files([]program.File{f.Template})
 	}
 	out.Inputs = slices.Grow(out.Inputs, len(r.Inputs))
 	for in, bound := range w.analysis.Bound(r) {
@@ -295,12 +292,7 @@ func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []contract.
 	var out []contract.Task
 	for _, t := range tasks {
 		text, files := w.source(r, t.Meaning)
-		task := contract.Task{Name: t.Name, At: position(t.At.Portable()), Source: value.EncodeJSON(text)}
-		for _, f := range files {
-			task.Files = append(task.Files, f.Digest)
-			w.file(f)
-		}
-		out = append(out, task)
+		out = append(out, contract.Task{Name: t.Name, At: position(t.At.Portable()), Source: value.EncodeJSON(text), Files: w.files(files)})
 	}
 	return out
 }
@@ -323,12 +315,16 @@ func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []pr
 	return m.Finish(late)
 }
 
-func (b *builder) file(f program.File) {
-	if _, have := b.built.Files[f.Digest]; have {
-		return
+// files takes files along, each once; it returns their digests, nil if there are none.
+func (b *builder) files(files []program.File) (digests []string) {
+	for _, f := range files {
+		if _, have := b.built.Files[f.Digest]; !have {
+			b.built.Files[f.Digest] = f.Data
+			b.built.Plan.Files = append(b.built.Plan.Files, contract.File{Digest: f.Digest, Size: int64(len(f.Data)), Name: f.Name})
+		}
+		digests = append(digests, f.Digest)
 	}
-	b.built.Files[f.Digest] = f.Data
-	b.built.Plan.Files = append(b.built.Plan.Files, contract.File{Digest: f.Digest, Size: int64(len(f.Data)), Name: f.Name})
+	return digests
 }
 
 func (w *serverWriter) output(o *program.Output) contract.Output {
