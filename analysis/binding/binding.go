@@ -366,7 +366,7 @@ func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 		}
 		if r.Name == server.Resource.Name {
 			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only when the server is there",
-				ownHint(server.Resource, x))
+				ownHint(server.Template, server.Resource, x))
 			return true
 		}
 		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(r.Name), At: x.At, Added: true})

@@ -79,7 +79,7 @@ func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, er
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
 			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
-				Hint: ownHint(n.Definition(), own)}
+				Hint: ownHint(n.In.Template, n.Definition(), own)}
 			return x
 		}
 		key := Key(x)

@@ -66,9 +66,9 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 			return e, err
 		}
 		return b.fact(call, s, contract.FactName, "a server's name is known to its own agent"), nil
-	case attribute == "first_address" && len(path) == 0 && oneNetwork(r):
+	case attribute == "first_address" && len(path) == 0 && oneNetwork(b.template, r):
 		return b.fact(call, s, contract.FactFirstAddress, "the server has one network: its own agent knows the address"), nil
-	case attribute == "networks" && len(path) == 2 && isZero(path[1]) && networkIs(r, path[0]):
+	case attribute == "networks" && len(path) == 2 && isZero(path[1]) && networkIs(b.template, r, path[0]):
 		return b.fact(call, s, contract.FactFirstAddress, "the server has this one network: its own agent knows the address"), nil
 	case attribute == "first_address" || attribute == "networks" || attribute == "addresses":
 		return leave("the agent cannot know for sure which address Heat would give: the server has not just one network")
@@ -78,15 +78,15 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 
 // oneNetwork says whether a server has exactly one network: without the property
 // Nova takes the project's only one and refuses if there are several.
-func oneNetwork(r *hot.Resource) bool {
+func oneNetwork(t *hot.Template, r *hot.Resource) bool {
 	n := r.Property("networks")
-	return n == nil || n.Kind == yaml.List && len(n.Items) == 1 && n.Items[0].Kind == yaml.Map && n.Items[0].Get("get_param") == nil
+	return n == nil || n.Kind == yaml.List && len(n.Items) == 1 && n.Items[0].Kind == yaml.Map && t.RefAt(n.Items[0]).Kind != hot.ToParameter
 }
 
 // networkIs says whether a server's one network has this very name.
-func networkIs(r *hot.Resource, name value.Value) bool {
+func networkIs(t *hot.Template, r *hot.Resource, name value.Value) bool {
 	n := r.Property("networks")
-	if n == nil || !oneNetwork(r) {
+	if n == nil || !oneNetwork(t, r) {
 		return false
 	}
 	label, ok := n.Items[0].Get("network").Text()

@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,15 +34,15 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	case contract.FactID, contract.FactName:
 		return b.fact(call, own, name, "the server's own agent knows it"), nil
 	case contract.FactFirstAddress:
-		if !oneNetwork(s.Resource) {
+		if !oneNetwork(s.Template, s.Resource) {
 			return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q has not just one network: which of its addresses is the first is Heat's to say", s.Path),
-				Hint: "say which one: " + addressForm(s.Resource)}
+				Hint: "say which one: " + addressForm(s.Template, s.Resource)}
 		}
 		return b.fact(call, own, name, "the server has one network: its own agent knows the address"), nil
 	case factIndex, factGroupSize:
 		return b.placeInGroup(call, s, name)
 	}
-	network, err := networkOf(s.Resource, on)
+	network, err := networkOf(s.Template, s.Resource, on)
 	if err != nil {
 		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
 	}
@@ -50,7 +51,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 }
 
 // networkOf is the position of one of a server's networks.
-func networkOf(r *hot.Resource, network value.Value) (int, error) {
+func networkOf(t *hot.Template, r *hot.Resource, network value.Value) (int, error) {
 	n := r.Property("networks")
 	if i, isPosition := network.(int64); isPosition {
 		if n != nil && n.Kind == yaml.List && i >= int64(len(n.Items)) {
@@ -58,7 +59,7 @@ func networkOf(r *hot.Resource, network value.Value) (int, error) {
 		}
 		return int(i), nil
 	}
-	names := networkNames(r)
+	names := networkNames(t, r)
 	if name, _ := network.(string); slices.Contains(names, name) {
 		return slices.Index(names, name), nil
 	}
@@ -69,21 +70,16 @@ func networkOf(r *hot.Resource, network value.Value) (int, error) {
 }
 
 // networkNames are what a server's networks are called in the template, in their order.
-func networkNames(r *hot.Resource) []string {
-	n := r.Property("networks")
-	if n == nil || n.Kind != yaml.List {
-		return nil
-	}
-	names := make([]string, len(n.Items))
-	for i, item := range n.Items {
+func networkNames(t *hot.Template, r *hot.Resource) []string {
+	items := r.Property("networks").List()
+	names := make([]string, len(items))
+	for i, item := range items {
 		for _, key := range []string{"network", "uuid", "subnet", "port"} {
-			x := item.Get(key)
-			if x != nil && x.Kind == yaml.Map && len(x.Entries) == 1 {
-				x = x.Entries[0].Value // of the resource or parameter
+			name, _ := item.Get(key).Text()
+			if ref, is := t.NamedAt(item.Get(key)); is {
+				name = ref.Name
 			}
-			if name, isText := x.Text(); isText && names[i] == "" {
-				names[i] = name
-			}
+			names[i] = cmp.Or(names[i], name)
 		}
 	}
 	return names
@@ -126,16 +122,16 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.F
 }
 
 // addressForm is how a server's address is written that has several networks.
-func addressForm(r *hot.Resource) string {
+func addressForm(t *hot.Template, r *hot.Resource) string {
 	network := "NETWORK"
-	if names := networkNames(r); len(names) > 0 && names[0] != "" {
+	if names := networkNames(t, r); len(names) > 0 && names[0] != "" {
 		network = names[0]
 	}
 	return fmt.Sprintf("`{fact: [addresses, %s, 0]}`", network)
 }
 
 // ownHint says what to write instead of a reference to the server itself.
-func ownHint(r *hot.Resource, call *hot.Expr) string {
+func ownHint(t *hot.Template, r *hot.Resource, call *hot.Expr) string {
 	form := ""
 	ref := call.Ref()
 	switch name := ref.Attribute; {
@@ -145,10 +141,10 @@ func ownHint(r *hot.Resource, call *hot.Expr) string {
 		form = "`{fact: name}`"
 	case name != "first_address" && name != "addresses" && name != "networks":
 		return "leave it out: nobody knows it before the server is there; its own agent can give `{fact: id}`, `{fact: name}` and addresses"
-	case oneNetwork(r):
+	case oneNetwork(t, r):
 		form = "`{fact: first_address}`"
 	default:
-		form = addressForm(r)
+		form = addressForm(t, r)
 	}
 	return "let the server's own agent give it, as an input of its own: " + form
 }

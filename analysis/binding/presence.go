@@ -321,4 +321,6 @@ func within(s, around *program.Stack) bool {
 }
 
 // needsResource says whether Heat needs a resource to know an expression.
-func needsResource(e *hot.Expr) bool { return e.CallsAny("get_attr", "get_resource") }
+func needsResource(e *hot.Expr) bool {
+	return e.Any(func(x *hot.Expr) bool { return x.Ref().Kind == hot.ToAttribute || x.Ref().Kind == hot.ToResource })
+}

@@ -9,7 +9,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
 // A dependency is there only if its two resources are, and if the branches of the `if`s
@@ -43,15 +42,15 @@ func newGuarding(s *program.Stack, core map[contract.ServerPath]bool) *guarding 
 		if !core[path] {
 			continue
 		}
-		g.resources[path] = g.add(nil, r.Condition, true)
-		g.walk(r.Entry.Value, nil)
+		g.resources[path] = g.add(nil, s.Template.Enabled(r.Condition), true)
+		g.walk(s.Template.Expr(r.Entry.Value), nil)
 	}
 	return g
 }
 
 // add adds a test to others, unless it is known to hold.
-func (g *guarding) add(to []test, condition *yaml.Entry, want bool) []test {
-	e, err := hot.Fold(g.stack.Template.Enabled(condition), g.stack.Supplied.Peek)
+func (g *guarding) add(to []test, condition *hot.Expr, want bool) []test {
+	e, err := hot.Fold(condition, g.stack.Supplied.Peek)
 	if err != nil || e.IsValue() && e.Value == want {
 		return to // a mistake in it is told elsewhere
 	}
@@ -59,21 +58,18 @@ func (g *guarding) add(to []test, condition *yaml.Entry, want bool) []test {
 }
 
 // walk notes under which `if`s the calls of a resource stand.
-func (g *guarding) walk(n *yaml.Node, around []test) {
-	meaning, arg := g.stack.Template.CallOf(n)
-	if meaning != "" {
-		at := g.stack.Place(n)
-		g.calls[at] = append(g.calls[at], around)
+func (g *guarding) walk(e *hot.Expr, around []test) {
+	if e.Kind == hot.CallExpr {
+		g.calls[e.At] = append(g.calls[e.At], around)
 	}
-	if meaning == "if" && arg.Kind == yaml.List && len(arg.Items) > 1 {
-		condition := &yaml.Entry{Value: arg.Items[0]}
-		g.walk(arg.Items[1], g.add(around, condition, true))
-		for _, x := range arg.Items[2:] {
-			g.walk(x, g.add(around, condition, false))
+	if choice, is := e.If(); is {
+		condition := e.WithIf(hot.If{Condition: choice.Condition, Then: hot.Constant(true, e.At), Else: hot.Constant(false, e.At)})
+		for i, x := range choice.Branches() {
+			g.walk(x, g.add(around, condition, i == 0))
 		}
 		return
 	}
-	for x := range n.Below() {
+	for x := range e.Inside() {
 		g.walk(x, around)
 	}
 }

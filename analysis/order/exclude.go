@@ -45,7 +45,7 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 		for known && !seen[at] {
 			seen[at] = true
 			g := guarding{stack: at.stack}
-			tests[at.stack] = g.add(tests[at.stack], at.stack.Template.Resource(at.name).Condition, true)
+			tests[at.stack] = g.add(tests[at.stack], at.stack.Template.Enabled(at.stack.Template.Resource(at.name).Condition), true)
 			at, known = at.around()
 		}
 	}

@@ -138,7 +138,7 @@ func (c *checker) calls(n *yaml.Node, severity source.Severity) {
 		c.reference(r, severity)
 		return
 	}
-	if len(n.Entries) == 1 && c.template.Functions.Lookup(n.Entries[0].Name) != nil {
+	if c.template.IsCall(n) {
 		c.call(c.template.Expr(n), severity)
 		return
 	}

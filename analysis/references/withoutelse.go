@@ -28,7 +28,7 @@ func (c *checker) withoutElse(n *yaml.Node) {
 // where it can.
 func (c *checker) leftWithoutElse(bound *hot.Expr) {
 	bound.WithElse().Walk(func(x *hot.Expr) bool {
-		if x.MayVanish() && !x.CallsAny(hot.CellRef.Name) {
+		if x.MayVanish() && len(x.Cells()) == 0 {
 			c.noElse(x.At)
 		}
 		return true

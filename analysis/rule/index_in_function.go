@@ -29,9 +29,9 @@ func findIndexInFunctions(l *Look) {
 }
 
 func (l *Look) indexIn(n *yaml.Node, index string) {
-	if l.IsCall(n) && slices.Contains(beforeIndex, n.Entries[0].Name) {
-		if at := holds(n.Entries[0].Value, index); at != nil {
-			l.Found(at, fmt.Sprintf("Heat calls %s before it puts a member's number in the place of %s: all members get the same", n.Entries[0].Name, index),
+	if l.IsCall(n) && slices.Contains(beforeIndex, firstName(n)) {
+		if at := holds(n, index); at != nil {
+			l.Found(at, fmt.Sprintf("Heat calls %s before it puts a member's number in the place of %s: all members get the same", firstName(n), index),
 				"make a nested template the member, give it the index as a parameter, and call the function there")
 		}
 		return

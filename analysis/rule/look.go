@@ -266,9 +266,7 @@ func (l *Look) mayBeNothing(n *yaml.Node) bool {
 }
 
 // IsCall says whether a node is a call of a function.
-func (l *Look) IsCall(n *yaml.Node) bool {
-	return n.Kind == yaml.Map && len(n.Entries) == 1 && l.Template.Functions.Lookup(n.Entries[0].Name) != nil
-}
+func (l *Look) IsCall(n *yaml.Node) bool { return l.Template.IsCall(n) }
 
 // when adds to a message what it depends on.
 func when(message string, k Known) string {

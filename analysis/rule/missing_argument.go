@@ -16,7 +16,7 @@ func findMissingArguments(l *Look) {
 			continue
 		}
 		d := s.StackResource.Definition()
-		if d.Properties != nil && s.StackResource.In.Template.Functions.Lookup(firstName(d.Properties.Value)) != nil {
+		if d.Properties != nil && s.StackResource.In.Template.IsCall(d.Properties.Value) {
 			continue // a function gives them all
 		}
 		for _, p := range l.Template.Parameters {

@@ -43,10 +43,9 @@ func findRedundantDependencies(l *Look) {
 // certain are the resources that an expression reads in any case: not in a branch of an if.
 func (l *Look) certain(n *yaml.Node, reads map[string]*yaml.Node) {
 	if l.IsCall(n) {
-		switch r := l.Ref(n); {
-		case r.Kind == hot.ToResource || r.Kind == hot.ToAttribute:
+		if r := l.Ref(n); r.Kind == hot.ToResource || r.Kind == hot.ToAttribute {
 			reads[r.Name] = n
-		case n.Entries[0].Name == "if" || n.Entries[0].Name == "Fn::If":
+		} else if _, is := l.call(n).expr.If(); is {
 			return
 		}
 	}

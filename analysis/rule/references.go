@@ -28,15 +28,6 @@ func (l *Look) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) 
 	return names, names[""]
 }
 
-// Calls visits all calls of a function in a part of the template.
-func (l *Look) Calls(n *yaml.Node, function string, visit func(call, argument *yaml.Node)) {
-	for _, c := range l.callsIn(n) {
-		if e := c.at.Entries[0]; e.Name == function {
-			visit(c.at, e.Value)
-		}
-	}
-}
-
 // placed is a call of a function where it stands, and what it refers to.
 type placed struct {
 	at  *yaml.Node

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -27,7 +28,7 @@ func findReplacedServers(l *Look) {
 				return
 			}
 			group, kind := l.there(r.Name)
-			if told = groups[kind]; !told {
+			if told = nesting.IsGroup(kind); !told {
 				return
 			}
 			l.Note(l.Found(n, fmt.Sprintf("the user_data of %q tells of the members of %q: when their number changes, the next update makes this server anew", b.Resource.Name, r.Name),
@@ -35,9 +36,6 @@ func findReplacedServers(l *Look) {
 		})
 	}
 }
-
-// groups are types of groups, which grow and shrink.
-var groups = map[string]bool{"OS::Heat::AutoScalingGroup": true, "OS::Heat::InstanceGroup": true, "OS::Heat::ResourceGroup": true, "AWS::AutoScaling::AutoScalingGroup": true}
 
 // isText says whether a property surely has a text, which it has, too, if it is not there.
 func (l *Look) isText(n *yaml.Node, text string) bool {

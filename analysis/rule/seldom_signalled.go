@@ -43,13 +43,12 @@ func (l *Look) signals(handle string) (sent int, sure bool) {
 		}
 	})
 	for b := range l.BlocksOf("OS::Nova::Server") {
-		data := b.Get("user_data")
-		if data == nil || !strings.HasPrefix(firstName(data), "str_replace") || l.Template.Resource(b.Resource.Name) != b.Resource {
+		text, params := l.Template.TextAt(b.Get("user_data"))
+		if params == nil || l.Template.Resource(b.Resource.Name) != b.Resource {
 			continue
 		}
-		arg := data.Entries[0].Value
-		texts := l.bootTexts(arg.Get("template"), 0)
-		for _, e := range arg.Get("params").All() {
+		texts := l.bootTexts(text, 0)
+		for _, e := range params.All() {
 			r := l.Ref(e.Value)
 			if r.Kind != hot.ToAttribute || r.Name != handle || r.Attribute != "curl_cli" || len(texts) != 1 || !texts[0].whole {
 				continue

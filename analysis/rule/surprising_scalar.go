@@ -53,12 +53,11 @@ func findSurprisingScalars(l *Look) {
 			}
 		}
 	}
-	for _, function := range []string{"str_replace", "str_replace_strict", "str_replace_vstrict"} {
-		l.Calls(l.Template.Root, function, func(_, arg *yaml.Node) {
-			for _, e := range arg.Get("params").All() {
-				l.surprising(e.Value, "the text")
-			}
-		})
+	for _, c := range l.callsIn(l.Template.Root) {
+		_, params := l.Template.TextAt(c.at)
+		for _, e := range params.All() {
+			l.surprising(e.Value, "the text")
+		}
 	}
 }
 

@@ -82,7 +82,8 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 	if !l.IsCall(n) {
 		return nil
 	}
-	r, arg := l.Ref(n), n.Entries[0].Value
+	r := l.Ref(n)
+	template, params := l.Template.TextAt(n)
 	switch {
 	case r.Kind == hot.ToFile && r.Name != "" && !source.IsRemote(r.Name):
 		text, err := l.Uses[0].Supplied.ReadFile(r.Name)
@@ -92,19 +93,15 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 		return l.bootText(n, r.Name, string(text))
 	case r.Kind == hot.ToResource, r.Kind == hot.ToAttribute && r.Attribute == "config":
 		return l.configTexts(r.Name, depth+1)
-	case strings.HasPrefix(n.Entries[0].Name, "str_replace"):
-		out := l.bootTexts(arg.Get("template"), depth+1)
-		params := arg.Get("params")
-		if params == nil || params.Kind != yaml.Map || l.IsCall(params) {
+	case template != nil:
+		out := l.bootTexts(template, depth+1)
+		if params != nil && (params.Kind != yaml.Map || l.IsCall(params)) {
 			return nil
 		}
 		for _, t := range out {
-			t.replaced = withWords(t.replaced, params)
-			t.whole = false
+			t.replaced, t.whole = withWords(t.replaced, params), t.whole && params == nil
 		}
 		return out
-	case n.Entries[0].Name == "Fn::Base64":
-		return l.bootTexts(arg, depth+1)
 	}
 	if text := l.text(n); text != "" {
 		return l.bootText(n, "", text)
@@ -142,7 +139,7 @@ func (l *Look) configTexts(name string, depth int) (out []*bootText) {
 // withWords puts a word of the same length in the place of each param, the longest first.
 func withWords(text string, params *yaml.Node) string {
 	var keys []string
-	for _, e := range params.Entries {
+	for _, e := range params.All() {
 		if e.Name != "" {
 			keys = append(keys, e.Name)
 		}

@@ -51,18 +51,26 @@ func (e *Expr) Short() string {
 	return "{" + e.Func.Name + ": " + text + "}"
 }
 
-// CallOf says what a node calls, if it is a call: the function's meaning and the
-// argument.
-func (t *Template) CallOf(n *yaml.Node) (meaning string, arg *yaml.Node) {
-	f, arg := t.callOf(n)
-	if f == nil {
-		return "", nil
+// IsCall says whether a node is the call of a function.
+func (t *Template) IsCall(n *yaml.Node) bool {
+	return n.Kind == yaml.Map && len(n.Entries) == 1 && t.Functions.Lookup(n.Entries[0].Name) != nil
+}
+
+// TextAt is the text that the call in a node passes on, with other words in the place of
+// params where there are any; nil if the call does no such thing.
+func (t *Template) TextAt(n *yaml.Node) (text, params *yaml.Node) {
+	switch f, arg := t.callOf(n); {
+	case f == nil:
+	case f.Name == "Fn::Base64": // which encodes nothing
+		return arg, nil
+	case strings.HasPrefix(f.Name, "str_replace"):
+		return arg.Get("template"), arg.Get("params")
 	}
-	return f.Meaning(), arg
+	return nil, nil
 }
 
 func (t *Template) callOf(n *yaml.Node) (f *Function, arg *yaml.Node) {
-	if n.Kind != yaml.Map || len(n.Entries) != 1 {
+	if n == nil || n.Kind != yaml.Map || len(n.Entries) != 1 {
 		return nil, nil
 	}
 	e := n.Entries[0]

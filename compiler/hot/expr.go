@@ -254,11 +254,6 @@ func (e *Expr) Any(is func(*Expr) bool) bool {
 	return found
 }
 
-// CallsAny says whether the expression calls a function of one of these meanings.
-func (e *Expr) CallsAny(names ...string) bool {
-	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && slices.Contains(names, x.Func.Meaning()) })
-}
-
 // CallsRemoved says whether the expression calls a function that its version lost, not
 // counting what Heat might never look at.
 func (e *Expr) CallsRemoved() bool {

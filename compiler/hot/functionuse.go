@@ -94,12 +94,13 @@ func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
 	if f != strSplit && f != mapReplace {
 		return
 	}
-	switch meaning, inner := c.t.CallOf(arg); {
-	case meaning == "if" && len(inner.Items) > 1:
+	switch called, inner := c.t.callOf(arg); {
+	case called == nil:
+	case called.Meaning() == "if" && len(inner.Items) > 1:
 		for _, branch := range inner.Items[1:] {
 			c.takenApart(f, branch)
 		}
-	case meaning == "get_param":
+	case called.refers == ToParameter:
 		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("Heat takes the arguments of %s out of the parameter's own list, which is empty when it looks again: a resource with this cannot be made", f.Name),
 			fmt.Sprintf("give %s a list of its own, whose items are get_param with an index", f.Name))
 	}

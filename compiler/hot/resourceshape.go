@@ -30,7 +30,7 @@ func (t *Template) checkShape(r *Resource, diags *source.Diagnostics) {
 				wrong("a name or a list of names")
 			}
 		case w.DeletionPolicy:
-			if call, _ := t.CallOf(e.Value); call == "" {
+			if !t.IsCall(e.Value) {
 				t.checkDeletionPolicy(r, e, diags)
 			}
 		case "description", "Description":

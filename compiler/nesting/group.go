@@ -36,6 +36,11 @@ func IsStackResource(typeName string) bool {
 	return environment.IsTemplate(typeName) || typeName == remoteType || groups[typeName].definition != ""
 }
 
+// IsGroup says whether a type is that of a group, which grows and shrinks.
+func IsGroup(typeName string) bool {
+	return groups[typeName].definition != "" || instanceGroups[typeName]
+}
+
 // indexVariable is what a group replaces by a member's name.
 func (l *loader) indexVariable(s *program.Stack, r *hot.Resource) string {
 	if v := l.peek(s, r.Property("index_var")); v != nil {

@@ -113,15 +113,15 @@ func (l *loader) chain(s *program.Stack, r *hot.Resource, at place) {
 // remote refuses roles in a stack that is made by a call of Heat's own API (heat/engine/
 // resources/openstack/heat/remote_stack.py), from the text of a template.
 func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
-	file := r.Property("template").Get("get_file")
-	name, ok := file.Text()
-	path, err := source.Locate(name, filepath.Dir(at.path))
-	if !ok || err != nil {
+	template := r.Property("template")
+	file, ok := s.Template.NamedAt(template)
+	path, err := source.Locate(file.Name, filepath.Dir(at.path))
+	if !ok || file.Kind != hot.ToFile || err != nil {
 		return // its text says what it is; or who reads the file says what is wrong
 	}
 	inside := at
 	inside.depth = -2 // a tree of stacks of its own, in the same environment
-	t := environment.Type{Name: name, File: filepath.Clean(path)}
+	t := environment.Type{Name: file.Name, File: filepath.Clean(path)}
 	trial := l.trial()
 	found := l.mayMention(trial, s, r, t, inside, at.registry)
 	for _, d := range trial.diags.All() {
@@ -130,7 +130,7 @@ func (l *loader) remote(s *program.Stack, r *hot.Resource, at place) {
 		}
 	}
 	if found {
-		l.refuse(s.Place(file), fmt.Sprintf("the stack %q has servers with roles, which hotc does not compile: an %s is not a nested stack to Heat", r.Name, remoteType),
+		l.refuse(s.Place(s.Template.RefAt(template).Arg), fmt.Sprintf("the stack %q has servers with roles, which hotc does not compile: an %s is not a nested stack to Heat", r.Name, remoteType),
 			"nest the template as the type of a resource; or deploy it by itself, with a deployment of its own")
 	}
 }
@@ -144,8 +144,7 @@ func (l *loader) isNone(path string) bool {
 // inner refuses roles in what a member of a group or chain makes, if it is a group or chain
 // itself: that is written in the member's properties, and no stack of the tree.
 func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Type, properties *yaml.Node, at place, registry *environment.Registry) {
-	makes := groups[member.Name].definition != "" || instanceGroups[member.Name] || member.Name == chainType
-	if !makes || properties.IsNull() {
+	if !IsGroup(member.Name) && member.Name != chainType || properties.IsNull() {
 		return
 	}
 	found := mentionsBlock(properties)

@@ -113,7 +113,7 @@ func (x placing) visit(kind PlaceKind, e *yaml.Entry) bool {
 
 // each visits the entries of a map; one that a function gives is a place itself.
 func (x placing) each(kind PlaceKind, e *yaml.Entry, visit func(*yaml.Entry) bool) bool {
-	if call, _ := x.t.CallOf(e.Value); call != "" || e.Value.Kind != yaml.Map {
+	if e.Value.Kind != yaml.Map || x.t.IsCall(e.Value) {
 		return x.visit(kind, e)
 	}
 	for i := range e.Value.Entries {

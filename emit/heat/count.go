@@ -10,11 +10,11 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/compiler/yaml"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
@@ -96,30 +96,50 @@ func below(path []string) []string {
 	return path[1:]
 }
 
-// terms are what is to be added up for the servers on a path of a template: numbers, and what
-// Heat makes a number of, or lists of such.
-func (c *counter) terms(t *hot.Template, path []string) []value.Value {
-	out := []value.Value{}
+// term is what is added up: what Heat makes a number of, or a list of such; or a number, and
+// with a condition another one if that is false.
+type term struct {
+	heats             tree
+	number, otherwise int64
+	condition         tree
+}
+
+func (t term) written() value.Value {
+	switch {
+	case t.heats != nil:
+		return t.heats
+	case t.condition != nil:
+		return dict("if", []value.Value{t.condition, t.number, t.otherwise})
+	}
+	return t.number
+}
+
+// terms are what is to be added up for the servers on a path of a template.
+func (c *counter) terms(t *hot.Template, path []string) (out []term) {
 	for _, r := range t.Resources {
 		if !onPath(r, path) {
 			continue
 		}
 		x := c.termOf(t, r, path)
 		if x != nil && r.Condition != nil && (t != c.program.Template || nesting.Open(c.program.Root, r)) {
-			x = dict("if", []value.Value{r.Condition.Value.Data(), x, int64(0)})
+			if condition := r.Condition.Value.Data(); x.heats == nil && x.condition == nil {
+				x.condition = condition
+			} else {
+				x = &term{heats: dict("if", []value.Value{condition, x.written(), int64(0)})}
+			}
 		}
 		if x != nil {
-			out = append(out, x)
+			out = append(out, *x)
 		}
 	}
 	return out
 }
 
 // termOf is what one resource adds; nil if it has no servers with roles.
-func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) tree {
+func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) *term {
 	for _, use := range c.stacks[t] {
 		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
-			return int64(1)
+			return &term{number: 1}
 		}
 		if n := use.StackResourceOf(r.Name); n != nil && n.HasRoles() {
 			return c.termOfNest(t, n, path)
@@ -128,22 +148,27 @@ func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) tree {
 	return nil
 }
 
-func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []string) tree {
+func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []string) *term {
 	inRoot := t == c.program.Template
 	switch {
 	case inRoot && !n.Open() && !c.membersVary(n, path):
 		known, _ := inMembers(n.Members, below(path))
-		return known
+		return &term{number: known}
 	case inRoot && n.Slots() && c.sure(n, path) >= 0:
 		each, _ := inMembers(slices.Values([]*program.Member{n.First()}), below(path))
-		return c.sure(n, path) * each
+		return &term{number: c.sure(n, path) * each}
 	case n.Slots() && n.Inline():
-		return emitplan.HOT(n.Count)
+		return sizeOf(n.Count, emitplan.HOT(n.Count))
 	case n.Inline():
-		if size := n.Resource.Property("count"); !size.IsNull() {
-			return sizeOf(t, size)
+		size := n.Resource.Property("count")
+		if size.IsNull() {
+			return &term{number: int64(n.Most())}
 		}
-		return int64(n.Most())
+		e := t.Expr(size)
+		if e.MayVanish() {
+			return sizeOf(e, emitplan.HOT(e))
+		}
+		return sizeOf(e, size.Data())
 	}
 	name := outputOf(below(path))
 	for other := range usesOf(c.stacks[t], n) {
@@ -152,18 +177,25 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 		}
 	}
 	if n.Slots() {
-		return attribute(n.Resource.Name, program.OutputsList, name)
+		return &term{heats: attribute(n.Resource.Name, program.OutputsList, name)}
 	}
-	return attribute(n.Resource.Name, name)
+	return &term{heats: attribute(n.Resource.Name, name)}
 }
 
 // sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
 // that in each sum.
-func sizeOf(t *hot.Template, count *yaml.Node) tree {
-	if e := t.Expr(count); e.MayVanish() {
-		return emitplan.HOT(e)
+func sizeOf(e *hot.Expr, written tree) *term {
+	if number, known := e.Value.(int64); known {
+		return &term{number: number}
 	}
-	return count.Data()
+	if choice, is := e.If(); is && choice.Else != nil {
+		then, isNumber := choice.Then.Value.(int64)
+		otherwise, alsoNumber := choice.Else.Value.(int64)
+		if isNumber && alsoNumber {
+			return &term{number: then, condition: binding.Written(choice.Condition), otherwise: otherwise}
+		}
+	}
+	return &term{heats: written}
 }
 
 // need notes that a template gives the terms of a path to the stack around.
@@ -243,7 +275,7 @@ func (s *stack) countOutputs() *value.Dict {
 	out := value.NewDict()
 	needs := s.counter.needs[s.template]
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		out.Set(name, dict("value", s.counter.terms(s.template, needs[name])))
+		out.Set(name, dict("value", lists.Map(s.counter.terms(s.template, needs[name]), term.written)))
 	}
 	return out
 }
@@ -257,10 +289,10 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if _, most := inStack(in, path); most > yaqlItems {
 		s.tooMany(s.program.Template.Place(s.program.Template.Root), fmt.Sprintf("how many servers signal to %q would be a sum of up to %d numbers", in.Called(), most))
 	}
-	sure, open := int64(0), []value.Value{}
+	sure, open := int64(0), []term{}
 	for _, x := range s.counter.terms(s.template, path) {
-		if n, known := x.(int64); known {
-			sure += n
+		if x.heats == nil && x.condition == nil {
+			sure += x.number
 		} else {
 			open = append(open, x)
 		}
@@ -271,32 +303,11 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if len(open) == 0 { // of a group that scales, whose size is known
 		return sure, signalled
 	}
-	if len(open) == 1 {
-		if both, ok := s.addToChoice(open[0], sure); ok {
-			return both, signalled
-		}
+	if x := open[0]; len(open) == 1 && x.condition != nil {
+		x.number, x.otherwise = x.number+sure, x.otherwise+sure
+		return x.written(), signalled
 	}
-	return s.sum(name, open, sure), signalled
-}
-
-// addToChoice adds to both numbers of an `if`.
-func (s *stack) addToChoice(v tree, add int64) (tree, bool) {
-	d, ok := v.(*value.Dict)
-	if !ok || d.Len() != 1 {
-		return nil, false
-	}
-	name := d.Keys()[0]
-	arg, _ := d.Get(name)
-	items, _ := arg.([]value.Value)
-	if f := s.template.Functions.Lookup(name); f == nil || f.Meaning() != "if" || len(items) != 3 {
-		return nil, false
-	}
-	then, isNumber := items[1].(int64)
-	otherwise, alsoNumber := items[2].(int64)
-	if !isNumber || !alsoNumber {
-		return nil, false
-	}
-	return dict(name, []value.Value{items[0], then + add, otherwise + add}), true
+	return s.sum(name, lists.Map(open, term.written), sure), signalled
 }
 
 // sum is a number that Heat computes.

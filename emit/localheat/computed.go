@@ -84,7 +84,7 @@ func (s *scope) invented(call *hot.Expr, resource, attribute string, path []valu
 	if r == nil {
 		return nil, nil
 	}
-	whole := call.Func.Meaning() == "get_resource"
+	whole := call.Ref().Kind == hot.ToResource
 	make := func() (string, error) { return uuid.NewString(), nil }
 	switch s.stack.Type(r) {
 	case "OS::Heat::RandomString":

@@ -100,8 +100,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a text, not %s", f.Path, value.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
 		return false
 	}
-	named, _ := n.Get("get_file").Text()
-	places := driver.TextAt(at, named, text, "template")
+	places := driver.TextAt(at, fileIn(l.template, n), text, "template")
 	inputs := lists.Map(role.Inputs, func(in *program.Input) string { return in.Name })
 	parsed, err := filetemplate.Parse(text, inputs)
 	var wrong *filetemplate.Error

@@ -34,7 +34,7 @@ func written(role *program.Role) []*program.Output {
 // meaning finds what a source means to its driver; nil with a diagnostic if it
 // means nothing.
 func (l *lowering) meaning(seen driver.Role, tool *driver.Driver, src *yaml.Node) *program.Meaning {
-	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), fileOf(src), &l.memory
+	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), l.fileOf(src), &l.memory
 	seen.Folder = filepath.Dir(l.template.File.Name)
 	if src != nil {
 		seen.SourceAt = l.template.Place(src)
@@ -75,15 +75,23 @@ func (l *lowering) locator(role source.Place, src *yaml.Node) func(keys ...strin
 }
 
 // fileOf finds the names of the files that parts of a source are the text of.
-func fileOf(src *yaml.Node) func(keys ...string) string {
+func (l *lowering) fileOf(src *yaml.Node) func(keys ...string) string {
+	template := l.template
 	return func(keys ...string) string {
 		n := src
 		for _, key := range keys {
 			n = n.Get(key)
 		}
-		file, _ := n.Get("get_file").Text()
-		return file
+		return fileIn(template, n)
 	}
+}
+
+// fileIn is the name of the file whose text a node asks for; "" if it asks for none.
+func fileIn(t *hot.Template, n *yaml.Node) string {
+	if r, is := t.NamedAt(n); is && r.Kind == hot.ToFile {
+		return r.Name
+	}
+	return ""
 }
 
 // reader reads what a template's roles name.

@@ -1,0 +1,104 @@
+package hot
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// asked are the places outside of this package that ask for a function by its name, and why they
+// are no second decoders of its calls.
+var asked = map[string]string{
+	"analysis/references/withoutelse.go if": "passes over all other maps; MayVanish reads the call",
+	"emit/files.go get_file":                "the client looks for the key in any text, be it a call or not",
+	"runtime/heat/template.go get_file":     "the same, of a template that Heat has",
+	"runtime/up/changes.go get_param":       "looks through the texts that Heat has for the names of parameters, and takes nothing apart",
+}
+
+// What a call says is read in this package alone: a package that looks for a function's name
+// among the keys of a node is about to read the argument by itself.
+func TestNoSecondDecoder(t *testing.T) {
+	named := map[string]bool{}
+	for _, f := range functions {
+		named[f.function.Name] = true
+	}
+	found := map[string]bool{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		switch name = filepath.ToSlash(name); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(name, ".g") || strings.HasSuffix(name, "test") || entry.Name() == "testdata" || name == "compiler/hot" || name == "compiler/driver"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, function := range namesAskedFor(file) {
+			if named[function] {
+				found[name+" "+function] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range found {
+		if asked[at] == "" {
+			t.Errorf("%s: what calls say is read in compiler/hot (ref.go, view.go, Template.RefAt and TextAt)", at)
+		}
+	}
+	for at := range asked {
+		if !found[at] {
+			t.Errorf("%s is not asked for any more", at)
+		}
+	}
+}
+
+// namesAskedFor are the texts that a file compares with names of entries, or gets entries by.
+func namesAskedFor(file *ast.File) (names []string) {
+	text := func(x ast.Expr) {
+		if lit, is := x.(*ast.BasicLit); is && lit.Kind == token.STRING {
+			name, _ := strconv.Unquote(lit.Value)
+			names = append(names, name)
+		}
+	}
+	isName := func(x ast.Expr) bool {
+		s, is := x.(*ast.SelectorExpr)
+		ident, isIdent := x.(*ast.Ident)
+		return is && s.Sel.Name == "Name" || isIdent && ident.Name == "name"
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if s, is := n.Fun.(*ast.SelectorExpr); is && slices.Contains([]string{"Get", "Entry", "At", "Has"}, s.Sel.Name) && len(n.Args) == 1 {
+				text(n.Args[0])
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL && isName(n.X) {
+				text(n.Y)
+			}
+		case *ast.SwitchStmt:
+			if n.Tag != nil && isName(n.Tag) {
+				for _, c := range n.Body.List {
+					for _, x := range c.(*ast.CaseClause).List {
+						text(x)
+					}
+				}
+			}
+		}
+		return true
+	})
+	return names
+}
