@@ -236,7 +236,7 @@ func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Eve
 		w.unknown = true
 		return nil
 	}
-	file := source.NewFile(path.Join(w.folder(), book.tree.name, name), data)
+	file := source.NewFile(w.Role.Shown(path.Join(book.tree.name, name)), data)
 	acts := make([]act, len(events))
 	for i, e := range events {
 		acts[i] = act{Event: e, file: file}
@@ -245,14 +245,6 @@ func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Eve
 		}
 	}
 	return acts
-}
-
-// folder is where the template lies that names the source.
-func (w *walker) folder() string {
-	if w.Role.At.File == nil {
-		return ""
-	}
-	return path.Dir(w.Role.At.File.Name)
 }
 
 // recipe reads a recipe, and those that it includes, where it includes them.

@@ -5,7 +5,6 @@ import (
 	"path"
 	"regexp"
 
-	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -44,33 +43,21 @@ func (l *lowering) trees() {
 	if l.keys.Has("prepare") {
 		l.holds.allCookbooks = false
 	}
-	if value, given := l.keys.Get("repository"); given {
-		if o := l.origin(value, "repository"); o != nil {
-			l.Out.Set("repository", o.Value)
-			l.repository(l.open(value))
-		}
+	if t, is := l.taken("repository"); is {
+		l.repository(t)
 	}
 	if value, given := l.keys.Get("cookbooks"); given {
 		l.cookbookTrees(value)
 	}
-	for _, key := range []string{"roles", "data_bags", "environments"} {
-		value, given := l.keys.Get(key)
-		if !given {
-			continue
-		}
-		o := l.origin(value, key)
-		if o == nil {
-			continue
-		}
-		l.Out.Set(key, o.Value)
-		if key == "roles" {
-			if t := l.open(value); t != nil {
-				l.holds.roles = []tree{*t} // these take the place of the repository's
-			} else {
-				l.holds.allRoles = false
-			}
-		}
+	switch t, is := l.taken("roles"); {
+	case !is:
+	case t == nil:
+		l.holds.allRoles = false
+	default:
+		l.holds.roles = []tree{*t} // these take the place of the repository's
 	}
+	l.taken("data_bags")
+	l.taken("environments")
 	if l.holds.allCookbooks && len(l.holds.cookbooks) == 0 && !l.Failed {
 		l.WrongAt(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "there is no cookbook in what the source of role %q names", l.Role.Name)
 	}
@@ -95,17 +82,24 @@ func (l *lowering) cookbookTrees(val value.Value) {
 	})
 }
 
-// origin takes one tree along, which is not one of cookbooks alone.
-func (l *lowering) origin(val value.Value, key string) *driver.Origin {
+// taken takes the one tree under a key along, and opens it; false if there is none.
+func (l *lowering) taken(key string) (t *tree, is bool) {
+	val, given := l.keys.Get(key)
+	if !given {
+		return nil, false
+	}
 	o := l.Tree(val, key)
-	switch t := l.open(val); {
-	case o == nil:
+	if o == nil {
+		return nil, false
+	}
+	l.Out.Set(key, o.Value)
+	switch t = l.open(val); {
 	case t == nil:
 		l.holds.allTrees = false
 	case key != "repository":
 		l.holds.data = append(l.holds.data, *t)
 	}
-	return o
+	return t, true
 }
 
 // open opens a tree that has been taken along, if it is a folder.

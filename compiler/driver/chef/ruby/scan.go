@@ -15,12 +15,7 @@ func Attributes(text string) (events []Event, ok bool) { return scan(text, Compi
 func Library(text string) (events []Event, ok bool) { return scan(text, AnyTime, false) }
 
 // Template finds the events of an ERB template.
-func Template(text string) (events []Event, ok bool) {
-	if len(text) > largest {
-		return nil, false
-	}
-	return scan(codeOf(text), Converge, false)
-}
+func Template(text string) (events []Event, ok bool) { return scan(codeOf(text), Converge, false) }
 
 // The bounds of a text: in bytes, and in blocks and brackets within each other.
 const (

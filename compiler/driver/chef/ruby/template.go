@@ -2,23 +2,22 @@ package ruby
 
 import "strings"
 
+// blank is a text of spaces, in the lines of another.
+func blank(text string) []byte {
+	out := make([]byte, len(text))
+	for i := range out {
+		out[i] = ' '
+		if text[i] == '\n' {
+			out[i] = '\n'
+		}
+	}
+	return out
+}
+
 // codeOf is the Ruby of an ERB template, each part where it stands in the text; all
 // else is space.
 func codeOf(text string) string {
-	code := []byte(strings.Map(func(r rune) rune {
-		if r == '\n' {
-			return r
-		}
-		return ' '
-	}, text))
-	if len(code) != len(text) { // not a byte for a byte
-		code = []byte(strings.Repeat(" ", len(text)))
-		for i := range text {
-			if text[i] == '\n' {
-				code[i] = '\n'
-			}
-		}
-	}
+	code := blank(text)
 	for at := 0; ; {
 		begin := strings.Index(text[at:], "<%")
 		if begin < 0 {

@@ -159,24 +159,13 @@ func Code(code string) (bare string, ok bool) {
 	if len(code) > largest {
 		return "", false
 	}
-	kept := make([]byte, len(code))
-	for i := range kept {
-		kept[i] = ' '
-		if code[i] == '\n' {
-			kept[i] = '\n'
-		}
-	}
+	kept := blank(code)
 	ok = keep(kept, code, lex(code, 0, len(code), 0))
 	return string(kept), ok
 }
 
 // TemplateCode is Code of an ERB template.
-func TemplateCode(text string) (code string, ok bool) {
-	if len(text) > largest {
-		return "", false
-	}
-	return Code(codeOf(text))
-}
+func TemplateCode(text string) (code string, ok bool) { return Code(codeOf(text)) }
 
 func keep(kept []byte, from string, tokens []token) (ok bool) {
 	ok = true

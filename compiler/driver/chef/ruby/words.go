@@ -153,7 +153,7 @@ func (s *scanner) statement(t token) {
 	if argument.is("(") {
 		argument = s.peek(2)
 	}
-	around := s.resource()
+	around := s.top().resource - 1 // the resource right around it
 	switch {
 	case t.value == "include_recipe":
 		name := ""
@@ -193,11 +193,6 @@ func (s *scanner) declare(t, argument token) {
 	e.Properties["type"] = t.value
 	s.add(e)
 	s.top().command = s.peek(1).spaced && !s.peek(1).is("(") && !slices.Contains(looping, t.value)
-}
-
-// resource is the resource right around a statement; -1 if it is in none, or deeper.
-func (s *scanner) resource() int {
-	return s.top().resource - 1
 }
 
 // property notes a property of a resource. One that acts only when it is notified
