@@ -85,10 +85,11 @@ func (l *lowering) text(text string, keys ...string) {
 	l.playbooks = []string{name}
 	l.SetText("text", "file", name, name, text)
 	l.SetTexts("playbook", l.playbooks)
-	l.tree = &tree{files: oneFile{name, []byte(text)}, name: l.textName(keys), single: true}
+	file := source.NewFile(l.textName(keys), []byte(text))
 	if len(keys) > 0 || l.Role.SourceFile == "" {
-		l.tree.within = l.Role.Locate(keys...)
+		file.Within = l.Role.Locate(keys...)
 	}
+	l.tree = &tree{name: file.Name, known: map[string]*document{name: {file: file}}}
 }
 
 // source reads a source that is a map.

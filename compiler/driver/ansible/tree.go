@@ -15,15 +15,9 @@ import (
 
 // tree is a folder of files that the compiler can look into.
 type tree struct {
-	files fs.FS
+	files fs.FS // nil for a playbook without anything beside it: that is known
 	// name is what the user calls the folder; what lies in it is called NAME/….
-	name string
-	// single says that it is one file, and name that file's.
-	single bool
-	// within is where a single file's text stands in the template; unknown if it is a
-	// file of its own.
-	within source.Place
-
+	name  string
 	known map[string]*document
 }
 
@@ -48,16 +42,10 @@ func (t *tree) open(name string) *document {
 		t.known = map[string]*document{}
 	}
 	t.known[name] = d
-	if !fs.ValidPath(name) {
+	if t.files == nil || !fs.ValidPath(name) {
 		return d
 	}
-	text, err := fs.ReadFile(t.files, name)
-	switch {
-	case err != nil:
-	case t.single:
-		d.file = source.NewFile(t.name, text)
-		d.file.Within = t.within
-	default:
+	if text, err := fs.ReadFile(t.files, name); err == nil {
 		d.file = source.NewFile(path.Join(t.name, name), text)
 	}
 	return d
@@ -81,25 +69,6 @@ func (t *tree) firstOf(names ...string) (*source.File, string) {
 		}
 	}
 	return nil, ""
-}
-
-// oneFile is a playbook without anything beside it.
-type oneFile struct {
-	name string
-	text []byte
-}
-
-// Open implements fs.FS.
-func (f oneFile) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (f oneFile) ReadFile(name string) ([]byte, error) {
-	if name != f.name {
-		return nil, fs.ErrNotExist
-	}
-	return f.text, nil
 }
 
 // piece is a part of a YAML file.

@@ -35,7 +35,7 @@ const otherGroups = "\x00groups"
 // gather looks through all YAML files of a tree. It does not tell which of them are
 // used: a variable that is made of two things may be either.
 func (w *walker) gather(t *tree) {
-	if _, single := t.files.(oneFile); single {
+	if t.files == nil {
 		w.gatherFile(t, w.playbooks[0])
 		return
 	}
