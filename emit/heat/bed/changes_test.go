@@ -113,7 +113,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"a", []string{noting("one", "v: x", ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
 		part{"b", []string{noting("two", "v: "+fmt.Sprintf(followed, "a", "one"), ", idempotent: true")}},
 		part{"bare", nil}, three)
-	text := l.expect(0, up(l.path, l.stack, "--yes"), "Heat creates c", "a.extra: added: it has not run", "c.three: added with its server", "a.extra: it runs", "UPDATE_COMPLETE")
+	text := l.expect(0, up(l.path, l.stack, "--yes"), "Heat creates c", "a.extra: it is added: it runs for the first time", "c.three: it is added with its server", "a.extra: it runs", "UPDATE_COMPLETE")
 	if strings.Contains(text, "Heat replaces") {
 		t.Errorf("it says that Heat replaces something:\n%s", text)
 	}
@@ -163,7 +163,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"a", []string{noting("one", "v: "+fmt.Sprintf(followed, "b", "two"), ", idempotent: true"), noting("extra", "v: y", ", idempotent: true")}},
 		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
 		part{"bare", []string{noting("first", "v: q", "")}})
-	l.expect(0, up(l.path, l.stack, "--yes"), "Heat deletes c", "c.three: removed with its server", "UPDATE_COMPLETE")
+	l.expect(0, up(l.path, l.stack, "--yes"), "Heat deletes c", "c.three: it is removed with its server", "UPDATE_COMPLETE")
 	l.expectStatus("shapes: 3 servers, 4 roles: 4 done", "c - removed")
 	l.expectMachines("a", "b", "bare")
 	if _, err := place.bed.Server(c.ID); err == nil {
