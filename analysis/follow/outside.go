@@ -119,10 +119,14 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}}
 	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Why: map[contract.RoleKey]string{}, Cells: cells, After: map[contract.RoleKey][]contract.RoleKey{}}
 	inputs := map[contract.RoleKey][]preview.Followed{}
+	heard := map[contract.ServerPath]bool{}
 	var changed []*program.Role
 	for _, x := range reads {
 		how, why := reachOf(x, r.heat)
 		role := x.input.Role
+		if x.time == contract.Deploy && r.heat.Secret(x.input) == nil {
+			heard[role.Server.Path] = true
+		}
 		i := slices.IndexFunc(c.Reaches, func(y Reached) bool { return y.Role == role.Key() })
 		if how != "" {
 			inputs[role.Key()] = append(inputs[role.Key()], preview.Followed{Input: x.input.Name, At: x.at.String()})
@@ -144,8 +148,9 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 			begin.Why[x.Role] += ", by `hotc compile` and `hotc apply`"
 		}
 	}
-	then := r.from("", begin)
+	then := r.fromHeat("", begin, heard)
 	c.Reaches, c.Keeps, c.Preview = append(c.Reaches, then.Reaches...), append(c.Keeps, then.Keeps...), then.Preview
+	c.Resources = then.Resources
 	return c
 }
 

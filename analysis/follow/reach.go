@@ -21,6 +21,8 @@ type Change struct {
 	// follows; Keeps those that read something of it and stay as they are.
 	Reaches []Reached `json:"reaches"`
 	Keeps   []Kept    `json:"keeps"`
+	// Resources are those that Heat has made with a role's output, and makes no other by this.
+	Resources []KeptResource `json:"resources,omitempty"`
 	// Preview is what runs, those that it begins with included.
 	Preview *preview.Preview `json:"preview"`
 }
@@ -50,6 +52,14 @@ type Kept struct {
 	Input string           `json:"input"`
 	At    string           `json:"at"`
 	Why   string           `json:"why"` // nothing brings its role up to date
+}
+
+// KeptResource is a resource that Heat leaves as it has made it.
+type KeptResource struct {
+	Resource contract.ServerPath `json:"resource"`
+	Output   contract.CellName   `json:"output"` // that it reads
+	Server   contract.ServerPath `json:"server"` // whose it is
+	At       string              `json:"at"`
 }
 
 func keeps(in *program.Input, at source.Place, why string) Kept {
@@ -90,7 +100,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	r.graph = preview.New(nodes)
 	var all []Change
 	add := func(c Change) {
-		if len(c.Reaches)+len(c.Keeps) > 0 {
+		if len(c.Reaches)+len(c.Keeps)+len(c.Resources) > 0 {
 			all = append(all, c)
 		}
 	}
@@ -156,6 +166,11 @@ func cellsOf(bound *binding.Bound) []contract.CellName {
 
 // from follows a change from where it begins.
 func (r *reacher) from(what string, b preview.Begin) Change {
+	return r.fromHeat(what, b, map[contract.ServerPath]bool{})
+}
+
+// fromHeat is from where Heat gives some servers other values.
+func (r *reacher) fromHeat(what string, b preview.Begin, heard map[contract.ServerPath]bool) Change {
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}, Preview: r.graph.Of(b, r.durations)}
 	runs := map[*program.Role]bool{}
 	cells := slices.Clone(b.Cells)
@@ -169,6 +184,10 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		after := slices.DeleteFunc(slices.Clone(s.After), func(key contract.RoleKey) bool { return "role "+string(key) == what })
 		c.Reaches = append(c.Reaches, Reached{s.Role, s.How, after})
 	}
+	for _, server := range b.Anew {
+		heard[server] = true
+	}
+	c.Resources = r.resourcesOf(cells, heard)
 	kept := map[*program.Input]bool{}
 	for _, cell := range cells {
 		for _, in := range r.readers[cell] {
@@ -179,6 +198,21 @@ func (r *reacher) from(what string, b preview.Begin) Change {
 		}
 	}
 	return c
+}
+
+// resourcesOf are the resources that read changed cells. Heat reads a role's outputs again when its
+// server is another machine, or Heat gives it other values.
+func (r *reacher) resourcesOf(cells []contract.CellName, read map[contract.ServerPath]bool) (all []KeptResource) {
+	for _, p := range r.analysis.PropertyReads {
+		if p.Bound == nil {
+			continue
+		}
+		i := slices.IndexFunc(p.Outputs, func(o *program.Output) bool { return slices.Contains(cells, o.Cell()) && !read[o.Role.Server.Path] })
+		if i >= 0 {
+			all = append(all, KeptResource{p.In.PathOf(p.Resource), p.Outputs[i].Cell(), p.Outputs[i].Role.Server.Path, p.Template.Place(p.Call).String()})
+		}
+	}
+	return all
 }
 
 // anew says of a cell that its role's hook update writes it: nobody who does not watch learns of that.

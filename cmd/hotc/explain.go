@@ -215,6 +215,9 @@ func changeRows(c follow.Change) changeRow {
 	for _, k := range c.Keeps {
 		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("%s is not reached: its input %s (%s) keeps the old value, since %s", k.Role, k.Input, k.At, k.Why)})
 	}
+	for _, x := range c.Resources {
+		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("resource %s is not reached: it keeps the old %s (%s), which Heat reads again only when server %s is built anew or gets another value of Heat's", x.Resource, x.Output, x.At, x.Server)})
+	}
 	all.rows = explain.Fold(all.rows, changeRow.folded)
 	if len(c.Preview.Runs) > 1 {
 		all.text = headline(c.Preview)
