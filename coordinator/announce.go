@@ -3,8 +3,6 @@ package coordinator
 import (
 	"context"
 	"time"
-
-	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
 // Announcement is an ephemeral node of a back end's session.
@@ -42,7 +40,6 @@ func Keep(ctx context.Context, s Store, path Path, a Announcement, start func(fu
 		return err
 	}
 	start(func() {
-		defer mistake.Ends()
 		defer end()
 		defer a.Withdraw()
 		pause := time.NewTimer(missingPause)

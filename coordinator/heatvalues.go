@@ -71,5 +71,10 @@ func HearsOfHeat(s *contract.Server) bool {
 
 // HasDeleteHook says that one of a server's roles has the hook delete.
 func HasDeleteHook(s *contract.Server) bool {
-	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return contract.FindTask(r.Hooks, contract.HookDelete) != nil })
+	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return OwesDelete(&r, RoleDone) })
+}
+
+// OwesDelete says that the hook delete of a role which stands so is to run before its machine goes.
+func OwesDelete(r *contract.Role, now RoleStatus) bool {
+	return now.Ended() && contract.FindTask(r.Hooks, contract.HookDelete) != nil
 }

@@ -166,6 +166,9 @@ const (
 	RoleSkipped RoleStatus = "skipped" // an earlier role of its server failed
 )
 
+// Ended says that the role has run, whatever came of it.
+func (s RoleStatus) Ended() bool { return s == RoleDone || s == RoleFailed }
+
 // ServerState is what an agent reports of its server; only it writes this.
 type ServerState struct {
 	Incarnation int       `json:"incarnation"`
@@ -186,6 +189,16 @@ type ServerState struct {
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`
 	// Going is how far the machine is that Heat takes away; nil where it does not.
 	Going *GoingState `json:"going,omitempty"`
+}
+
+// Role is how a role stands; it has no name where nothing is known of it.
+func (s ServerState) Role(name string) RoleState {
+	for _, r := range s.Roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return RoleState{}
 }
 
 // GoingState is how far a machine that Heat takes away is with its roles' delete hooks.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -87,7 +86,7 @@ func (r *destroyed) print(io streams, d *destruction) {
 }
 
 func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
-	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
+	if err := s.mayDestroy(ctx); err != nil {
 		return nil, err
 	}
 	if !d.yes {
@@ -104,14 +103,29 @@ func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
 			return result, err
 		}
 	}
+	was, err := s.destroy(ctx)
+	result.Destroyed = was
+	return result, err
+}
+
+// mayDestroy refuses where the ROOT is somebody else's.
+func (s *session) mayDestroy(ctx context.Context) error {
+	root, _, err := s.enterRoot(ctx)
+	if root.State == deploy.RootOpen { // all may delete
+		return nil
+	}
+	return err
+}
+
+// destroy deletes the deployment, and says whether there was one.
+func (s *session) destroy(ctx context.Context) (was bool, err error) {
 	within, stop := s.Long(ctx)
 	defer stop()
-	err := deploy.Destroy(within, s.Store, s.Deployment)
+	err = deploy.Destroy(within, s.Store, s.Deployment)
 	if errors.Is(err, deploy.ErrNotApplied) {
-		return result, nil
+		return false, nil
 	}
-	result.Destroyed = err == nil
-	return result, err
+	return err == nil, err
 }
 
 func (d *destruction) say(text string) { fmt.Fprintln(d.io.err, text) }
@@ -129,13 +143,8 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	if cloud, err := heat.Connect(ctx, heat.Options{}); err == nil {
 		(&up.Down{Cloud: cloud, Name: d.stack}).Left(ctx, v)
 	}
-	if result.Hooks, err = s.runHooks(ctx, v, contract.HookDelete, d.say); err != nil {
-		return err
-	}
-	for _, r := range result.Hooks.Roles {
-		d.say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
-	}
-	return result.Hooks.Failure()
+	result.Hooks, err = s.deleteHooks(ctx, v, d.say)
+	return err
 }
 
 // leaveHeat lets Heat go on with a deletion that waits for the hooks, which are done.

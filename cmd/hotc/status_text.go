@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,37 +63,18 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	if n := s.Machines(); n > 0 {
 		t.add(path, "-", fmt.Sprint("machine ", n), ageOf(s.Incarnation.Since, now), fmt.Sprintf("%d machines have come under this name, and each is followed anew; if Heat has not made them, somebody else has its token", n))
 	}
-	switch {
-	case s.Missing != "":
-		t.add(path, "-", "not made", "", s.Missing)
+	word, more := absence(v, s)
+	switch phase := s.State.Phase; {
+	case word == "lost", word == "gone":
+		t.add(path, "-", word, "", more)
+	case word != "":
+		t.add(path, "-", word, "", more)
 		return
-	case s.Left:
-		t.add(path, "-", "left", "", "Heat has taken its machine out of its group"+goingText(s))
-		return
-	case s.Perhaps != "":
-		t.add(path, "-", "never came", "", "Heat may not have made it: it has not, if "+s.Perhaps)
-		return
-	case !s.Came() && v.Restored:
-		t.add(path, "-", "never came", "", "since the deployment was put back; a server that was there before joins again by itself")
-		return
-	case !s.Came():
-		t.add(path, "-", "never came", "", "")
-		return
-	case s.Lost():
-		t.add(path, "-", "lost", "", withMessage("its agent has no session with the coordinator", s))
-	case s.Gone():
-		t.add(path, "-", "gone", "", withMessage("its roles have ended; its agent has no session with the coordinator now", s))
 	case len(s.Roles) == 0:
-		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
+		t.add(path, "-", string(phase), ageOf(s.State.Since, now), s.State.Message)
 		return
-	case s.State.Phase == "" || s.State.Phase == coordinator.PhaseUp || s.State.Phase == coordinator.PhaseWaiting || s.State.Phase == coordinator.PhaseInstalling:
-		word := string(s.State.Phase)
-		if word == "" {
-			word = "up"
-		}
-		t.add(path, "-", word, ageOf(s.State.Since, now), s.State.Message)
-	case s.State.Message != "":
-		t.add(path, "-", string(s.State.Phase), ageOf(s.State.Since, now), s.State.Message)
+	case phase == "", phase == coordinator.PhaseUp, phase == coordinator.PhaseWaiting, phase == coordinator.PhaseInstalling, s.State.Message != "":
+		t.add(path, "-", string(cmp.Or(phase, coordinator.PhaseUp)), ageOf(s.State.Since, now), s.State.Message)
 	}
 	if s.State.Going != nil {
 		t.add(path, "-", "leaves", ageOf(s.State.Going.Since, now), "Heat takes its machine away"+goingText(s))
@@ -100,6 +82,27 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	for _, r := range s.Roles {
 		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
+}
+
+// absence is a word for a server whose agent is not there, and more about it.
+func absence(v *status.Status, s *status.Server) (word, more string) {
+	switch {
+	case s.Missing != "":
+		return "not made", s.Missing
+	case s.Left:
+		return "left", "Heat has taken its machine out of its group" + goingText(s)
+	case s.Perhaps != "":
+		return "never came", "Heat may not have made it: it has not, if " + s.Perhaps
+	case !s.Came() && v.Restored:
+		return "never came", "since the deployment was put back; a server that was there before joins again by itself"
+	case !s.Came():
+		return "never came", ""
+	case s.Lost():
+		return "lost", withMessage("its agent has no session with the coordinator", s)
+	case s.Gone():
+		return "gone", withMessage("its roles have ended; its agent has no session with the coordinator now", s)
+	}
+	return "", ""
 }
 
 // goingText says how the delete hooks of a machine have ended that Heat takes away.
@@ -209,19 +212,10 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 func summary(v *status.Status, stack string) string {
 	words, servers, roles := map[string]int{}, 0, 0
 	for _, s := range v.Servers {
-		switch {
-		case s.Missing != "":
-			words["not made"]++
+		word, _ := absence(v, s)
+		words[word]++
+		if s.Absent() {
 			continue
-		case s.Left:
-			words["left"]++
-			continue
-		case !s.Came():
-			words["never came"]++
-		case s.Lost():
-			words["lost"]++
-		case s.Gone():
-			words["gone"]++
 		}
 		servers++
 		roles += len(s.Roles)

@@ -92,3 +92,13 @@ func (s *session) runHooks(ctx context.Context, v *status.Status, hook string, s
 	}
 	return h, err
 }
+
+// deleteHooks runs the delete hooks of all roles, and says how they ended.
+func (s *session) deleteHooks(ctx context.Context, v *status.Status, say func(string)) (*operate.Hooked, error) {
+	h, err := s.runHooks(ctx, v, contract.HookDelete, say)
+	if err != nil {
+		return nil, err
+	}
+	h.Say(say)
+	return h, h.Failure()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -129,14 +130,12 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	if err != nil {
 		return err
 	}
-	h, err := s.runHooks(ctx, v, contract.HookDelete, d.say)
-	if err != nil {
-		return source.WithHint(s.explain(ctx, err), "--skip-hooks goes on without the delete hooks")
+	hint := "--skip-hooks goes on without the delete hooks"
+	h, err := s.deleteHooks(ctx, v, func(text string) { d.say(strings.TrimSuffix(text, ".")) })
+	if h != nil {
+		hint = "the hook that runs is the one which the role's server has: mend it, bring that to the server with \"hotc up\" or \"hotc apply\", and give the same command again; " + hint
 	}
-	for _, r := range h.Roles {
-		d.say(fmt.Sprintf("%s: the hook delete is %s", r.Role, r.Status))
-	}
-	return source.WithHint(h.Failure(), "the hook that runs is the one which the role's server has: mend it, bring that to the server with \"hotc up\" or \"hotc apply\", and give the same command again; --skip-hooks goes on without the delete hooks")
+	return source.WithHint(s.explain(ctx, err), hint)
 }
 
 // Destroy is `hotc destroy`.
@@ -145,14 +144,8 @@ func (d *cloudDeployment) Destroy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if root, _, err := s.enterRoot(ctx); err != nil && root.State != deploy.RootOpen { // of an open one all may delete
-		return s.explain(ctx, err)
-	}
-	within, stop := s.Long(ctx)
-	defer stop()
-	err = deploy.Destroy(within, s.Store, s.Deployment)
-	if errors.Is(err, deploy.ErrNotApplied) {
-		return nil
+	if err = s.mayDestroy(ctx); err == nil {
+		_, err = s.destroy(ctx)
 	}
 	return s.explain(ctx, err)
 }

@@ -12,39 +12,27 @@ import (
 
 // Asked reads what the server's agent is asked for. ErrForged, ErrOlder.
 func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) {
-	return lasts(ctx, m, func() (coordinator.RequestsRecord, error) { return m.readAsked(ctx) })
-}
-
-func (m *Member) readAsked(ctx context.Context) (coordinator.RequestsRecord, error) {
-	none := coordinator.RequestsRecord{}
 	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
-	node, err := m.store.Read(ctx, path)
-	if err != nil {
-		return none, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
-	}
-	if len(node.Data) == 0 || string(node.Data) == "{}" {
-		return none, nil
-	}
-	text, _, err := m.open(coordinator.KindRequests, "", what, node.Data)
-	if err != nil {
-		return none, m.judge(ctx, err)
-	}
-	return coordinator.Decode[coordinator.RequestsRecord](path, text)
+	return lasts(ctx, m, func() (asked coordinator.RequestsRecord, err error) {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return asked, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
+		}
+		if len(node.Data) == 0 || string(node.Data) == "{}" {
+			return asked, nil
+		}
+		text, _, err := m.open(coordinator.KindRequests, "", what, node.Data)
+		if err != nil {
+			return asked, m.judge(ctx, err)
+		}
+		return coordinator.Decode[coordinator.RequestsRecord](path, text)
+	})
 }
 
 // Answers reads what the server's agent has answered.
 func (m *Member) Answers(ctx context.Context) ([]coordinator.Answer, error) {
-	return lasts(ctx, m, func() ([]coordinator.Answer, error) { return m.readAnswers(ctx) })
-}
-
-func (m *Member) readAnswers(ctx context.Context) ([]coordinator.Answer, error) {
-	path := m.deployment.Answers(m.server)
-	node, err := m.store.Read(ctx, path)
-	if err != nil {
-		return nil, fmt.Errorf("read the answers of server %s: %w", m.server, m.gone(ctx, err))
-	}
-	r, _, err := coordinator.OpenIfAny[coordinator.AnswersRecord](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindAnswers, m.server, ""))
-	return r.Answers, m.judge(ctx, err)
+	r, err := readOwn[coordinator.AnswersRecord](ctx, m, coordinator.KindAnswers, "answers", m.deployment.Answers(m.server))
+	return r.Answers, err
 }
 
 // Answer writes the server's answers. Where they are too large together, the

@@ -183,7 +183,24 @@ func (m *Member) judge(ctx context.Context, err error) error {
 
 // signOwn writes a record of the server's own.
 func (m *Member) signOwn(kind string, record any) ([]byte, error) {
-	return coordinator.Signed(m.known().key, m.deployment.Place(m.known().identity.ID, kind, m.server, ""), 0, record)
+	return coordinator.Signed(m.known().key, m.ownPlace(kind), 0, record)
+}
+
+// readOwn reads one.
+func readOwn[T any](ctx context.Context, m *Member, kind, what string, path coordinator.Path) (T, error) {
+	return lasts(ctx, m, func() (record T, err error) {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			return record, fmt.Errorf("read the %s of server %s: %w", what, m.server, m.gone(ctx, err))
+		}
+		record, _, err = coordinator.OpenIfAny[T](path, node.Data, m.known().key.Public(), m.ownPlace(kind))
+		return record, m.judge(ctx, err)
+	})
+}
+
+// ownPlace is that of a record of the server.
+func (m *Member) ownPlace(kind string) sign.Place {
+	return m.deployment.Place(m.known().identity.ID, kind, m.server, "")
 }
 
 // signCell writes a cell's record. That one is empty is not signed.

@@ -216,8 +216,7 @@ func (m *Member) leaveWord(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	place := m.deployment.Place(m.known().identity.ID, coordinator.KindState, m.server, "")
-	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), place)
+	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.ownPlace(coordinator.KindState))
 	if err != nil {
 		return
 	}

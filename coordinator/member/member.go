@@ -341,36 +341,28 @@ func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.
 
 // readCell also gives the version of what cannot be read.
 func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
-	found, err := lasts(ctx, m, func() (cellNode, error) { return m.readCellOnce(ctx, ref) })
-	return found.record, found.version, err
-}
-
-type cellNode struct {
-	record  coordinator.CellRecord
-	version coordinator.Version
-}
-
-func (m *Member) readCellOnce(ctx context.Context, ref contract.CellRef) (found cellNode, err error) {
 	path := m.deployment.Cell(ref)
-	node, err := m.store.Read(ctx, path)
-	if err != nil {
-		return found, fmt.Errorf("read %s: %w", ref.Cell, m.missed(ctx, ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err)))
-	}
-	found.version = node.Version
-	record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
-	switch {
-	case errors.Is(err, coordinator.ErrForged):
-		return found, m.judge(ctx, err)
-	case err != nil:
-		return found, coordinator.NewCellError(ref, err)
-	case ref.Server == m.server || record.State == coordinator.Empty:
-		found.record = record
-		return found, nil
-	}
-	fresh, err := m.unseen(ctx, ref, record)
-	if !fresh {
-		record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
-	}
-	found.record = record
-	return found, err
+	var version coordinator.Version
+	record, err := lasts(ctx, m, func() (none coordinator.CellRecord, err error) {
+		node, err := m.store.Read(ctx, path)
+		version = node.Version
+		if err != nil {
+			return none, fmt.Errorf("read %s: %w", ref.Cell, m.missed(ctx, ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err)))
+		}
+		record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
+		switch {
+		case errors.Is(err, coordinator.ErrForged):
+			return none, m.judge(ctx, err)
+		case err != nil:
+			return none, coordinator.NewCellError(ref, err)
+		case ref.Server == m.server || record.State == coordinator.Empty:
+			return record, nil
+		}
+		fresh, err := m.unseen(ctx, ref, record)
+		if !fresh {
+			record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
+		}
+		return record, err
+	})
+	return record, version, err
 }

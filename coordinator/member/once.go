@@ -111,7 +111,7 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(ctx, err))
 	}
-	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.deployment.Place(m.known().identity.ID, coordinator.KindAdmission, m.server, ""))
+	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.ownPlace(coordinator.KindAdmission))
 	if err != nil {
 		return "", err
 	}
@@ -136,24 +136,52 @@ func (m *Member) takeGiven(ctx context.Context) error {
 		return nil
 	}
 	path := m.deployment.SealsFor(contract.Operator, m.server)
+	err := m.amend(ctx, path, func(data []byte) (any, bool, error) {
+		keys, err := coordinator.Decode[coordinator.SealsRecord](path, data)
+		if err != nil {
+			return nil, false, err
+		}
+		changed, err := m.ownKeys(keys)
+		return keys, changed, err
+	})
+	if err != nil {
+		return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(ctx, err))
+	}
+	return nil
+}
+
+// askApproval says that this machine is there, and is not let in.
+func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
+	m.asks = true
+	err := m.amend(ctx, m.deployment.ApprovalRequests(m.server), func(data []byte) (any, bool, error) {
+		now := m.machine.Now().UTC()
+		own := coordinator.ApprovalRequest{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
+		asking, changed := coordinator.ParseApprovalRequests(data).With(own)
+		return asking, changed, nil
+	})
+	if err != nil {
+		return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
+	}
+	return nil
+}
+
+// amend writes what change makes of a node's record, again where somebody else has written it
+// meanwhile.
+func (m *Member) amend(ctx context.Context, path coordinator.Path, change func(data []byte) (record any, changed bool, err error)) error {
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(ctx, err))
-		}
-		keys, err := coordinator.Decode[coordinator.SealsRecord](path, node.Data)
-		if err != nil {
 			return err
 		}
-		changed, err := m.ownKeys(keys)
+		record, changed, err := change(node.Data)
 		if err != nil || !changed {
 			return err
 		}
-		data, err := coordinator.Encode(keys)
+		data, err := coordinator.Encode(record)
 		if err == nil {
 			err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
 		}
-		if err == nil || !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, coordinator.ErrVersion) {
 			return err
 		}
 	}

@@ -27,21 +27,11 @@ func (m *Session) Announce(ctx context.Context, rec coordinator.PresenceRecord) 
 
 // State is what this incarnation reported last; its Phase is "" when nothing was.
 func (m *Session) State(ctx context.Context) (coordinator.ServerState, error) {
-	return lasts(ctx, m.Member, func() (coordinator.ServerState, error) { return m.readState(ctx) })
-}
-
-func (m *Member) readState(ctx context.Context) (coordinator.ServerState, error) {
 	f, err := m.enrolled()
 	if err != nil {
 		return coordinator.ServerState{}, err
 	}
-	path := m.deployment.State(m.server)
-	node, err := m.store.Read(ctx, path)
-	if err != nil {
-		return coordinator.ServerState{}, fmt.Errorf("read the state of server %s: %w", m.server, m.gone(ctx, err))
-	}
-	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.deployment.Place(m.known().identity.ID, coordinator.KindState, m.server, ""))
-	err = m.judge(ctx, err)
+	state, err := readOwn[coordinator.ServerState](ctx, m.Member, coordinator.KindState, "state", m.deployment.State(m.server))
 	if state.Incarnation != f.record.Number {
 		return coordinator.ServerState{}, err
 	}

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -18,7 +19,7 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 		return fail(opAnnounce, path, tooLarge(len(data)))
 	}
 	start := func(run func()) bool {
-		s.running.Go(run)
+		mistake.GoIn(&s.running, run)
 		return true
 	}
 	if err := coordinator.Keep(ctx, store{s}, path, &announcement{s, path, data}, start); err != nil {

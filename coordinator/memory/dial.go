@@ -40,8 +40,8 @@ func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credentia
 	}
 	alive, end := context.WithCancel(context.Background())
 	r := &remote{conn: conn, out: make(chan []byte), alive: alive, end: end, takes: map[uint64]func(response){}}
-	r.running.Go(r.write)
-	r.running.Go(r.receive)
+	mistake.GoIn(&r.running, r.write)
+	mistake.GoIn(&r.running, r.receive)
 	s := store{r}
 	for _, c := range creds {
 		if err := s.Authenticate(ctx, c); err != nil {
@@ -75,7 +75,6 @@ func dial(ctx context.Context, socketPath string) (net.Conn, error) {
 
 // write sends what is to be sent.
 func (r *remote) write() {
-	defer mistake.Ends()
 	defer r.end()
 	for {
 		select {
@@ -91,7 +90,6 @@ func (r *remote) write() {
 
 // receive takes answers and events until the connection ends.
 func (r *remote) receive() {
-	defer mistake.Ends()
 	defer r.end()
 	for scanner := lines(r.conn); scanner.Scan(); {
 		var answer response

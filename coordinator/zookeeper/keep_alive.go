@@ -40,7 +40,6 @@ type target struct {
 // readers do not: doing that here, and not in a timer for each, keeps it off the way
 // of those reads that all go well.
 func (s *store) keepAlive() {
-	defer mistake.Ends()
 	beat := time.NewTimer(0)
 	defer beat.Stop()
 	looks := make(chan struct{}, mostLooks)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -67,7 +68,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, err
 	}
-	s.running.Go(s.keepAlive)
+	mistake.GoIn(&s.running, s.keepAlive)
 	err = s.link.await(ctx)
 	for _, c := range creds {
 		if err == nil {
@@ -250,7 +251,7 @@ func (s *store) start(run func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.running.Go(run)
+		mistake.GoIn(&s.running, run)
 	}
 	return !s.ended
 }

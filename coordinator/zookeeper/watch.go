@@ -232,13 +232,12 @@ func (w *watches) rearmNow(e *entry) {
 		return
 	}
 	e.rearming = true
-	go w.rearm(e)
+	mistake.Go(func() { w.rearm(e) })
 }
 
 // rearm sets the watch until it stands. It asks for the node's existence, which
 // needs no right. The watch's own context ends with the session.
 func (w *watches) rearm(e *entry) {
-	defer mistake.Ends()
 	for {
 		w.mu.Lock()
 		if e.armed || len(e.watchers) == 0 {

@@ -334,9 +334,7 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 			continue // the plan has it no more
 		}
 		noted := a.journal.Role(r.Name)
-		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
-		known := noted.Status == coordinator.RoleDone || noted.Status == coordinator.RoleFailed
-		if ended && (r.Attempt > noted.Attempt || r.Attempt == noted.Attempt && !known) {
+		if r.Status.Ended() && (r.Attempt > noted.Attempt || r.Attempt == noted.Attempt && !noted.Status.Ended()) {
 			if err := a.journal.NoteFound(r); err != nil {
 				return err
 			}
@@ -353,11 +351,9 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided()}
 	for _, r := range a.plan.Roles {
 		now := a.recall(r)
-		for _, old := range before.Roles {
-			if old.Name == now.Name && old.Status == now.Status && old.Attempt == now.Attempt {
-				now.LastLines = old.LastLines
-				now.Update = withLines(now.Update, old.Update)
-			}
+		if old := before.Role(r.Name); old.Status == now.Status && old.Attempt == now.Attempt {
+			now.LastLines = old.LastLines
+			now.Update = withLines(now.Update, old.Update)
 		}
 		state.Roles = append(state.Roles, now)
 	}

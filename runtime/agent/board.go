@@ -85,7 +85,7 @@ func (b *board) begin(ctx context.Context, r coordinator.RoleState) error {
 	return b.report(ctx, func() error {
 		var before coordinator.RoleState
 		b.change(func(s *coordinator.ServerState) {
-			before = roleOf(s, r.Name)
+			before = s.Role(r.Name)
 			setRole(s, r)
 		})
 		err := b.to.ReportStart(ctx, b.copy())
@@ -133,15 +133,6 @@ func (b *board) copy() coordinator.ServerState {
 		state.Wrote = wrote()
 	}
 	return state
-}
-
-func roleOf(s *coordinator.ServerState, name string) coordinator.RoleState {
-	for _, r := range s.Roles {
-		if r.Name == name {
-			return r
-		}
-	}
-	return coordinator.RoleState{}
 }
 
 func setRole(s *coordinator.ServerState, r coordinator.RoleState) {

@@ -81,8 +81,7 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 		return // the plan has it no more
 	}
 	f.awaited[role] = awaited{missing, change, stop}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		select {
 		case <-lost:
 			f.mu.Lock()
@@ -91,7 +90,7 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 			f.wake()
 		case <-one.Done():
 		}
-	}()
+	})
 }
 
 // awaited is a cell that a role waits for, with what ends the watch of its writer.

@@ -15,8 +15,7 @@ func (a *agent) followConnection(ctx context.Context) {
 	if !has {
 		return
 	}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		where, ended := coordinator.ShownURL(a.Boot.Coordinator), 0
 		for ctx.Err() == nil {
 			now, changed := store.Connection()
@@ -33,7 +32,7 @@ func (a *agent) followConnection(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		}
-	}()
+	})
 }
 
 // sayLost says that there is no connection, until there is one.
@@ -42,7 +41,8 @@ func (a *agent) sayLost(ctx context.Context, store coordinator.Connected, where 
 	a.console.say("the connection with the coordinator %s is lost: roles go on, what they read and publish waits until it is back", where)
 	waiting, over := context.WithCancel(ctx)
 	defer over()
-	go a.reach(waiting, a.console.wait(waiting, "no connection with the coordinator "+where))
+	patience := a.console.wait(waiting, "no connection with the coordinator "+where)
+	mistake.Go(func() { a.reach(waiting, patience) })
 	for {
 		now, changed := store.Connection()
 		if now.Up {

@@ -39,8 +39,7 @@ type patience struct {
 // wait starts a wait. It is over when the context ends.
 func (c *console) wait(ctx context.Context, why string) *patience {
 	p := &patience{console: c, why: why}
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		timer := time.NewTimer(sayAfter)
 		defer timer.Stop()
 		for {
@@ -52,7 +51,7 @@ func (c *console) wait(ctx context.Context, why string) *patience {
 				timer.Reset(sayEvery)
 			}
 		}
-	}()
+	})
 	return p
 }
 

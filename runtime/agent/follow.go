@@ -53,23 +53,24 @@ func (f *followed) wake() { coordinator.Wake(f.changed) }
 
 // watchGroup begins to watch who is in a group, once.
 func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {
-	f.mu.Lock()
-	before := f.groups[group]
-	f.groups[group] = true
-	f.mu.Unlock()
-	if before {
+	if !begins(f, f.groups, group) {
 		return nil
 	}
 	return m.FollowMembers(ctx, group, f.wake)
 }
 
+// begins notes that something is watched, and says whether it was not.
+func begins[K comparable](f *followed, watched map[K]bool, what K) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := watched[what]
+	watched[what] = true
+	return !before
+}
+
 // watch begins to watch a cell, once.
 func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.CellName) error {
-	f.mu.Lock()
-	before := f.watched[cell]
-	f.watched[cell] = true
-	f.mu.Unlock()
-	if before {
+	if !begins(f, f.watched, cell) {
 		return nil
 	}
 	err := m.Follow(ctx, cell, func() { f.stale(cell) })
@@ -238,7 +239,7 @@ func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordi
 	a.behind[r.Name] = now
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
 		is := a.recall(*r)
-		is.Update = withLines(is.Update, roleOf(s, r.Name).Update)
+		is.Update = withLines(is.Update, s.Role(r.Name).Update)
 		setRole(s, is)
 	})
 }
@@ -325,18 +326,23 @@ func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	if u.Status != coordinator.RoleRunning {
 		return nil
 	}
-	if _, err := process.EndMarked([]string{u.Run}, a.Grace); err != nil {
-		return err
-	}
-	cause := &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "interrupted: the agent was ended or the server restarted while it ran"}
-	end := journal.End{Status: coordinator.RoleFailed, Cause: cause}
+	var followed journal.Followed
 	if r.Idempotent {
-		end.Followed = due(r)
+		followed = due(r)
 	}
-	if err := a.journal.NoteTaskEnded(u.Request, r.Name+"."+contract.HookUpdate, u.Made, end); err != nil {
+	if err := a.noteInterrupted(u, r, followed); err != nil {
 		return err
 	}
 	return a.showUpdate(ctx, *r, "")
+}
+
+// noteInterrupted ends what is left of a role's task that had started, and notes its end.
+func (a *agent) noteInterrupted(task journal.Task, r *contract.Role, followed journal.Followed) error {
+	if _, err := process.EndMarked([]string{task.Run}, a.Grace); err != nil {
+		return err
+	}
+	cause := &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: role.Interrupted}
+	return a.journal.NoteTaskEnded(task.Request, task.Name, task.Made, journal.End{Cause: cause, Followed: followed})
 }
 
 // due are versions that no cell has: the role has to run, whatever stands there.
@@ -379,20 +385,16 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	if err != nil && (end.Cause == nil || !begun) {
 		return err
 	}
-	noted := journal.End{Status: coordinator.RoleDone, ExitCode: end.ExitCode, Cause: end.Cause, Followed: end.Followed}
-	if noted.Followed == nil {
-		noted.Followed = versions
-	}
-	if end.Cause != nil {
-		noted.Status = coordinator.RoleFailed
+	if end.Followed == nil {
+		end.Followed = versions
 	}
 	if r.Idempotent && err != nil { // it was interrupted, and is due again
-		noted.Followed = due(r)
+		end.Followed = due(r)
 	}
-	if noteErr := a.journal.NoteTaskEnded(id, name, made, noted); noteErr != nil || err != nil {
+	if noteErr := a.journal.NoteTaskEnded(id, name, made, end.End); noteErr != nil || err != nil {
 		return errors.Join(err, noteErr)
 	}
-	a.console.say("%s: %s", a.key(r.Name), noted.Status)
+	a.console.say("%s: %s", a.key(r.Name), end.Status())
 	return a.showUpdate(ctx, *r, end.Output)
 }
 

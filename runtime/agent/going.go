@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -19,15 +20,12 @@ func (a *agent) parting() (all []coordinator.Request) {
 	if !a.heat.going(number) {
 		return nil
 	}
-	for i := len(a.plan.Roles) - 1; i >= 0; i-- {
-		r := a.plan.Roles[i]
-		ended := a.journal.Role(r.Name).Status == coordinator.RoleDone || a.journal.Role(r.Name).Status == coordinator.RoleFailed
+	for _, r := range slices.Backward(a.plan.Roles) {
 		id := fmt.Sprintf("heat:%d:%s", number, r.Name) // of no operator, whose ids are digits and letters
 		asked := a.journal.Task(id).Status != coordinator.RolePending
-		if contract.FindTask(r.Hooks, contract.HookDelete) == nil || !ended || !asked && a.journal.Did(r.Name+"."+contract.HookDelete) {
-			continue
+		if coordinator.OwesDelete(&r, a.journal.Role(r.Name).Status) && (asked || !a.journal.Did(r.Name+"."+contract.HookDelete)) {
+			all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Incarnation: number, Role: r.Name, Name: contract.HookDelete})
 		}
-		all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Incarnation: number, Role: r.Name, Name: contract.HookDelete})
 	}
 	return all
 }

@@ -27,13 +27,12 @@ func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 		return nil
 	}
 	told := make(chan signal.Status, 1)
-	go func() {
-		defer mistake.Ends()
+	mistake.Go(func() {
 		if !a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) {
 			s.Status = ""
 		}
 		told <- s.Status
-	}()
+	})
 	return told
 }
 
@@ -123,7 +122,6 @@ func (a *agent) reportUntold(ctx context.Context, why string) {
 
 // signalTo sends a signal, through whatever outage, and says whether Heat has it.
 func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stack, s signal.Signal) bool {
-	defer mistake.Ends()
 	if credentials == "" {
 		return false // Heat is left out
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
@@ -119,10 +120,10 @@ func (a *agent) upTo(most time.Duration) (time.Duration, error) {
 // Heat may be out of reach, too.
 func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	s := signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server), Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)}
-	go a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s)
+	mistake.Go(func() { a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) })
 	for at := a.Boot.Signals; at != nil; at = at.Above {
 		for name, to := range at.Own {
-			go a.signalTo(ctx, to.Signal, signal.Stack{Name: to.Stack, ID: to.StackID, Resource: name}, s)
+			mistake.Go(func() { a.signalTo(ctx, to.Signal, signal.Stack{Name: to.Stack, ID: to.StackID, Resource: name}, s) })
 		}
 	}
 }
@@ -145,7 +146,7 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 	patience := a.console.wait(waiting, "no answer yet from the coordinator "+coordinator.ShownURL(a.Boot.Coordinator))
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
-	go a.reach(probing, patience)
+	mistake.Go(func() { a.reach(probing, patience) })
 	waitingFor := func(why string) {
 		reached()
 		patience.because(why)

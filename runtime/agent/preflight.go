@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -38,7 +37,6 @@ const probeAfter = time.Second
 // reach says on the console why no connection to the coordinator comes about,
 // until the context ends, and again whenever the reason has changed.
 func (a *agent) reach(ctx context.Context, p *patience) {
-	defer mistake.Ends()
 	if a.Probe == nil {
 		return
 	}

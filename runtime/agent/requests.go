@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
-	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
@@ -88,11 +87,11 @@ func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer 
 	if a.journal.Task(r.ID).Status != coordinator.RoleRunning {
 		return nil
 	}
-	var cause *coordinator.Cause
+	end := journal.End{ExitCode: answer.ExitCode}
 	if answer.Status == coordinator.AnswerFailed {
-		cause = &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason}
+		end.Cause = &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason}
 	}
-	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, journal.End{Status: coordinator.RoleStatus(answer.Status), ExitCode: answer.ExitCode, Cause: cause})
+	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, end)
 	if index := a.index(r.Role); err == nil && r.Change != "" && index >= 0 {
 		err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
 	}
@@ -296,13 +295,11 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 	if err != nil && (end.Cause == nil || a.journal.Task(r.ID).Status == coordinator.RolePending) {
 		return answer, err // it has not started: the next agent takes the request
 	}
-	answer.Status, answer.ExitCode, answer.Ended = coordinator.AnswerDone, end.ExitCode, a.Now().UTC()
-	answer.Output = end.Output
+	answer.Status, answer.ExitCode, answer.Ended, answer.Output = coordinator.AnswerStatus(end.Status()), end.ExitCode, a.Now().UTC(), end.Output
 	if end.Cause != nil {
-		answer.Status, answer.Reason = coordinator.AnswerFailed, end.Cause.String()
+		answer.Reason = end.Cause.String()
 	}
-	noted := journal.End{Status: coordinator.RoleStatus(answer.Status), ExitCode: end.ExitCode, Cause: end.Cause, Followed: end.Followed}
-	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, noted); err == nil {
+	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, end.End); err == nil {
 		err = noteErr
 	}
 	return answer, err
@@ -320,11 +317,7 @@ func (a *agent) failed() bool {
 func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer, error) {
 	noted := a.journal.Task(r.ID)
 	if noted.Status == coordinator.RoleRunning {
-		if _, err := process.EndMarked([]string{noted.Run}, a.Grace); err != nil {
-			return coordinator.Answer{}, err
-		}
-		cause := &coordinator.Cause{Role: a.key(r.Role), Reason: "interrupted: the agent was ended or the server restarted while it ran"}
-		if err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, journal.End{Status: coordinator.RoleFailed, Cause: cause}); err != nil {
+		if err := a.noteInterrupted(noted, &contract.Role{Name: r.Role}, nil); err != nil {
 			return coordinator.Answer{}, err
 		}
 		noted = a.journal.Task(r.ID)

@@ -56,8 +56,7 @@ func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be told", h.key(r.Name), s.Handle)
 			continue
 		}
-		h.telling.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&h.telling, func() {
 			h.send(r, s, handle, cause)
 		})
 	}

@@ -96,7 +96,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 func (a *agent) rearrange(s *coordinator.ServerState) {
 	roles := make([]coordinator.RoleState, len(a.plan.Roles))
 	for i, r := range a.plan.Roles {
-		if roles[i] = roleOf(s, r.Name); roles[i].Name == "" {
+		if roles[i] = s.Role(r.Name); roles[i].Name == "" {
 			roles[i] = a.recall(r)
 		}
 		if roles[i].Status == coordinator.RoleDone {
@@ -215,7 +215,7 @@ func (a *agent) showUpdate(ctx context.Context, p contract.Role, printed string)
 func (a *agent) showWaits(role string) func([]coordinator.Wait) {
 	return func(waits []coordinator.Wait) {
 		a.board.show(func(s *coordinator.ServerState) {
-			if now := roleOf(s, role); now.Update != nil && now.Update.Status == coordinator.RoleRunning {
+			if now := s.Role(role); now.Update != nil && now.Update.Status == coordinator.RoleRunning {
 				now.Blocked = waits
 				setRole(s, now)
 			}

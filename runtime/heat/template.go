@@ -154,15 +154,23 @@ func (r *reader) parse(path string, text []byte) (*yaml.Node, error) {
 	}
 	var diags source.Diagnostics
 	root := yaml.Parse(source.NewFile(path, text), &diags)
-	if diags.Failed() || root == nil {
-		for _, d := range diags.All() {
-			if d.Severity == source.Error {
-				return nil, d
-			}
-		}
+	if err := firstOf(&diags); err != nil {
+		return nil, err
+	}
+	if root == nil {
 		return nil, source.Fail(source.NotATemplate, path+" is empty", "")
 	}
 	return root, nil
+}
+
+// firstOf is the first error; nil is none.
+func firstOf(diags *source.Diagnostics) error {
+	for _, d := range diags.All() {
+		if d.Severity == source.Error {
+			return d
+		}
+	}
+	return nil
 }
 
 // resolve gives the files that stand anywhere below a node their URLs, and takes them along
@@ -195,7 +203,9 @@ func (r *reader) take(name, dir string) (at string, err error) {
 	var path string
 	if source.IsRemote(name) {
 		if at = name; r.files[at] == "" {
-			text, err = r.fetch(name)
+			if text, err = r.fetch(name); err != nil {
+				err = source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", name, err), "")
+			}
 		}
 	} else {
 		if path, err = source.Locate(name, dir); err != nil {
@@ -256,12 +266,8 @@ func (r *reader) environment(path string) (at string, err error) {
 	}
 	var diags source.Diagnostics
 	read := environment.Read([]*source.File{source.NewFile(path, text)}, func(string) string { return "" }, &diags)
-	if diags.Failed() {
-		for _, d := range diags.All() {
-			if d.Severity == source.Error {
-				return "", d
-			}
-		}
+	if err := firstOf(&diags); err != nil {
+		return "", err
 	}
 	if at, err = fileURL(path); err != nil {
 		return "", err
@@ -298,11 +304,11 @@ func (r *reader) fetch(address string) ([]byte, error) {
 	defer stop()
 	request, err := http.NewRequestWithContext(within, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", address, err), "")
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", address, err), "")
+		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxFetched+1))
@@ -312,8 +318,5 @@ func (r *reader) fetch(address string) ([]byte, error) {
 	case err == nil && len(text) > maxFetched:
 		err = fmt.Errorf("more than %d bytes", maxFetched)
 	}
-	if err != nil {
-		return nil, source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", address, err), "")
-	}
-	return text, nil
+	return text, err
 }

@@ -36,7 +36,7 @@ func follows(j *journal.Journal, from, to int) error {
 		err := errors.Join(
 			j.Remember(member.Remembered{Counters: map[string]int64{"members": int64(n)}}),
 			j.NoteTaskRunning(id, "lb.update", mark, "made", versions(n)),
-			j.NoteTaskEnded(id, "lb.update", "made", journal.End{Status: coordinator.RoleDone, ExitCode: new(int), Followed: versions(n)}))
+			j.NoteTaskEnded(id, "lb.update", "made", journal.End{ExitCode: new(int), Followed: versions(n)}))
 		if err != nil {
 			return err
 		}
@@ -48,9 +48,9 @@ func follows(j *journal.Journal, from, to int) error {
 func before(t *testing.T, folder string) *journal.Journal {
 	written(t, folder)
 	j := open(t, folder, machine)
-	err := errors.Join(j.NoteRunning("lb", "first", "made"), j.NoteEnded("lb", journal.End{Status: coordinator.RoleDone}),
-		j.NoteTaskRunning("asked", "lb.update", "m", "made", nil), j.NoteTaskEnded("asked", "lb.update", "made", journal.End{Status: coordinator.RoleDone}),
-		j.NoteTaskRunning("gone", "lb.delete", "d", "", nil), j.NoteTaskEnded("gone", "lb.delete", "", journal.End{Status: coordinator.RoleDone}))
+	err := errors.Join(j.NoteRunning("lb", "first", "made"), j.NoteEnded("lb", journal.End{}),
+		j.NoteTaskRunning("asked", "lb.update", "m", "made", nil), j.NoteTaskEnded("asked", "lb.update", "made", journal.End{}),
+		j.NoteTaskRunning("gone", "lb.delete", "d", "", nil), j.NoteTaskEnded("gone", "lb.delete", "", journal.End{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,10 +91,17 @@ type Followed = map[contract.CellName]coordinator.Count
 
 // End is how a role or task has ended.
 type End struct {
-	Status   coordinator.RoleStatus
-	ExitCode *int
-	Cause    *coordinator.Cause
-	Followed Followed // that it had
+	ExitCode *int               // nil where there was no process
+	Cause    *coordinator.Cause // nil when it went well
+	Followed Followed           // that it had
+}
+
+// Status is done or, with a cause, failed.
+func (e End) Status() coordinator.RoleStatus {
+	if e.Cause != nil {
+		return coordinator.RoleFailed
+	}
+	return coordinator.RoleDone
 }
 
 // Task is what is noted of an action or a hook that was asked for.
@@ -362,7 +369,7 @@ func (j *Journal) reserve(room int64) error {
 
 // NoteEnded notes that a role is done, or has failed with a cause.
 func (j *Journal) NoteEnded(role string, e End) error {
-	return j.append(line{Role: role, Status: e.Status, ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
+	return j.append(line{Role: role, Status: e.Status(), ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
 // NoteFound notes how a role has ended that the journal does not know, or no
@@ -415,7 +422,7 @@ func (j *Journal) NoteTaskRunning(request, task, run, made string, followed Foll
 
 // NoteTaskEnded notes that it is done, or has failed with a cause.
 func (j *Journal) NoteTaskEnded(request, task, made string, e End) error {
-	return j.append(line{Request: request, Task: task, Made: made, Status: e.Status, ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
+	return j.append(line{Request: request, Task: task, Made: made, Status: e.Status(), ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
 // NoteSignalled notes that Heat has taken a signal.

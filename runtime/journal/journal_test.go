@@ -38,11 +38,11 @@ func written(t *testing.T, folder string) {
 		j.NoteTrying(2),
 		j.NoteEnrolled(2),
 		j.NoteRunning("base", "r1", ""),
-		j.NoteEnded("base", journal.End{Status: coordinator.RoleDone, ExitCode: new(int)}),
+		j.NoteEnded("base", journal.End{ExitCode: new(int)}),
 		j.NoteRunning("mysql", "r2", "m1"),
-		j.NoteEnded("mysql", journal.End{Status: coordinator.RoleFailed, ExitCode: &three, Cause: &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}}),
+		j.NoteEnded("mysql", journal.End{ExitCode: &three, Cause: &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}}),
 		j.NoteTaskRunning("q1", "base.update", "r3", "m2", nil),
-		j.NoteTaskEnded("q1", "base.update", "m2", journal.End{Status: coordinator.RoleFailed, ExitCode: &three, Cause: &coordinator.Cause{Role: "db.base", Reason: "exit status 3"}}),
+		j.NoteTaskEnded("q1", "base.update", "m2", journal.End{ExitCode: &three, Cause: &coordinator.Cause{Role: "db.base", Reason: "exit status 3"}}),
 		j.NoteTaskRunning("q2", "mysql.backup", "r4", "", nil),
 		j.NoteSignalled("", "FAILURE"),
 		j.Close(),
@@ -192,7 +192,7 @@ func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
 		t.Fatalf("the disk cannot be filled: %v", err)
 	}
 	cause := &coordinator.Cause{Role: "db.mysql", Reason: strings.Repeat("x", 32<<10)}
-	if err := j.NoteEnded("mysql", journal.End{Status: coordinator.RoleFailed, Cause: cause}); err != nil {
+	if err := j.NoteEnded("mysql", journal.End{Cause: cause}); err != nil {
 		t.Errorf("the end of a role cannot be noted: %v", err)
 	}
 }

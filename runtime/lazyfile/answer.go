@@ -27,10 +27,9 @@ type answered struct {
 
 // answer answers openers until the context has ended, then denies all that are left.
 func (f *Files) answer() {
-	defer mistake.Ends()
 	defer close(f.done)
 	asked := make(chan []event)
-	go f.listen(asked)
+	mistake.Go(func() { f.listen(asked) })
 	ended := make(chan answered)
 	reads := 0
 	over := f.ctx.Done()
@@ -60,7 +59,6 @@ func (f *Files) answer() {
 
 // listen reads what the kernel asks.
 func (f *Files) listen(asked chan<- []event) {
-	defer mistake.Ends()
 	defer close(asked)
 	buffer := make([]byte, 256*unix.FAN_EVENT_METADATA_LEN)
 	for {

@@ -129,7 +129,7 @@ func Open(ctx context.Context, o Options) (*Files, context.Context, error) {
 		return nil, nil, err
 	}
 	f.events = os.NewFile(uintptr(fd), "fanotify")
-	go f.answer()
+	mistake.Go(f.answer)
 	return f, f.ctx, nil
 }
 

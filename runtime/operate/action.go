@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -25,10 +24,7 @@ func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argume
 		if len(names) > 0 {
 			hint = "its actions: " + strings.Join(names, ", ")
 		}
-		if near := hot.Nearest(name, names); near != "" {
-			hint = "did you mean " + near + "? " + hint
-		}
-		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, hint)
+		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, nearest(name, names)+hint)
 	}
 	if !r.Server.Alive {
 		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+o.Command("why", string(r.Server.Path))+"\" says what is known of it")

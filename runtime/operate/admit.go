@@ -23,45 +23,41 @@ type Admitted struct {
 
 // Admit lets the machine with this key in as a server whose token was used before.
 func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key string) (*Admitted, error) {
-	result := &Admitted{Stack: string(o.Deployment), Server: server, Key: key, Secrets: []string{}}
-	err := o.enrolling(ctx, server, func(ctx context.Context, r *deploy.Reader, p *contract.Plan) error {
+	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, p *contract.Plan) (*Admitted, error) {
 		knock, err := r.Admit(ctx, server, key)
-		result.Instance = knock.Instance
+		result := &Admitted{Stack: string(o.Deployment), Server: server, Instance: knock.Instance, Key: key, Secrets: []string{}}
 		for _, x := range p.Secrets {
 			if slices.Contains(x.Readers, server) {
 				result.Secrets = append(result.Secrets, x.Name)
 			}
 		}
-		return err
+		return result, err
 	})
-	return result, err
 }
 
-// Asking are the machines that ask to be a server.
-func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) (asking []coordinator.ApprovalRequest, err error) {
-	err = o.enrolling(ctx, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) error {
-		asking, err = r.AwaitingApproval(ctx, server)
-		return err
+// AwaitingApproval are the machines that ask to be a server.
+func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
+	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) ([]coordinator.ApprovalRequest, error) {
+		return r.AwaitingApproval(ctx, server)
 	})
-	return asking, err
 }
 
 // enrolling does something about who may be a server.
-func (o *Operator) enrolling(ctx context.Context, server contract.ServerPath, do func(context.Context, *deploy.Reader, *contract.Plan) error) error {
+func enrolling[T any](ctx context.Context, o *Operator, server contract.ServerPath, do func(context.Context, *deploy.Reader, *contract.Plan) (T, error)) (found T, err error) {
 	v, err := o.Status(ctx)
+	if err == nil {
+		_, err = FindServer(v, string(server))
+	}
 	if err != nil {
-		return err
+		return found, err
 	}
-	if _, err := FindServer(v, string(server)); err != nil {
-		return err
-	}
-	err = o.reading(ctx, v.Plan, func(ctx context.Context, r *deploy.Reader) error { return do(ctx, r, v.Plan) })
+	found, err = reading(ctx, o, v.Plan, func(ctx context.Context, r *deploy.Reader) (T, error) { return do(ctx, r, v.Plan) })
 	switch {
 	case errors.Is(err, deploy.ErrEnrolsAlways):
-		return source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
+		err = source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
 			"the deployment was not applied with --enrol=once")
 	case errors.Is(err, deploy.ErrNoKey):
-		return source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
+		err = source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
 	}
-	return err
+	return found, err
 }

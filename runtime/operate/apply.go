@@ -115,9 +115,7 @@ func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange,
 	if err != nil {
 		return err
 	}
-	for _, r := range ran.Roles {
-		say(fmt.Sprintf("%s: the hook delete is %s.", r.Role, r.Status))
-	}
+	ran.Say(say)
 	for _, key := range ran.Without {
 		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
 	}

@@ -28,7 +28,10 @@ func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Reques
 
 // Post puts requests before agents of a deployment with that plan (deploy.Reader.Post).
 func (o *Operator) Post(ctx context.Context, p *contract.Plan, posts []deploy.Posting, takeBack []contract.CellRef) error {
-	return o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error { return r.Post(ctx, posts, takeBack) })
+	_, err := reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (none any, err error) {
+		return none, r.Post(ctx, posts, takeBack)
+	})
+	return err
 }
 
 // reader reads what the servers of a plan have written.
@@ -37,12 +40,12 @@ func (o *Operator) reader(ctx context.Context, p *contract.Plan) (*deploy.Reader
 }
 
 // reading is one exchange with the coordinator about what the servers of a plan have written.
-func (o *Operator) reading(ctx context.Context, p *contract.Plan, do func(context.Context, *deploy.Reader) error) error {
+func reading[T any](ctx context.Context, o *Operator, p *contract.Plan, do func(context.Context, *deploy.Reader) (T, error)) (found T, err error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	r, err := o.reader(within, p)
 	if err != nil {
-		return err
+		return found, err
 	}
 	return do(within, r)
 }
@@ -60,16 +63,14 @@ func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.Se
 
 // Answer is what a server's agent has answered to a request so far; without a
 // status, nothing.
-func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (answer coordinator.Answer, err error) {
-	answer.ID = request
-	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
+func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (coordinator.Answer, error) {
+	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (coordinator.Answer, error) {
 		answers, err := r.Answers(ctx, server)
 		if i := slices.IndexFunc(answers, func(a coordinator.Answer) bool { return a.ID == request }); i >= 0 {
-			answer = answers[i]
+			return answers[i], err
 		}
-		return err
+		return coordinator.Answer{ID: request}, err
 	})
-	return answer, err
 }
 
 // Await waits for the final answer. say is told what it waits for, when that
@@ -126,11 +127,9 @@ func (o *Operator) present(ctx context.Context, server contract.ServerPath) (boo
 }
 
 // Known says whether a request of that id is among those that a server's agent was asked for.
-func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (known bool, err error) {
-	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
+func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (bool, error) {
+	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (bool, error) {
 		asked, err := r.Requests(ctx, server)
-		known = slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request })
-		return err
+		return slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request }), err
 	})
-	return known, err
 }

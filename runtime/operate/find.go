@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -59,6 +60,14 @@ func Questioned(v *status.Status, name string) ([]*status.Role, error) {
 		return nil, err
 	}
 	return []*status.Role{r}, nil
+}
+
+// nearest is the begin of a hint: the one of the names that may have been meant.
+func nearest(name string, names []string) string {
+	if near := hot.Nearest(name, names); near != "" {
+		return "did you mean " + near + "? "
+	}
+	return ""
 }
 
 func someOf(names []string) string {

@@ -42,6 +42,13 @@ func (h *Hooked) Failed() bool {
 	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != coordinator.AnswerDone })
 }
 
+// Say says of each role what became of its hook.
+func (h *Hooked) Say(say func(string)) {
+	for _, r := range h.Roles {
+		say(fmt.Sprintf("%s: the hook %s is %s.", r.Role, h.Hook, r.Status))
+	}
+}
+
 // Failure says which hooks have not come to their end well; nil is none.
 func (h *Hooked) Failure() error {
 	var failed *source.Diagnostic
@@ -161,7 +168,7 @@ func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []stri
 		switch {
 		case r.Server.Absent(), !r.Server.Came(), r.Status == coordinator.RoleSkipped, r.Status == coordinator.RoleFailed && h.hook != contract.HookDelete:
 			h.result.Without = append(h.result.Without, r.Key())
-		case r.Status == coordinator.RoleDone, r.Status == coordinator.RoleFailed:
+		case r.Status.Ended():
 			chosen = append(chosen, r)
 		case h.only != nil:
 			h.result.Without = append(h.result.Without, r.Key())
@@ -184,8 +191,7 @@ func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
 	failed := make([]error, len(roles))
 	var running sync.WaitGroup
 	for i, r := range roles {
-		running.Go(func() {
-			defer mistake.Ends()
+		mistake.GoIn(&running, func() {
 			answer, err := h.runOne(ctx, r)
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -222,13 +228,12 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 // earlier finds an earlier command's request that has not been answered finally,
 // to wait for that one. A delete hook that is done in this incarnation stays done.
 func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
-	var posted coordinator.RequestsRecord
 	var answers []coordinator.Answer
-	err = h.reading(ctx, h.plan, func(ctx context.Context, reader *deploy.Reader) error {
+	posted, err := reading(ctx, h.Operator, h.plan, func(ctx context.Context, reader *deploy.Reader) (posted coordinator.RequestsRecord, err error) {
 		if posted, err = reader.Requests(ctx, r.Server.Path); err == nil {
 			answers, err = reader.Answers(ctx, r.Server.Path)
 		}
-		return err
+		return posted, err
 	})
 	if err != nil {
 		return "", final, err

@@ -72,12 +72,8 @@ func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan c
 }
 
 // Removed are the servers that were taken out of the deployment.
-func (o *Operator) Removed(ctx context.Context, p *contract.Plan) (removed []deploy.Removed, err error) {
-	err = o.reading(ctx, p, func(ctx context.Context, r *deploy.Reader) error {
-		removed, err = r.Removed(ctx, p)
-		return err
-	})
-	return removed, err
+func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
+	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) ([]deploy.Removed, error) { return r.Removed(ctx, p) })
 }
 
 // Settled is a status with the dependency cycles in it: it looks a second time where the first

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -208,9 +207,7 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 			known = append(known, string(r.Key()))
 		}
 		if d, is := source.AsDiagnostic(err); is {
-			if near := hot.Nearest(name, known); near != "" {
-				d.Hint = strings.TrimSuffix("did you mean "+near+"? "+d.Hint, " ")
-			}
+			d.Hint = strings.TrimSuffix(nearest(name, known)+d.Hint, " ")
 		}
 		return nil, err
 	}
@@ -262,11 +259,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		o, known := declared[name]
 		if !known {
-			hint := "its outputs: " + strings.Join(names, ", ")
-			if near := hot.Nearest(name, names); near != "" {
-				hint = "did you mean " + near + "? " + hint
-			}
-			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, hint)
+			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, nearest(name, names)+"its outputs: "+strings.Join(names, ", "))
 		}
 		if o.Secret {
 			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")

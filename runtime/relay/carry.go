@@ -154,8 +154,8 @@ func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.S
 		return 0
 	}
 	values, there := c.Of(server)
-	i := slices.IndexFunc(now.State.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
-	if !there || values.Instance != now.Instance || i < 0 {
+	ran := now.State.Role(r.Name)
+	if !there || values.Instance != now.Instance || ran.Name == "" {
 		return 0
 	}
 	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool {
@@ -165,7 +165,7 @@ func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.S
 			return false
 		}
 		is := coordinator.HeatRecordOf(value, 0)
-		return is.At() != now.State.Roles[i].Followed[f.Cell]
+		return is.At() != ran.Followed[f.Cell]
 	}) {
 		return 0
 	}

@@ -179,16 +179,12 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 // not where its agent has seen that, and says why.
 func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
-	i := slices.IndexFunc(now.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
-	if i < 0 {
-		return coordinator.HeatWaits, "role " + key + ": pending", time.Time{}
-	}
-	is := now.Roles[i]
+	is := now.Role(r.Name)
 	switch updated := is.Update; {
 	case is.Status == coordinator.RoleFailed, is.Status == coordinator.RoleSkipped:
 		return coordinator.HeatFailed, failure("", key, is.Cause), is.Ended
 	case is.Status != coordinator.RoleDone:
-		return coordinator.HeatWaits, "role " + key + ": " + string(is.Status), time.Time{}
+		return coordinator.HeatWaits, "role " + key + ": " + string(cmp.Or(is.Status, coordinator.RolePending)), time.Time{}
 	case owed > 0 && is.Behind != nil && is.Behind.Heat >= owed:
 		return coordinator.HeatFailed, "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause), time.Time{}
 	case owed > 0:

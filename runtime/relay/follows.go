@@ -33,13 +33,9 @@ func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract
 	for _, path := range slices.Sorted(maps.Keys(here)) {
 		for i := range here[path].Roles {
 			role := &here[path].Roles[i]
-			n := slices.IndexFunc(servers[path].State.Roles, func(x coordinator.RoleState) bool { return x.Name == role.Name })
-			if n < 0 {
-				continue
-			}
-			ran := servers[path].State.Roles[n].Followed
+			ran := servers[path].State.Role(role.Name)
 			for _, f := range role.Follows {
-				if why := behind(role, f, ran[f.Cell], here, servers, wrote); why != "" {
+				if why := behind(role, f, ran.Followed[f.Cell], here, servers, wrote); why != "" && ran.Name != "" {
 					return fmt.Sprintf("role %s: to be updated: %s", path.Role(role.Name), why)
 				}
 			}

@@ -213,14 +213,10 @@ func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract
 func owed(server *contract.Server, now coordinator.ServerState) (owed, unended []string) {
 	for i := range server.Roles {
 		r := &server.Roles[i]
-		if contract.FindTask(r.Hooks, contract.HookDelete) == nil {
-			continue
-		}
-		key := string(server.Path.Role(r.Name))
-		is := slices.IndexFunc(now.Roles, func(x coordinator.RoleState) bool { return x.Name == r.Name })
-		if is >= 0 && (now.Roles[is].Status == coordinator.RoleDone || now.Roles[is].Status == coordinator.RoleFailed) {
+		switch key := string(server.Path.Role(r.Name)); {
+		case coordinator.OwesDelete(r, now.Role(r.Name).Status):
 			owed = append(owed, key)
-		} else {
+		case coordinator.OwesDelete(r, coordinator.RoleDone):
 			unended = append(unended, key)
 		}
 	}

@@ -138,8 +138,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer stop(nil)
-	watching.Go(func() {
-		defer mistake.Ends()
+	mistake.GoIn(&watching, func() {
 		if err := s.Watch(ctx); err != nil {
 			stop(err)
 		}

@@ -119,6 +119,9 @@ func (h *Host) serve(ctx context.Context, folder string, values driver.Values) (
 // ErrInterrupted says that the agent was told to end while a role ran.
 var ErrInterrupted = errors.New("interrupted: the agent was told to end")
 
+// Interrupted is the reason of what ran when no agent was there.
+const Interrupted = "interrupted: the agent was ended or the server restarted while it ran"
+
 // Run leads a role to its end, from wherever the journal says it is. The state
 // is what there is to report; an error says that the agent cannot go on, or, if it is
 // member.ErrPlanChanged, that the role has not started and its plan has to be read
@@ -139,7 +142,7 @@ func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState,
 		}
 		if !r.Idempotent {
 			l.recall(noted)
-			return l.fail(l.reason("interrupted: the agent was ended or the server restarted while it ran"), nil)
+			return l.fail(l.reason(Interrupted), nil)
 		}
 	case coordinator.RolePending, coordinator.RoleSkipped:
 	}
@@ -210,7 +213,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 		return l.fail(l.causeOf(exit, err), status)
 	}
 	followed := l.followed()
-	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{Status: coordinator.RoleDone, ExitCode: status, Followed: followed}); err != nil {
+	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{ExitCode: status, Followed: followed}); err != nil {
 		return l.state(), err
 	}
 	l.end(coordinator.RoleDone, status, nil)
@@ -293,7 +296,7 @@ func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.Rol
 // fail notes the failure. Telling others is up to the agent, who knows which
 // roles come after this one.
 func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleState, error) {
-	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{Status: coordinator.RoleFailed, ExitCode: status, Cause: cause}); err != nil {
+	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{ExitCode: status, Cause: cause}); err != nil {
 		return l.state(), err
 	}
 	l.end(coordinator.RoleFailed, status, cause)

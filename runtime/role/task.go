@@ -45,10 +45,8 @@ func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == c
 
 // TaskEnd is how a task ended.
 type TaskEnd struct {
-	ExitCode *int               // nil where there was no process
-	Cause    *coordinator.Cause // nil when it went well
-	Output   string             // the end of what it printed, without secrets
-	Followed journal.Followed   // the versions of cells that it had
+	journal.End
+	Output string // the end of what it printed, without secrets
 }
 
 // silent keeps what a task prints out of the role's log; its answer has that.
@@ -88,7 +86,7 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	}
 	job, tool, closeJob, err := l.prepare()
 	if err != nil {
-		return TaskEnd{Cause: l.reason(err.Error()), Followed: l.followed()}, l.endingOr(err)
+		return TaskEnd{End: journal.End{Cause: l.reason(err.Error()), Followed: l.followed()}}, l.endingOr(err)
 	}
 	defer closeJob()
 	exit, err := l.run(tool, job)
@@ -98,7 +96,7 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	if fatal := l.fatalError(); fatal != nil {
 		return TaskEnd{}, fatal
 	}
-	end := TaskEnd{Cause: l.causeOf(exit, err), Followed: l.followed()}
+	end := TaskEnd{End: journal.End{Cause: l.causeOf(exit, err), Followed: l.followed()}}
 	closeJob()
 	end.Output = readable(l.prints.tailNow())
 	if l.ending() != nil {

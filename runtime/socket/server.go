@@ -43,7 +43,7 @@ func Serve(ctx context.Context, folder string, values driver.Values) (*Server, e
 	}
 	s := &Server{path: path, listener: listener, values: values}
 	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.running.Go(s.accept)
+	mistake.GoIn(&s.running, s.accept)
 	return s, nil
 }
 
@@ -97,7 +97,6 @@ func (s *Server) Close() {
 }
 
 func (s *Server) accept() {
-	defer mistake.Ends()
 	for {
 		connection, err := s.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {

@@ -38,11 +38,9 @@ type Changes struct {
 func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	c.Roles = u.changes
 	if u.now != nil {
-		for _, s := range u.now.Servers {
-			for _, r := range s.Roles {
-				if r.Status == coordinator.RoleFailed {
-					c.Again = append(c.Again, r.Key())
-				}
+		for r := range u.now.Roles() {
+			if r.Status == coordinator.RoleFailed {
+				c.Again = append(c.Again, r.Key())
 			}
 		}
 	}

@@ -41,8 +41,7 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 // owedHooks are the roles of a server that have ended, and whose delete hook is not done.
 func owedHooks(s *status.Server) (owed []contract.RoleKey) {
 	for _, r := range s.Roles {
-		ended := r.Status == coordinator.RoleDone || r.Status == coordinator.RoleFailed
-		if ended && contract.FindTask(r.Plan.Hooks, contract.HookDelete) != nil && coordinator.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {
+		if coordinator.OwesDelete(r.Plan, r.Status) && coordinator.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {
 			owed = append(owed, r.Key())
 		}
 	}

@@ -91,8 +91,8 @@ func (c *conversation) begin(start []byte) {
 		}
 		c.over(fmt.Errorf("it said nothing within %v; its first line is {\"protocol\": %d}", c.patience, Protocol))
 	})
-	go c.listen()
-	go c.write(start)
+	mistake.Go(c.listen)
+	mistake.Go(func() { c.write(start) })
 }
 
 // over ends the plug-in; the first reason counts.
@@ -114,7 +114,6 @@ func (c *conversation) isDone() bool {
 // write says a line. A plug-in that does not listen holds up nobody else: the pipe is
 // closed with the conversation.
 func (c *conversation) write(text []byte) {
-	defer mistake.Ends()
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	// A plug-in that is gone needs no answer; why it went is told by its end.
@@ -122,7 +121,6 @@ func (c *conversation) write(text []byte) {
 }
 
 func (c *conversation) listen() {
-	defer mistake.Ends()
 	defer close(c.heard)
 	scanner := bufio.NewScanner(c.in)
 	scanner.Buffer(nil, socket.MaxRequest)

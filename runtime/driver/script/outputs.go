@@ -51,7 +51,7 @@ func watchOutputs(ctx context.Context, job *driver.Job) (*outputs, error) {
 		return nil, fmt.Errorf("watch the outputs: %w", os.NewSyscallError("inotify_add_watch", err))
 	}
 	o := &outputs{job: job, events: events, done: make(chan struct{}), said: map[string]bool{}}
-	go o.follow(ctx)
+	mistake.Go(func() { o.follow(ctx) })
 	return o, nil
 }
 
@@ -63,7 +63,6 @@ func (o *outputs) stop() {
 }
 
 func (o *outputs) follow(ctx context.Context) {
-	defer mistake.Ends()
 	defer close(o.done)
 	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 	for {
