@@ -69,13 +69,17 @@ type Move struct {
 }
 
 // Moves are the values of a role that Heat gave and that come from elsewhere now, and those that it
-// gives now; not ok where anything else of its definition has changed.
+// gives now; not ok where anything else of its definition has changed, but for members that may join
+// a group which the role follows: it runs when they do.
 func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 	bare := func(r Role) Role {
 		r.Inputs = slices.Clone(r.Inputs)
 		for i := range r.Inputs {
 			r.Inputs[i].Time, r.Inputs[i].Expr = "", nil
-			r.Inputs[i].Reads = slices.DeleteFunc(slices.Clone(r.Inputs[i].Reads), func(c CellName) bool { _, given := c.Parameter(); return given })
+			r.Inputs[i].Reads = slices.DeleteFunc(slices.Clone(r.Inputs[i].Reads), func(c CellName) bool {
+				_, given := c.Parameter()
+				return given || slices.ContainsFunc(to.Follows, func(f Follow) bool { return f.Cell == c && f.Member != nil })
+			})
 			if len(r.Inputs[i].Reads) == 0 {
 				r.Inputs[i].Reads = nil
 			}
@@ -105,6 +109,10 @@ func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 		switch from := from.(type) {
 		case map[string]any:
 			other, is := to.(map[string]any)
+			if was, group := from["$joined"].([]any); group {
+				now, _ := other["$joined"].([]any)
+				return grows(was, now, walk)
+			}
 			return is && len(from) == len(other) && !slices.ContainsFunc(slices.Collect(maps.Keys(from)), func(k string) bool {
 				v, both := other[k]
 				return !both || !walk(from[k], v)
@@ -129,6 +137,30 @@ func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 		}
 	}
 	return into, out, true
+}
+
+// grows says that a list or map of a group's members, {"$joined": [GROUP, COUNT, ITEMS]}, has all that
+// it had, and perhaps more. How many Heat was told to make counts for a role's first run alone.
+func grows(from, to []any, same func(from, to any) bool) bool {
+	if len(from) != 3 || len(to) != 3 || from[0] != to[0] {
+		return false
+	}
+	_, was := from[1].(json.Number)
+	if _, is := to[1].(json.Number); (!was || !is) && !same(from[1], to[1]) {
+		return false
+	}
+	if had, list := from[2].([]any); list {
+		has, _ := to[2].([]any)
+		return len(has) >= len(had) && same(had, has[:len(had)])
+	}
+	had, _ := from[2].(map[string]any)
+	has, _ := to[2].(map[string]any)
+	for key, x := range had {
+		if y, both := has[key]; !both || !same(x, y) {
+			return false
+		}
+	}
+	return had != nil
 }
 
 // deployKey is the key of an expression that is what Heat gives.

@@ -268,3 +268,32 @@ func TestAServerBehindAConditionIsFollowed(t *testing.T) {
 		})
 	}
 }
+
+// A plan in which a group is larger is nothing to run for: who follows the group runs when the member
+// joins, once. In one that is smaller it runs at once.
+func TestAFollowedGroupGrowsByThePlan(t *testing.T) {
+	b := newBed(t)
+	text := `echo $HOTC_HOOK $(hotc-agent get list) >>../count`
+	web := func(count int) {
+		b.anew()
+		for n := range count {
+			b.server(contract.ServerPath(fmt.Sprintf("web/%d", n)), named(b, n))
+		}
+		b.server("lb", with(b.sh("r", text), joined(count, count), b.onUpdate(text)))
+		b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
+	}
+	web(1)
+	lb := b.start("lb", stays)
+	b.start("web/0", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	web(2)
+	b.awaitAnswers("lb", 1)
+	b.start("web/1", stays)
+	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	web(1)
+	b.awaitAnswers("lb", 2)
+	b.awaitState("lb", func(s coordinator.ServerState) bool {
+		return s.Roles[0].Made == b.plan.Servers[1].Roles[0].Definition() && s.Roles[0].Status == coordinator.RoleDone
+	})
+	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n" + `update ["w0"]` + "\n")
+}

@@ -9,7 +9,8 @@ import (
 )
 
 // A value may come from elsewhere by another plan: from Heat so far, and with -P or --secret-param
-// now, or the other way round. If it is the same value the role has nothing to run for.
+// now, or the other way round; and a group that a role follows may become larger. If what the role
+// reads is the same it has nothing to run for: it runs when a member joins.
 
 // noteMoves keeps what roles are made of that are up to date, where the plan says otherwise only
 // where values come from.
@@ -90,6 +91,6 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 	if err := a.journal.NoteSame(r.Name, r.Definition(), followed); err != nil {
 		return false, err
 	}
-	a.console.say("%s: its values are the same, though they come from elsewhere", a.key(r.Name))
+	a.console.say("%s: what it reads is the same", a.key(r.Name))
 	return false, a.showUpdate(ctx, *r, "")
 }
