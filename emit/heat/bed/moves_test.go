@@ -31,7 +31,7 @@ func TestUpMovesParameters(t *testing.T) {
 	}{
 		{[]string{"-P", "level=1"}, "UPDATE_COMPLETE", ""},
 		{[]string{"-P", "level=2"}, "web.app: input level changes (parameter level): it runs again", "update 2 first\n"},
-		{nil, "web.app: input level, parameter level", "update 1 first\n"},
+		{nil, "web.app: input level changes (parameter level)", "update 1 first\n"},
 		{[]string{"--secret-param", secret("first")}, "UPDATE_COMPLETE", ""},
 		{[]string{"--secret-param", secret("second")}, "web.app: secret parameter token changes: it runs again", "update 1 second\n"},
 		{[]string{"--secret-param", secret("second"), "-P", "level=3"}, "web.app: input level changes (parameter level): it runs again", "update 3 second\n"},
