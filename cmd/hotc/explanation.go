@@ -17,7 +17,7 @@ func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	for _, f := range i.Findings {
 		b.WriteString(visibleLine(sentence(f, now)))
-		writeDetails(&b, t, f)
+		writeDetails(&b, t, i, f)
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
 	writeAwaitingApproval(&b, t, i)
@@ -42,13 +42,13 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 		}
 		b.WriteString(visibleLine(sentence(f, now)))
 		if f.Kind != status.KindAbsent {
-			writeDetails(&b, t, f)
+			writeDetails(&b, t, i, f)
 		}
 		if n := len(r.Waiting); n > 0 {
 			fmt.Fprintf(&b, "  %s: %s\n", heldUp(r.Kind, n), few(r.Waiting))
 		}
 		if f.Kind == status.KindAbsent {
-			writeDetails(&b, t, f)
+			writeDetails(&b, t, i, f)
 		}
 	}
 	if len(absent) > 1 {
@@ -172,7 +172,7 @@ func clock(t, now time.Time) string {
 
 func visibleLine(text string) string { return terminal.Line(text) + "\n" }
 
-func writeDetails(b *strings.Builder, t *target, f *status.Finding) {
+func writeDetails(b *strings.Builder, t *target, i *status.Explanation, f *status.Finding) {
 	for _, line := range f.LastLines {
 		b.WriteString("  | " + terminal.Line(line) + "\n")
 	}
@@ -183,7 +183,11 @@ func writeDetails(b *strings.Builder, t *target, f *status.Finding) {
 		b.WriteString("  - " + terminal.Line(p) + "\n")
 	}
 	if f.Kind == status.KindFailed || f.Kind == status.KindOutOfDate && !f.Since.IsZero() { // by itself
-		b.WriteString("  once the cause is mended: " + t.command("retry", f.Subject) + "\n")
+		once := "once the cause is mended: "
+		if s := i.Status.ByPath[f.Server]; s != nil && !s.Alive {
+			once = "once the cause is mended, and the server's agent is there: "
+		}
+		b.WriteString("  " + once + t.command("retry", f.Subject) + "\n")
 	}
 }
 

@@ -50,6 +50,21 @@ func (v *Status) Untold() []Untold {
 	return out
 }
 
+// HeatHasHeard says that Heat knows how the roles have ended, as far as a relay tells it and has found.
+func (v *Status) HeatHasHeard() bool {
+	if v.Plan == nil { // nothing is on the coordinator
+		return true
+	}
+	switch v.Plan.Signal {
+	case contract.AgentsSignal:
+		return v.withoutHandle() == nil || v.handleDone()
+	case contract.RelaySignals:
+		return !v.ended() || v.heatKnows()
+	case contract.NobodySignals:
+	}
+	return true
+}
+
 // Hooks says with which servers Heat waits for their delete hooks, as a relay has seen.
 func (v *Status) Hooks() (all []string) {
 	for _, w := range v.Heat.Waits {

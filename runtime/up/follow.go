@@ -35,6 +35,7 @@ type following struct {
 	changed <-chan coordinator.Path
 	owed    bool // something has changed since the last look at the roles
 	now     *status.Status
+	unheard int // looks at a stack that is complete, which no relay has seen yet
 	looked  time.Time
 	took    time.Duration // the last look at the roles
 }
@@ -250,6 +251,10 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if err := f.roles(ctx); err != nil || f.now == nil {
 			return false, err
 		}
+		if s.State.Complete() && f.now.Finished() && !f.now.HeatHasHeard() {
+			f.unheard++ // the relay, which ends with this, is about to find that
+			return f.unheard > mostUnheard, nil
+		}
 		return !s.State.Complete() || f.now.Finished(), nil
 	})
 	if err != nil {
@@ -265,6 +270,9 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	}
 	return r, nil
 }
+
+// mostUnheard is how many looks a relay has to find that Heat has heard of all.
+const mostUnheard = 5
 
 // rolesEnd follows until some roles have ended, or wait for what will not come.
 func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) error {

@@ -145,7 +145,10 @@ type deployment struct {
 	there   bool
 	servers []*status.Server
 	taken   bool // another plan is published right after ours
-	asked   []string
+	// plan is what stands there, heard what a relay has found at a look at Heat.
+	plan  *contract.Plan
+	heard func() []coordinator.HeatWait
+	asked []string
 }
 
 func (d *deployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
@@ -163,7 +166,11 @@ func (d *deployment) Status(context.Context) (*status.Status, error) {
 	if d.taken && slices.Contains(d.asked, "publish") {
 		return nil, ErrTakenOver
 	}
-	return &status.Status{Servers: d.servers}, nil
+	v := &status.Status{Plan: d.plan, Servers: d.servers}
+	if d.heard != nil {
+		v.Heat.Waits = d.heard()
+	}
+	return v, nil
 }
 func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
 	return nil, nil
@@ -504,6 +511,30 @@ func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 }
 
 // Another command may change the deployment and give Heat nothing: the coordinator tells.
+// A relay that tells Heat for servers without credentials ends with hotc up, and not before it has
+// written down that Heat has heard: else hotc status says that it has not. It may never find that.
+func TestTheRelayFindsThatHeatHasHeard(t *testing.T) {
+	for _, x := range []struct{ after, looks int }{{3, 3}, {1000, mostUnheard + 1}} {
+		c, looks := &cloud{states: []heat.State{"CREATE_COMPLETE"}}, 0
+		s := &status.Server{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: coordinator.RoleDone}}}}
+		s.Incarnation.Number = 1
+		s.State = coordinator.ServerState{Incarnation: 1, Phase: coordinator.PhaseDone, NoHandle: true}
+		s.Roles[0].Server, s.Roles[0].Plan = s, &contract.Role{}
+		d := &deployment{outcome: deploy.Created, servers: []*status.Server{s}, plan: &contract.Plan{Signal: contract.AgentsSignal}}
+		c.looked = func() { looks++ }
+		d.heard = func() []coordinator.HeatWait {
+			if looks < x.after {
+				return nil
+			}
+			return []coordinator.HeatWait{{Wait: contract.DoneHandle, Status: coordinator.HeatDone}}
+		}
+		u, _ := begin(t, c, d)
+		if r, err := u.Run(t.Context()); err != nil || !r.OK() || looks != x.looks {
+			t.Errorf("heard after %d looks: ended after %d: %v", x.after, looks, err)
+		}
+	}
+}
+
 func TestAnotherPlanTakesOver(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_COMPLETE"}}
 	u, _ := begin(t, c, &deployment{outcome: deploy.Updated, there: true, taken: true})
