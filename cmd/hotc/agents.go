@@ -98,6 +98,12 @@ func (s *session) putAgents(ctx context.Context, say func(string), dir string, r
 			say("The agent for " + arch + " is put on the coordinator, once for all deployments there")
 			err := s.putAgent(ctx, root, atHand[digest].program)
 			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
+				if comes, err := deploy.AgentComes(ctx, s, digest); comes || ctx.Err() != nil {
+					if err != nil {
+						return err
+					}
+					continue // another hotc has put it there meanwhile
+				}
 				say(fmt.Sprintf("warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)", arch, err))
 			} else if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
@@ -29,6 +30,27 @@ func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, er
 		return false, fmt.Errorf("read the agent %s: %w", digest, err)
 	}
 	return coordinator.HasDigest(text, digest), nil
+}
+
+// putting is how long another hotc may take for a part of an agent.
+const putting = 2 * time.Second
+
+// AgentComes waits for an agent that another hotc is putting there, as long as there is more of it
+// each time; false is that what stands there is none.
+func AgentComes(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
+	for before := 0; ; {
+		parts, err := s.Children(ctx, agents.Join(digest))
+		if err != nil {
+			return false, err
+		}
+		if there, err := HasAgent(ctx, s, digest); there || err != nil || len(parts) <= before {
+			return there, err
+		}
+		before = len(parts)
+		if err := coordinator.Pause(ctx, putting); err != nil {
+			return false, err
+		}
+	}
 }
 
 func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte, error) {

@@ -375,10 +375,13 @@ func TestUpSwitchesWhoTellsHeat(t *testing.T) {
 	o.expect(0, site, "CREATE_COMPLETE", "endpoint = up")
 	s := place.bed.Judge.Find(t, "upswitch")
 	id := s.Server(t, "db").ID
-	for _, signal := range []string{"heat", "relay"} {
+	for _, signal := range []string{"heat", "relay", "heat", "relay"} {
 		o.expect(0, append(site, "--signal="+signal), "UPDATE_COMPLETE", "endpoint = up")
 		if now := s.Server(t, "db").ID; now != id {
 			t.Errorf("db was replaced for --signal=%s", signal)
+		}
+		if text := o.expect(0, []string{"status", "--stack", "upswitch"}, "2 done"); strings.Contains(text, "Heat does not know") {
+			t.Errorf("with --signal=%s Heat has been told, and status says\n%s", signal, text)
 		}
 	}
 	db, err := place.bed.Server(id)
