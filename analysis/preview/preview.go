@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
@@ -246,7 +245,7 @@ func Listed[T ~string](names []T) string {
 	if last == 0 {
 		return string(names[0])
 	}
-	return strings.Join(lists.Map(names[:last], func(name T) string { return string(name) }), ", ") + " and " + string(names[last])
+	return lists.Join(names[:last]) + " and " + string(names[last])
 }
 
 // reach finds what runs, by role, and the cells that get other values by that.

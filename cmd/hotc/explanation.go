@@ -83,9 +83,9 @@ func heldUp(k status.Kind, n int) string {
 func few[T ~string](names []T) string {
 	const most = 6
 	if over := len(names) - most; over > 0 {
-		return joined(names[:most]) + fmt.Sprintf(" and %d more", over)
+		return lists.Join(names[:most]) + fmt.Sprintf(" and %d more", over)
 	}
-	return joined(names)
+	return lists.Join(names)
 }
 
 // short is what holds of a root, in two or three words.

@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/hotc-dev/hotc/runtime/lazyfile"
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets test scripts run hotc itself, and removes what tests built.
@@ -60,11 +59,27 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "fanotify":
-				return lazyfile.Supported() == nil, nil
+				return openingsWait(), nil
 			case "userns":
 				return exec.Command("unshare", "--user", "--map-root-user", "true").Run() == nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},
 	})
+}
+
+// openingsWait says whether the opening of a file can wait here (runtime/lazyfile).
+func openingsWait() bool {
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY|unix.O_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	probe, err := os.CreateTemp("", "hotc-fanotify-*")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(probe.Name())
+	defer probe.Close()
+	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, probe.Name()) == nil
 }

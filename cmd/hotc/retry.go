@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -134,7 +135,7 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 
 func listed(roles []contract.RoleKey) string {
 	const most = 3
-	text := joined(roles[:min(len(roles), most)])
+	text := lists.Join(roles[:min(len(roles), most)])
 	if more := len(roles) - most; more > 0 {
 		text += fmt.Sprintf(", %d more", more)
 	}

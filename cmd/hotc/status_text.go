@@ -164,7 +164,7 @@ func roleAge(r *status.Role, now time.Time) string {
 func roleDetail(v *status.Status, r *status.Role) string {
 	switch {
 	case r.IsBlocked():
-		return "on " + joined(lists.Map(r.Blocked, func(w coordinator.Wait) string {
+		return "on " + lists.Join(lists.Map(r.Blocked, func(w coordinator.Wait) string {
 			return fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.Server.Path, w.Cell))
 		}))
 	case r.Cause != nil && r.Status == coordinator.RoleFailed:

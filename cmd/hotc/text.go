@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -33,11 +31,6 @@ func ageOf(since, now time.Time) string {
 		return ""
 	}
 	return age(now.Sub(since))
-}
-
-// joined are names, one after the other.
-func joined[T ~string](names []T) string {
-	return strings.Join(lists.Map(names, func(name T) string { return string(name) }), ", ")
 }
 
 // shellQuote writes a text as one word of a POSIX shell.

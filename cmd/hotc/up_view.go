@@ -107,7 +107,7 @@ func (v *upView) Roles(now *status.Status) {
 		}
 	}
 	v.mu.Lock()
-	v.counts = joined(lists.Map(order, func(word string) string { return fmt.Sprintf("%d %s", counts[word], word) }))
+	v.counts = lists.Join(lists.Map(order, func(word string) string { return fmt.Sprintf("%d %s", counts[word], word) }))
 	v.draw()
 	v.mu.Unlock()
 }

@@ -65,7 +65,7 @@ func whatChanges(what []string) string {
 	if len(parts) > 0 {
 		change := preview.Change(parts)
 		if len(parameters) > 0 {
-			change += " (" + joined(parameters) + ")"
+			change += " (" + lists.Join(parameters) + ")"
 		}
 		clauses = append(clauses, change)
 	}

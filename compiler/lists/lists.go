@@ -1,6 +1,8 @@
 // Package lists has what the standard library's slices lacks.
 package lists
 
+import "strings"
+
 // Map is a list of what f makes of each item.
 func Map[From, To any](list []From, f func(From) To) []To {
 	out := make([]To, len(list))
@@ -45,4 +47,9 @@ func Set[T comparable](list []T) map[T]bool {
 		set[x] = true
 	}
 	return set
+}
+
+// Join puts names together, one after the other.
+func Join[T ~string](names []T) string {
+	return strings.Join(Map(names, func(name T) string { return string(name) }), ", ")
 }

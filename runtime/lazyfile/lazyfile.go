@@ -133,25 +133,6 @@ func Open(ctx context.Context, o Options) (*Files, context.Context, error) {
 	return f, f.ctx, nil
 }
 
-// Supported says why no file can wait here; nil where it can.
-func Supported() error {
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY|unix.O_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("%w (%w)", ErrUnsupported, os.NewSyscallError("fanotify_init", err))
-	}
-	defer unix.Close(fd)
-	probe, err := os.CreateTemp("", "hotc-fanotify-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(probe.Name())
-	defer probe.Close()
-	if err := unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, probe.Name()); err != nil {
-		return fmt.Errorf("%w (%w)", ErrUnsupported, os.NewSyscallError("fanotify_mark", err))
-	}
-	return nil
-}
-
 // make makes and marks the files.
 func (f *Files) make(fd int) error {
 	for name, input := range f.Inputs {

@@ -105,10 +105,7 @@ func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 		}
 		if !done {
 			g.waits = append(g.waits, coordinator.HeatWait{Stack: strings.TrimSuffix(path.Dir(at), "."), Wait: e.Name, Status: coordinator.HeatWaits, Reason: why, Hook: heat.PreDelete})
-			if text := "Heat waits for the delete hooks of " + at + ": " + why; r.said["hooks of "+e.Physical] != text {
-				r.said["hooks of "+e.Physical] = text
-				r.sayGoing(text)
-			}
+			r.once("hooks of "+e.Physical, "Heat waits for the delete hooks of "+at+": "+why, r.sayGoing)
 			continue
 		}
 		went, err := g.paused.Clear(ctx, r.Heat, e)

@@ -464,10 +464,12 @@ func telling(w wait) int {
 }
 
 // why says once what is the matter with something.
-func (r *Relay) why(what, text string) {
+func (r *Relay) why(what, text string) { r.once(what, text, r.Say) }
+
+func (r *Relay) once(what, text string, say func(string)) {
 	if r.said[what] != text {
 		r.said[what] = text
-		r.Say(text)
+		say(text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
@@ -35,7 +36,7 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	case u.TakesOver:
 		return "", false // the relay does
 	}
-	return ": no relay has these delete hooks run: " + join(owed), true
+	return ": no relay has these delete hooks run: " + lists.Join(owed), true
 }
 
 // owedHooks are the roles of a server that have ended, and whose delete hook is not done.

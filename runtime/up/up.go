@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -348,16 +349,8 @@ func (u *Up) again(ctx context.Context, f *following) error {
 	if err != nil || len(roles) == 0 {
 		return err
 	}
-	u.View.Say("These roles run again: " + join(roles))
+	u.View.Say("These roles run again: " + lists.Join(roles))
 	return f.rolesEnd(ctx, roles)
-}
-
-func join(roles []contract.RoleKey) string {
-	var names []string
-	for _, r := range roles {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, ", ")
 }
 
 // awaitEnd waits until Heat has deleted the stack.
