@@ -21,15 +21,6 @@ type MembersRecord struct {
 	There map[contract.ServerPath]int `json:"there,omitempty"`
 	// Gone is up to which incarnation the machines of a server are gone.
 	Gone map[contract.ServerPath]int `json:"gone,omitempty"`
-	// Unlisted are servers of which no relay has ever seen the machine in Heat.
-	Unlisted map[contract.ServerPath]Unlisted `json:"unlisted,omitempty"`
-}
-
-// Unlisted is a machine that Heat does not have, or not yet, and for how long relays have looked
-// for it: by their own time, whose clocks may differ.
-type Unlisted struct {
-	Incarnation int `json:"incarnation"`
-	Seconds     int `json:"seconds"`
 }
 
 // Of is a member's cell for who follows the group: Gone if its machine is. An empty one does

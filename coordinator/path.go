@@ -89,6 +89,7 @@ func (d Deployment) State(s contract.ServerPath) Path            { return d.Serv
 func (d Deployment) Requests(s contract.ServerPath) Path         { return d.Server(s).Join("requests") }         // RequestsRecord: what its agent is asked for
 func (d Deployment) Answers(s contract.ServerPath) Path          { return d.Server(s).Join("answers") }          // AnswersRecord
 func (d Deployment) HeatValues(s contract.ServerPath) Path       { return d.Server(s).Join("heat") }             // HeatValues, signed by a relay
+func (d Deployment) Next(s contract.ServerPath) Path             { return d.Server(s).Join("next") }             // NextRecord, where a relay tells Heat
 func (d Deployment) Agent(s contract.ServerPath) Path            { return d.Server(s).Join("agent") }            // where its agent may create its presence
 func (d Deployment) Presence(s contract.ServerPath) Path         { return d.Agent(s).Join("presence") }          // stands while its agent has a session
 func (d Deployment) Cells(s contract.ServerPath) Path            { return d.Server(s).Join("cells") }

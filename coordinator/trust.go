@@ -37,6 +37,7 @@ const (
 	KindMembers    = "members"
 	KindHeatValues = "heat values"
 	KindHeatNumber = "heat number"
+	KindNext       = "next"
 )
 
 // ErrForged says that a record is not by whom it must be.

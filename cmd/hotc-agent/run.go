@@ -107,5 +107,5 @@ func readBoot(path string) (contract.Boot, error) {
 
 // isFinal says that the agent would come to the same end if it were started again.
 func isFinal(err error) bool {
-	return errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed)
+	return errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrMayReturn) || errors.Is(err, member.ErrDestroyed)
 }

@@ -72,7 +72,7 @@ func (s *survivor) begin(t *testing.T) (*member.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return is, is.Republish(t.Context())
+	return is, is.Republish(t.Context(), is.Incarnation.Number)
 }
 
 // A coordinator loses all data. The same folder puts the deployment back, with everything that

@@ -41,12 +41,16 @@ func untoldLines(v *status.Status, to *target) string {
 	for _, text := range v.Hooks() {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(text))
 	}
+	next, unrelayed := v.Next(time.Now())
+	for _, text := range next {
+		fmt.Fprintf(&b, "%s\n", terminal.Visible(text))
+	}
 	all := v.Untold()
 	for _, u := range all {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(u.String()))
 	}
 	relay := func(u status.Untold) bool { return v.Plan.Signal == contract.RelaySignals || u.Server == "" }
-	if slices.ContainsFunc(all, relay) && v.Relays == 0 {
+	if unrelayed || slices.ContainsFunc(all, relay) && v.Relays == 0 {
 		fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
 	}
 	if b.Len() > 0 {

@@ -220,6 +220,9 @@ func (l *layer) server(s *contract.Server) []node {
 	if coordinator.HearsOfHeat(s) {
 		nodes = append(nodes, l.node(d.HeatValues(path), unwritten, ofHeatValues, path))
 	}
+	if l.plan.Signal == contract.RelaySignals {
+		nodes = append(nodes, l.node(d.Next(path), unwritten, ofNext, path))
+	}
 	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine gets in
 		pass := coordinator.PassRecord{Password: l.secret.MemberCredential(d, l.record, path).Password}
 		nodes = append(nodes,

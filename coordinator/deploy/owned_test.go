@@ -161,6 +161,7 @@ func TestOtherRights(t *testing.T) {
 // everyClass is a plan that has a node of each class, with texts in parts.
 func everyClass() *contract.Plan {
 	p := deploytest.ThreeTier()
+	p.Signal = contract.RelaySignals
 	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
 	for i := range p.Cells {
 		if c := &p.Cells[i]; c.Name == "db.mysql:endpoint" {

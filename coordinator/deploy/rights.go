@@ -36,6 +36,7 @@ const (
 	ofRelays                   // relays' presences
 	ofMembers                  // what a relay knows of a group's members
 	ofHeatValues               // what Heat gives a server
+	ofNext                     // the machine that would be a server next
 	ofGivenSeals               // of what the operator gives
 	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
 	ofGroup                    //
@@ -99,6 +100,7 @@ var rules = map[class]rule{
 	ofRelays:      {root: mayClear, relay: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
 	ofMembers:     {readers: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
 	ofHeatValues:  {server: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
+	ofNext:        {server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead | coordinator.MayWrite},
 	ofGivenSeals:  {server: coordinator.MayRead},
 	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
 	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},

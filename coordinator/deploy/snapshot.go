@@ -51,6 +51,8 @@ type ServerSnapshot struct {
 	Cells map[contract.CellName]coordinator.CellRecord
 	// Heat is what relays have said that Heat gives the server.
 	Heat coordinator.HeatValues
+	// Next is the machine that would be the server in the place of this one, and is not.
+	Next coordinator.NextRecord
 	// AwaitingApproval are the machines that ask to be the server, where its token is good for one
 	// enrolment and was used.
 	AwaitingApproval []coordinator.ApprovalRequest
@@ -86,6 +88,9 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 		if err == nil && coordinator.HearsOfHeat(&p.Servers[i]) {
 			snapshot.Servers[i].Heat, err = r.heatValues(ctx, p.Servers[i].Path)
 			err = r.halfway(err)
+		}
+		if err == nil && p.Signal == contract.RelaySignals {
+			snapshot.Servers[i].Next, err = r.next(ctx, &snapshot.Servers[i])
 		}
 		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
 			snapshot.Servers[i].AwaitingApproval, err = r.AwaitingApproval(ctx, p.Servers[i].Path)
@@ -239,6 +244,24 @@ func (r *Reader) halfway(err error) error {
 		return nil
 	}
 	return err
+}
+
+// next is the machine that would be a server in the place of the one that is there.
+func (r *Reader) next(ctx context.Context, there *ServerSnapshot) (coordinator.NextRecord, error) {
+	d := r.keys.deployment
+	node, err := r.store.Read(ctx, d.Next(there.Path))
+	if errors.Is(err, coordinator.ErrNotFound) { // applied by an older hotc
+		return coordinator.NextRecord{}, nil
+	}
+	signer, errKey := r.keys.relay.Signer()
+	if err = errors.Join(err, errKey); err != nil {
+		return coordinator.NextRecord{}, err
+	}
+	next := coordinator.OpenNext(node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindNext, there.Path, ""))
+	if next.After != there.Incarnation.Number {
+		next = coordinator.NextRecord{}
+	}
+	return next, nil
 }
 
 func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.ServerPath) error {

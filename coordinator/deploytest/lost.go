@@ -62,7 +62,7 @@ func (b Bed) Begin(t *testing.T, r *Remains, number int) (*member.Session, error
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Republish(t.Context())
+	return s, s.Republish(t.Context(), s.Incarnation.Number)
 }
 
 func (b Bed) MustBegin(t *testing.T, r *Remains, number int) *member.Session {

@@ -151,7 +151,11 @@ func (m *Member) followProducer(ctx context.Context, server contract.ServerPath,
 	if ifDown < 0 || server == m.server || server == contract.Operator {
 		return nil
 	}
-	ifDown = cmp.Or(ifDown, contract.DefaultIfDown*time.Second)
+	return m.followAgent(ctx, server, cmp.Or(ifDown, contract.DefaultIfDown*time.Second))
+}
+
+// followAgent is followProducer of any server.
+func (m *Member) followAgent(ctx context.Context, server contract.ServerPath, ifDown time.Duration) <-chan time.Time {
 	lost := make(chan time.Time, 1)
 	mistake.Go(func() {
 		changes, err := m.store.Watch(ctx, m.deployment.Presence(server))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
@@ -23,11 +22,11 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 	identity := m.known().identity
 	var values coordinator.HeatValues
 	counter := int64(0)
-	if relay := identity.Relay; len(node.Data) > len("{}") {
-		if relay == nil || !slices.Contains(relay.May, coordinator.RelayHeat) {
+	if relay := m.relayKey(); len(node.Data) > len("{}") {
+		if relay == "" {
 			return none, coordinator.Forged(what, "a relay", errors.New("the deployment has none that may say it"))
 		}
-		if values, counter, err = coordinator.OpenIfAny[coordinator.HeatValues](path, node.Data, relay.Key, m.deployment.Place(identity.ID, coordinator.KindHeatValues, m.server, "")); err != nil {
+		if values, counter, err = coordinator.OpenIfAny[coordinator.HeatValues](path, node.Data, relay, m.deployment.Place(identity.ID, coordinator.KindHeatValues, m.server, "")); err != nil {
 			return none, m.judge(ctx, err)
 		}
 		if counter != values.Number {

@@ -102,7 +102,8 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		// Numbers only grow: a lower one stands there since an older state was put back.
 		again := enrolledBefore && there.Number < m.tried && !m.known().strange
-		if !again && (enrolledBefore || tried > 0 && there.Number > tried) {
+		was := !again && (enrolledBefore || tried > 0 && there.Number > tried)
+		if was {
 			// A read may come from a server of the ensemble that lags behind; what passes
 			// through a commit is how it stands.
 			err := m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version})
@@ -112,7 +113,18 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			case err != nil:
 				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			}
-			return there, fenced(there)
+			if there.Number == 0 || there.Instance == instance || m.known().strange {
+				return there, fenced(there)
+			}
+		}
+		if !again && there.Number > 0 && there.Instance != instance {
+			own := coordinator.NextRecord{ID: id, Instance: instance, After: there.Number, Since: now.UTC()}
+			switch may, err := m.mayReplace(ctx, there, node.Version, own, was); {
+			case err != nil:
+				return there, err
+			case !may:
+				continue
+			}
 		}
 		slot, err := m.slotCheck(ctx)
 		if err != nil {

@@ -158,7 +158,7 @@ func (m *Member) rejoin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Republish(ctx); err != nil {
+	if err := s.Republish(ctx, s.Incarnation.Number); err != nil {
 		return err
 	}
 	m.ended.Store(ended)
@@ -239,9 +239,10 @@ func (m *Member) tell(what string) {
 	}
 }
 
-// Republish publishes again what the machine has published in its incarnation, where the
-// cells are empty: the coordinator had an older state, or none.
-func (m *Session) Republish(ctx context.Context) error {
+// Republish publishes again what the machine has published in its incarnation, or in the one that
+// it was before, where the cells are empty: the coordinator had an older state, or none; or another
+// machine has been the server in between.
+func (m *Session) Republish(ctx context.Context, before int) error {
 	ctx = context.WithValue(ctx, rejoining{}, true)
 	f, err := m.enrolled()
 	if err != nil {
@@ -257,11 +258,16 @@ func (m *Session) Republish(ctx context.Context) error {
 		version, empty := m.empty[cell]
 		own := m.own[cell] // else the plan has it no more
 		m.mu.Unlock()
-		if !own || record.State == coordinator.Empty || record.Incarnation != f.record.Number {
+		if !own || record.State == coordinator.Empty || record.Incarnation != f.record.Number && record.Incarnation != before {
 			continue
 		}
+		again := record.Incarnation != f.record.Number // after another machine
+		if again {
+			record = m.anew(record, f.record.Number)
+			m.keep(cell, record)
+		}
 		if !empty {
-			if record.Version < 2 && record.Stamp == nil { // nothing else was ever there
+			if !again && record.Version < 2 && record.Stamp == nil { // nothing else was ever there
 				continue
 			}
 			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
@@ -285,4 +291,18 @@ func (m *Session) Republish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// anew is what the machine has published as an incarnation that it was before, by its runs of then.
+func (m *Member) anew(record coordinator.CellRecord, number int) coordinator.CellRecord {
+	before, stamp := record.Incarnation, maps.Clone(record.Stamp)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for source, run := range stamp {
+		if m.own[contract.CellName(source)] && run[0] == before {
+			stamp[source] = coordinator.Count{number, run[1]}
+		}
+	}
+	record.Incarnation, record.Stamp = number, stamp
+	return record
 }

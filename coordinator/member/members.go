@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
 // Members is what a relay has said of a group's members; nothing, where none has. Where what
@@ -40,15 +41,21 @@ func (m *Member) openMembers(group string, data []byte) (coordinator.MembersReco
 	if coordinator.CountItems(data) > coordinator.MostItems {
 		return none, coordinator.Forged("who is in the group "+group, "a relay", coordinator.ErrTooMany)
 	}
-	identity := m.known().identity
-	if identity == nil || identity.Relay == nil || !slices.Contains(identity.Relay.May, coordinator.RelayHeat) {
-		identity = &coordinator.Identity{Relay: &coordinator.Relay{}} // whose key has signed nothing
-	}
-	record, counter, err := coordinator.OpenIfAny[coordinator.MembersRecord](m.deployment.Members(group), data, identity.Relay.Key, m.deployment.Place(identity.ID, coordinator.KindMembers, "", group))
+	place := m.deployment.Place(m.known().identity.ID, coordinator.KindMembers, "", group)
+	record, counter, err := coordinator.OpenIfAny[coordinator.MembersRecord](m.deployment.Members(group), data, m.relayKey(), place)
 	if err == nil && counter > 0 {
 		err = m.notOlder(coordinator.KindMembers+" "+group, counter)
 	}
 	return record, err
+}
+
+// relayKey is the key by which relays sign what Heat has said; where none may, one that has signed
+// nothing.
+func (m *Member) relayKey() sign.Public {
+	if identity := m.known().identity; identity != nil && identity.Relay != nil && slices.Contains(identity.Relay.May, coordinator.RelayHeat) {
+		return identity.Relay.Key
+	}
+	return ""
 }
 
 // FollowMembers calls changed whenever a relay may have said something else of a group's

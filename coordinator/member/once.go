@@ -27,6 +27,9 @@ type Machine struct {
 	// Key gives the machine's key. It must be on the machine's disk when it returns.
 	Key func() (seal.Key, error)
 	Now func() time.Time
+	// IfDown is how long the agent of the server must be away until another machine takes its place
+	// without Heat's word; 0 is contract.DefaultIfDown.
+	IfDown time.Duration
 }
 
 // UseMachine prepares the member for a deployment whose tokens are good for one

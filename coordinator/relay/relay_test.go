@@ -21,6 +21,7 @@ import (
 func TestRelayRights(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
+		p.Signal = contract.RelaySignals
 		p.Servers[0].Roles[0].Outputs[0].Heat = true
 		follower := &p.Servers[len(p.Servers)-1].Roles[0]
 		follower.Follows = append(follower.Follows, contract.Follow{Cell: "db.mysql:endpoint", Member: &contract.Member{Group: "tier/db", Server: "db"}})
@@ -32,9 +33,12 @@ func TestRelayRights(t *testing.T) {
 			deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db"),
 			deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})}
 		for _, server := range p.Servers {
-			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path))
+			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path), deploytest.Site.Next(server.Path))
 		}
 		writes := []coordinator.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db")}
+		for _, server := range p.Servers {
+			writes = append(writes, deploytest.Site.Next(server.Path))
+		}
 		walk(t, operator, deploytest.Site.Root(), func(path coordinator.Path) {
 			_, err := s.Read(t.Context(), path)
 			deploytest.Expect(t, "a relay reads "+string(path), slices.Contains(reads, path), err)

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
@@ -42,6 +43,8 @@ type Session struct {
 	record  coordinator.DeploymentRecord
 	keys    map[contract.ServerPath]sign.Public
 	changed chan struct{}
+	// clock is what the coordinator's clock said at a moment of this machine's, began.
+	clock, began time.Time
 
 	mu      sync.Mutex
 	servers map[contract.ServerPath]Server
@@ -59,6 +62,9 @@ type Server struct {
 	State coordinator.ServerState
 	// Unreadable is why what it has written cannot be read.
 	Unreadable string
+	// Next is the machine that would be the server in the place of this one.
+	Next coordinator.NextRecord
+	next coordinator.Version // of its node
 }
 
 // Join reads what a deployment is. ErrNotApplied, ErrWrongKey, coordinator.ErrForged.
@@ -189,6 +195,10 @@ func (s *Session) watch(ctx context.Context, server contract.ServerPath, looks c
 	if err != nil {
 		return err
 	}
+	next, err := s.store.Watch(ctx, d.Next(server))
+	if err != nil {
+		return err
+	}
 	l := look{server, make(chan error, 1)}
 	for {
 		select {
@@ -196,6 +206,7 @@ func (s *Session) watch(ctx context.Context, server contract.ServerPath, looks c
 			return nil
 		case <-machine:
 		case <-state:
+		case <-next:
 		}
 		select {
 		case <-ctx.Done():
@@ -232,7 +243,27 @@ func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server,
 	if now.State.Incarnation != is.Number {
 		now.State = coordinator.ServerState{} // of the machine that had this name before
 	}
-	return now, nil
+	if node, err = s.store.Read(ctx, d.Next(server)); errors.Is(err, coordinator.ErrNotFound) {
+		return now, nil // no relay was to tell Heat when it was applied
+	}
+	now.Next, now.next = coordinator.OpenNext(node.Data, s.signer.Public(), s.nextPlace(server)), node.Version
+	return now, err
+}
+
+func (s *Session) nextPlace(server contract.ServerPath) sign.Place {
+	return s.key.Deployment.Place(s.record.ID, coordinator.KindNext, server, "")
+}
+
+// Answer says whether Heat has the machine that would be a server, as it was when it was asked for.
+// Who has asked meanwhile is answered later.
+func (s *Session) Answer(ctx context.Context, server contract.ServerPath, was Server, has bool) error {
+	next := was.Next
+	next.Has = &has
+	err := s.write(ctx, s.key.Deployment.Next(server), was.next, s.nextPlace(server), 0, next)
+	if errors.Is(err, coordinator.ErrVersion) {
+		return nil
+	}
+	return err
 }
 
 // Changed gets a token when a server is not as Servers has said.
@@ -274,7 +305,30 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 	if err != nil {
 		return err
 	}
-	return s.store.Announce(ctx, s.key.Deployment.Relays().Join(name), text)
+	at := s.key.Deployment.Relays().Join(name)
+	if err := s.store.Announce(ctx, at, text); err != nil {
+		return err
+	}
+	s.began = time.Now()
+	if s.clock, err = s.written(ctx, at); errors.Is(err, coordinator.ErrNotFound) { // the session has expired
+		s.clock, err = s.began, nil
+	}
+	return err
+}
+
+// written is when a node was written, by the coordinator's clock where it has one.
+func (s *Session) written(ctx context.Context, path coordinator.Path) (time.Time, error) {
+	if clock, has := s.store.(coordinator.Clock); has {
+		return clock.Written(ctx, path)
+	}
+	return s.began, nil
+}
+
+// Age is how long ago the machine came that is a server; where the coordinator has no clock, at least
+// since this session is there.
+func (s *Session) Age(ctx context.Context, server contract.ServerPath) (time.Duration, error) {
+	at, err := s.written(ctx, s.key.Deployment.Server(server))
+	return s.clock.Add(time.Since(s.began)).Sub(at), err
 }
 
 // Handled says that servers were to tell Heat themselves before: it may still wait by handles, and

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -73,6 +74,26 @@ func (v *Status) Hooks() (all []string) {
 		}
 	}
 	return all
+}
+
+// longRefused is how long ago a machine that Heat has not asked last, at most, if it is there.
+const longRefused = 10 * time.Minute
+
+// Next tells of machines that would take the place of others, and whether one waits for a relay that
+// is not there.
+func (v *Status) Next(now time.Time) (all []string, unrelayed bool) {
+	for _, s := range v.Servers {
+		switch next := &s.Next; {
+		case next.Asks() && v.Relays == 0:
+			unrelayed = true
+			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and no relay is running that asks Heat whether it has that one", s.Path, next.Instance))
+		case next.Asks():
+			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and waits until a relay has asked Heat whether it has that one", s.Path, next.Instance))
+		case next.ID != "" && now.Sub(next.Since).Abs() < longRefused:
+			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and Heat does not have that one: nothing runs on it", s.Path, next.Instance))
+		}
+	}
+	return all, unrelayed
 }
 
 // ended says that there is something to tell.

@@ -125,8 +125,8 @@ type agent struct {
 
 // Run is an agent's life. It returns nil when ctx ends after all went well, or
 // with Once when all roles are done; ErrRolesFailed, journal.ErrLocked,
-// member.ErrFenced and member.ErrDestroyed are for the caller to tell
-// apart.
+// member.ErrFenced, with member.ErrMayReturn or without, and member.ErrDestroyed
+// are for the caller to tell apart.
 func Run(ctx context.Context, c Config) error {
 	if c.Boot.Format != contract.Format {
 		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, contract.Format)
@@ -289,19 +289,19 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 	}
 	a.member.RememberTries(max(a.journal.Trying(), a.journal.Incarnation()), a.journal.NoteTrying)
 	a.member.OnLoss(func(what string) { a.console.say("%s", what) })
-	enrolled := a.journal.Incarnation() > 0
-	a.session, err = a.member.Enrol(ctx, a.journal.ID(), a.Instance, enrolled, a.Now())
+	was := a.journal.Incarnation()
+	a.session, err = a.member.Enrol(ctx, a.journal.ID(), a.Instance, was > 0, a.Now())
 	if err != nil {
 		return err
 	}
 	number := a.session.Incarnation.Number
-	if a.journal.Incarnation() != number {
-		if err := a.journal.NoteEnrolled(number); err != nil {
+	if was > 0 {
+		if err := a.session.Republish(ctx, was); err != nil {
 			return err
 		}
 	}
-	if enrolled {
-		if err := a.session.Republish(ctx); err != nil {
+	if was != number { // after that: an agent that is killed in between publishes all of it
+		if err := a.journal.NoteEnrolled(number); err != nil {
 			return err
 		}
 	}

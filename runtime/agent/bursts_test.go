@@ -95,8 +95,10 @@ func TestAValueThatChangesBackWhileItsReaderRuns(t *testing.T) {
 // without members begins so.
 func TestAGroupOfNobody(t *testing.T) {
 	b, lb := balanced(t, 1, named)
-	b.start("web/0", stays)
+	one := b.start("web/0", stays)
 	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	one.cancel()
+	one.gone()
 	b.heat("web", map[contract.ServerPath]int{"web/0": 1})
 	b.awaitState("lb", upTo(2, coordinator.RoleDone))
 	b.start("web/0", stays, machine("again"))

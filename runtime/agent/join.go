@@ -181,7 +181,7 @@ func (a *agent) leave() error {
 func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
 	m := member.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
 	m.UseMemory(a.journal)
-	m.UseMachine(member.Machine{Instance: a.Instance, Now: a.Now,
+	m.UseMachine(member.Machine{Instance: a.Instance, Now: a.Now, IfDown: a.IfDown,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})
 	if claim != nil {
 		m.KeepSlot(&claim.Claim, claim.number)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -106,6 +107,7 @@ func (r *running) gone() {
 func machine(id string) func(*agent.Config) {
 	return func(c *agent.Config) {
 		c.Instance, c.State = id, c.State+id
+		c.IfDown = time.Millisecond // no relay is there to say whether Heat has it
 		c.Environment = append(c.Environment, "INSTANCE="+id)
 	}
 }

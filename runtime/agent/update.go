@@ -142,6 +142,9 @@ func (a *agent) takenOut(ctx context.Context, err error) error {
 	if removed := a.member.Removed(ctx); removed != nil {
 		return removed
 	}
+	if a.session != nil {
+		return a.member.MayReturn(ctx, err)
+	}
 	return err
 }
 

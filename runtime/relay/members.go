@@ -16,8 +16,8 @@ import (
 // Who is in a group, Heat tells by the deployments of the members: each has one in its own
 // template, which Heat deletes first of all when the member goes. What is said of that is the
 // incarnations that are gone. A machine that was never seen in Heat, since no relay was there, is
-// gone only when Heat has not had it for as long as readers wait for an agent, and its agent is not
-// there: an agent may be faster than Heat. For how long that is, relays write down.
+// gone only when it came as long ago as readers wait for an agent, and its agent is not there: an
+// agent may be faster than Heat. When it came the coordinator knows, whichever relay asks.
 
 // tellMembers writes down who is in the groups that roles follow, as Heat lists it.
 func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait) error {
@@ -59,26 +59,10 @@ func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
 }
 
 func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed func(contract.ServerPath, string) bool, servers map[contract.ServerPath]relay.Server) error {
-	before, unlisted := r.members[group], map[contract.ServerPath]coordinator.Unlisted{}
-	for server, is := range before.Unlisted {
-		if _, known := servers[server]; !known {
-			unlisted[server] = is
-		}
-	}
-	lost := func(server contract.ServerPath, incarnation int) bool {
-		known := before.Unlisted[server]
-		is := r.lookFor(known, server, incarnation)
-		if unlisted[server] = is; known.Incarnation == incarnation && is.Seconds < known.Seconds+noteUnlisted {
-			unlisted[server] = known
-		}
-		return r.lost(ctx, s, server, is)
-	}
+	before := r.members[group]
+	lost := func(server contract.ServerPath, incarnation int) bool { return r.lost(ctx, s, server, incarnation) }
 	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers, lost)
-	now.Unlisted = unlisted
-	maps.DeleteFunc(unlisted, func(server contract.ServerPath, is coordinator.Unlisted) bool {
-		return is.Incarnation <= now.Gone[server]
-	})
-	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && maps.Equal(now.Unlisted, before.Unlisted) && now.Stack == before.Stack {
+	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
 		return nil
 	}
 	if left { // who goes with a stack that is deleted, or whose place another has taken, is no news
@@ -95,43 +79,27 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 	return err
 }
 
-// noteUnlisted is how many seconds a relay looks for a machine until it writes that down: another
-// one, which takes its place, goes on from there.
-const noteUnlisted = 15
-
-// unlisted is a machine that Heat does not have, or not yet.
-type unlisted struct {
+// came is when a machine became its server.
+type came struct {
 	incarnation int
-	before      int // seconds that relays had looked for it
-	since       time.Time
-	again       time.Time // when its agent was there, and is to be looked for next
+	at          time.Time
 }
 
-// lookFor says for how long relays have looked for a machine in Heat.
-func (r *Relay) lookFor(known coordinator.Unlisted, server contract.ServerPath, incarnation int) coordinator.Unlisted {
-	if known.Incarnation != incarnation {
-		known = coordinator.Unlisted{Incarnation: incarnation}
+// lost says that a machine which Heat does not have came long ago, and that its agent is not there.
+func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, incarnation int) bool {
+	is := r.came[server]
+	if is.incarnation != incarnation {
+		age, err := s.Age(ctx, server)
+		if err != nil {
+			return false
+		}
+		is = came{incarnation, time.Now().Add(-age)}
+		r.came[server] = is
 	}
-	own, now := r.unlisted[server], time.Now()
-	if own.incarnation != incarnation {
-		own = unlisted{incarnation: incarnation, before: known.Seconds, since: now}
-		r.unlisted[server] = own
-	}
-	known.Seconds = min(max(known.Seconds, own.before+int(now.Sub(own.since)/time.Second)), contract.DefaultIfDown)
-	return known
-}
-
-// lost says that Heat has not had a machine for long, and that its agent is not there.
-func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, is coordinator.Unlisted) bool {
-	own, now := r.unlisted[server], time.Now()
-	if is.Seconds < contract.DefaultIfDown || now.Before(own.again) {
+	if time.Since(is.at) < contract.DefaultIfDown*time.Second {
 		return false
 	}
 	there, err := s.Present(ctx, server)
-	if there {
-		own.again = now.Add(contract.DefaultIfDown * time.Second)
-		r.unlisted[server] = own
-	}
 	return err == nil && !there
 }
 

@@ -80,31 +80,49 @@ func TestListedMembers(t *testing.T) {
 	}
 }
 
+// clocked is a coordinator whose clock is a day ahead, in which a machine came.
+type clocked struct {
+	coordinator.Store
+	came time.Time
+}
+
+func (c clocked) Written(_ context.Context, path coordinator.Path) (time.Time, error) {
+	at := time.Now()
+	if path == blog.Server("db") {
+		at = c.came
+	}
+	return at.Add(24 * time.Hour), nil
+}
+
 // A machine that came and went while no relay was there is found, however often relays are started
-// again; not before Heat has been without it for long, and not while its agent is there.
+// again, each after a moment; not before it has been there for long, by the coordinator's clock, and
+// not while its agent is there.
 func TestALostMachineIsFoundByRelaysThatAreStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(p *contract.Plan) {
 			p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
 		})
 		w.machine("id-1")
+		came := time.Now()
 		relays := func(many int) {
 			for n := range many {
 				ctx, kill := context.WithCancel(t.Context())
-				ended := w.relay(ctx, fmt.Sprint("relay-", n), func(r *Relay) { r.Every = time.Second })
-				time.Sleep(40 * time.Second) // of which it has written down half a minute
+				ended := w.relay(ctx, fmt.Sprint("relay-", n), func(r *Relay) {
+					r.Every, r.Store = time.Second, clocked{r.Store, came}
+				})
+				time.Sleep(3 * time.Second)
 				kill()
 				<-ended
 			}
 		}
-		relays(8)
+		relays(90)
 		w.saidOf("g", `map[] map[]`)
 		agent := w.tree.Open(coordinator.ServerCredential("db", w.secret.ServerToken(blog, "db")))
 		there, dies := context.WithCancel(t.Context())
 		if err := agent.Announce(there, blog.Presence("db"), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
-		relays(12)
+		relays(20)
 		w.saidOf("g", `map[] map[]`)
 		dies()
 		agent.Close()

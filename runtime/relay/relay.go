@@ -67,23 +67,25 @@ type Relay struct {
 	gone    bool      // it was there, and is not any more
 	looked  time.Time // at the stack
 	doubted time.Time // whether Heat still has what it waits for
-	served  bool      // Heat has answered as it should
-	known   bool      // and the last time all that it said was carried
-	record  coordinator.HeatRecord
-	told    coordinator.HeatRecord // what was written down last
-	toldAt  time.Time
-	anew    bool              // Heat was told of something since
-	settles int               // looks at a stack that was cancelled
-	said    map[string]string // why something is not done, by what it is
-	carried carried           // to the servers
-	waiting map[string]bool   // the waits of which it was said that Heat waits
+	// answered is when machines were told last whether Heat has them.
+	answered time.Time
+	served   bool // Heat has answered as it should
+	known    bool // and the last time all that it said was carried
+	record   coordinator.HeatRecord
+	told     coordinator.HeatRecord // what was written down last
+	toldAt   time.Time
+	anew     bool              // Heat was told of something since
+	settles  int               // looks at a stack that was cancelled
+	said     map[string]string // why something is not done, by what it is
+	carried  carried           // to the servers
+	waiting  map[string]bool   // the waits of which it was said that Heat waits
 	// members are what was said last of the groups that roles follow, left who is gone by that.
 	members map[string]*relay.Members
 	left    map[string]map[contract.ServerPath]int
-	// unlisted are machines that Heat does not have, or not yet.
-	unlisted map[contract.ServerPath]unlisted
-	helped   helped
-	going    going
+	// came is when machines came that Heat does not have, or not yet.
+	came   map[contract.ServerPath]came
+	helped helped
+	going  going
 }
 
 // lookAtStack is how often the stack is asked for where only its id matters: one of the same
@@ -146,7 +148,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	if err := s.Announce(ctx, r.Name, r.Presence); err != nil {
 		return err
 	}
-	r.members, r.left, r.unlisted = map[string]*relay.Members{}, map[string]map[contract.ServerPath]int{}, map[contract.ServerPath]unlisted{}
+	r.members, r.left, r.came = map[string]*relay.Members{}, map[string]map[contract.ServerPath]int{}, map[contract.ServerPath]came{}
 	values, err := s.Values(ctx)
 	if err != nil {
 		return err
@@ -211,9 +213,13 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	var seen []wait
 	r.known = false
+	before := s.Servers()
 	told, err := error(nil), r.recallMembers(ctx, s)
 	if err == nil {
 		seen, err = r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
+	}
+	if err == nil {
+		err = r.answerNext(ctx, s, before, seen)
 	}
 	if err == nil {
 		err = r.attendHooks(ctx, s)

@@ -206,19 +206,28 @@ func (w *world) publish() {
 	}
 }
 
-// machine is a server's agent.
+// machine is a server's agent, on a machine that Heat has.
 func (w *world) machine(instance string) *member.Session {
 	w.t.Helper()
-	token := w.secret.ServerToken(blog, "db")
-	m := member.Join(w.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
-	if _, err := m.Plan(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
-	s, err := m.Enrol(w.t.Context(), "journal-"+instance, instance, false, noon)
+	w.mu.Lock()
+	w.has = append(w.has, instance)
+	w.mu.Unlock()
+	s, err := w.enrol(w.t.Context(), instance, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+// enrol lets a machine become the server, which it was as a number before.
+func (w *world) enrol(ctx context.Context, instance string, was int) (*member.Session, error) {
+	token := w.secret.ServerToken(blog, "db")
+	m := member.Join(w.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
+	if _, err := m.Plan(ctx); err != nil {
+		return nil, err
+	}
+	m.RememberTries(was, func(int) error { return nil })
+	return m.Enrol(ctx, "journal-"+instance, instance, was > 0, noon)
 }
 
 // report lets the agent of a machine say how its roles stand.
@@ -444,6 +453,7 @@ func TestUpdateOverAWait(t *testing.T) {
 				w.report(w.machine("id-2"), "")
 			} else {
 				w.report(w.machine("id-1"), c.roles)
+				w.has = c.has
 			}
 			w.relay(t.Context(), "relay", nil)
 			w.until("Heat was told", func() bool { return len(w.said()) == 1 })

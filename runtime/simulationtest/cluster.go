@@ -121,6 +121,13 @@ func (c *cluster) state(path coordinator.Path, view int) change {
 	return change{}
 }
 
+// changesOf are the changes of a node.
+func (c *cluster) changesOf(path coordinator.Path) []change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.nodes[path])
+}
+
 // record notes a commit. Locked.
 func (c *cluster) record(s *session, asked time.Time, writes ...write) *commit {
 	n := len(c.commits)

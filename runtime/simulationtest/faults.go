@@ -47,7 +47,10 @@ type Machine struct {
 	Server   contract.ServerPath
 	Number   int
 	Instance string
-	Boot     time.Duration
+	// Made is when Heat has made it, Boot when it boots.
+	Made, Boot time.Duration
+	// Undone is when Heat goes back from it to the one before; 0 is never.
+	Undone time.Duration
 	// Once ends its agent when all is done.
 	Once bool
 	// Gone is when the machine is deleted; 0 is never.
@@ -294,9 +297,12 @@ func (f *Faults) String() string {
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		fmt.Fprintf(&b, "%v (%s) boots at %v", m, m.Instance, m.Boot)
+		fmt.Fprintf(&b, "%v (%s) is made at %v, boots at %v", m, m.Instance, m.Made, m.Boot)
 		if m.Gone > 0 {
 			fmt.Fprintf(&b, ", is deleted at %v", m.Gone)
+		}
+		if m.Undone > 0 {
+			fmt.Fprintf(&b, ", Heat goes back from it at %v", m.Undone)
 		}
 		if m.Twice > 0 {
 			fmt.Fprintf(&b, ", has a second agent at %v", m.Twice)

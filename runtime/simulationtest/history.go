@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -242,10 +243,15 @@ func (h *history) checkIncarnations() {
 				continue
 			}
 			now := incarnation(x.data)
-			if now.ID != last.ID && were[now.ID] {
+			if now.ID != last.ID && were[now.ID] && !h.world.wentBack(s.Path) {
 				h.violate("machine %s of server %s is number %d and was the server before: it fenced number %d", now.Instance, s.Path, now.Number, last.Number)
 			}
 			were[now.ID], last = true, now
 		}
 	}
+}
+
+// wentBack says that Heat goes back from a machine of a server to the one before.
+func (w *world) wentBack(server contract.ServerPath) bool {
+	return slices.ContainsFunc(w.Faults.Machines, func(m Machine) bool { return m.Server == server && m.Undone > 0 })
 }

@@ -67,6 +67,7 @@ func NewJoining(seed uint64) Case {
 	f := GenerateFaults(r, g.program, false)
 	f.Once = false
 	m := mishaps{r}
+	overlaps := mishaps{rand.New(rand.NewPCG(seed, 61))}
 	last := map[contract.ServerPath]*Machine{}
 	for i := range f.Machines {
 		one := &f.Machines[i]
@@ -77,10 +78,29 @@ func NewJoining(seed uint64) Case {
 				one.Gone += one.Boot
 			}
 		}
-		if before := last[one.Server]; before != nil { // Heat deletes the one before
-			before.Gone, one.Instance = one.Boot, ""
+		one.Made = one.Boot
+		before := last[one.Server]
+		if before != nil && before.Gone == 0 && overlaps.perhaps(0.3) { // Heat goes back to the one before
+			one.Instance, one.Undone = "", one.Made+overlaps.within(3*time.Minute)
+			one.Gone = one.Undone + overlaps.within(2*time.Minute)
+			continue
+		}
+		if before != nil { // Heat deletes the one before, once this one is made
+			if before.Gone, one.Instance = one.Made+1, ""; overlaps.perhaps(0.5) {
+				before.Gone += overlaps.within(3 * time.Minute)
+			}
 		}
 		last[one.Server] = one
+	}
+	for i := range f.Machines {
+		if overlaps.perhaps(0.3) { // it boots late
+			late := overlaps.within(2 * time.Minute)
+			f.Machines[i].Boot += late
+			for k := range f.Machines[i].Cut {
+				f.Machines[i].Cut[k].From += late
+				f.Machines[i].Cut[k].To += late
+			}
+		}
 	}
 	for n := range j.Members {
 		if one := last[memberPath(n)]; m.perhaps(0.4) && one.Gone == 0 {
@@ -214,10 +234,32 @@ type members struct{ world *world }
 
 // Stack implements relay.Heat.
 func (m members) Stack(context.Context, string) (*heatapi.Stack, error) {
-	return &heatapi.Stack{Name: stackName, ID: stackID, State: "UPDATE_COMPLETE"}, nil
+	state := heatapi.State("UPDATE_COMPLETE")
+	for _, x := range m.world.machines {
+		if x.Undone > 0 && x.Undone <= m.world.cluster.now() && !isClosed(x.gone) {
+			state = "ROLLBACK_IN_PROGRESS"
+		}
+	}
+	return &heatapi.Stack{Name: stackName, ID: stackID, State: state}, nil
 }
 
-// Deployments implements relay.Heat. Heat has a machine a while after it has begun to boot.
+// waitsAgain says that Heat has gone back to a machine, and waits until that is the server again.
+func (w *world) waitsAgain(x *Machine) bool {
+	return slices.ContainsFunc(w.machines, func(m *machine) bool {
+		return m.Server == x.Server && m.Undone > 0 && m.Undone <= w.cluster.now() && w.numberOf(x) > 0
+	}) && w.instance(x.Server) != x.Instance
+}
+
+// instance is the machine that a server is.
+func (w *world) instance(server contract.ServerPath) string {
+	all := w.cluster.changesOf(deployment.Server(server))
+	if len(all) == 0 {
+		return ""
+	}
+	return incarnation(all[len(all)-1].data).Instance
+}
+
+// Deployments implements relay.Heat. Heat has a machine a while after it has made it.
 func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, error) {
 	w := m.world
 	if within(w.Faults.HeatDown, w.cluster.now()) {
@@ -231,12 +273,20 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 		}
 		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Stack: string(memberPath(n)), Wait: "hotc_here", Here: true})
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance}})
-		all = append(all, heatapi.Deployment{ID: x.String(), Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
+		status := string(coordinator.HeatDone)
+		if w.waitsAgain(x) {
+			status = string(coordinator.HeatWaits)
+		}
+		all = append(all, heatapi.Deployment{ID: x.String(), Status: status, Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
 	if x := w.inHeat(follower); x != nil {
 		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Wait: "hotc_done"})
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance, Values: map[string]json.RawMessage{"level": w.program.Joining.level(w.cluster.now())}}})
-		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: string(coordinator.HeatDone), Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
+		status := string(coordinator.HeatDone)
+		if w.waitsAgain(x) {
+			status = string(coordinator.HeatWaits)
+		}
+		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: status, Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
 	if d := w.dice; d.chance(0.1, w.cluster.now(), "Heat answers late") {
 		time.Sleep(d.between(time.Second, 20*time.Second, w.cluster.now(), "how late"))
@@ -258,7 +308,7 @@ func (w *world) inHeatAt(server contract.ServerPath, now time.Duration) *Machine
 	var newest *Machine
 	for i := range w.Faults.Machines {
 		m := &w.Faults.Machines[i]
-		if from := m.Boot + w.dice.between(0, 20*time.Second, "Heat has", m); m.Server == server && from <= now && (newest == nil || m.Number > newest.Number) {
+		if from := m.Made + w.dice.between(0, 20*time.Second, "Heat has", m); m.Server == server && from <= now && (m.Undone == 0 || m.Undone > now) && (newest == nil || m.Number > newest.Number) {
 			newest = m
 		}
 	}
@@ -268,11 +318,36 @@ func (w *world) inHeatAt(server contract.ServerPath, now time.Duration) *Machine
 	return newest
 }
 
+// judgeMachines looks whether each server is the machine that Heat has, if that has an agent, and
+// whether an older machine has taken the place of a newer one that was there.
+func (w *world) judgeMachines(v *verdict) {
+	for _, s := range w.program.Plan.Servers {
+		x := w.inHeat(s.Path)
+		for _, m := range w.machines {
+			if m.Machine == x && m.last.Load() != nil && !m.last.Load().isEnded() && !m.left.Load() && v.servers[s.Path].Incarnation.Instance != x.Instance {
+				w.history.violate("Heat has %v, whose agent is there, and the server is instance %s", x, v.servers[s.Path].Incarnation.Instance)
+			}
+		}
+		var before *machine
+		for _, x := range w.cluster.changesOf(deployment.Server(s.Path)) {
+			now := w.cluster.commits[x.commit].machine
+			if now != nil && before != nil && now.Number < before.Number && before.Undone == 0 && !before.left.Load() && !isClosed(before.gone) {
+				w.history.violate("at %v %v has taken the place of %v, which is newer", w.cluster.at(x), now, before)
+			}
+			if before != nil && now != before {
+				w.history.count("machines that were replaced")
+			}
+			before = now
+		}
+	}
+}
+
 // judgeJoining compares what the follower has run with with whom Heat has.
 func (w *world) judgeJoining(v *verdict) {
 	if w.program.Joining == nil {
 		return
 	}
+	w.judgeMachines(v)
 	s := w.program.Plan.Servers[len(w.program.Plan.Servers)-1]
 	if w.stuck(v, s, s.Roles[0]) {
 		return
@@ -340,9 +415,33 @@ func (m members) Definition(context.Context, *heatapi.Stack) (json.RawMessage, e
 	return nil, heatapi.ErrNotFound
 }
 
-// Resources implements relay.Heat.
+// Resources implements relay.Heat: the newest machine of each server.
 func (m members) Resources(context.Context, string, string, int) ([]heatapi.Resource, error) {
-	return nil, nil
+	w := m.world
+	if within(w.Faults.HeatDown, w.cluster.now()) {
+		return nil, heatapi.ErrUnreachable
+	}
+	var all []heatapi.Resource
+	for _, s := range w.program.Plan.Servers {
+		if x := w.newestInHeat(s.Path, w.cluster.now()); x != nil {
+			state := heatapi.State("CREATE_COMPLETE")
+			if x.Gone > 0 && x.Gone <= w.cluster.now() {
+				state = "DELETE_IN_PROGRESS"
+			}
+			all = append(all, heatapi.Resource{ID: x.Instance, State: state})
+		}
+	}
+	return all, nil
+}
+
+// newestInHeat is the machine of a server that Heat has made last.
+func (w *world) newestInHeat(server contract.ServerPath, now time.Duration) (newest *Machine) {
+	for i := range w.Faults.Machines {
+		if m := &w.Faults.Machines[i]; m.Server == server && m.Made <= now && (m.Undone == 0 || m.Gone > now) && (newest == nil || m.Number > newest.Number) {
+			newest = m
+		}
+	}
+	return newest
 }
 
 // Signals implements relay.Heat.

@@ -89,7 +89,7 @@ func (w *world) judgeRelays() {
 		at := w.cluster.at(x)
 		for n := range w.program.Joining.Members {
 			path := memberPath(n)
-			if is := w.inHeatAt(path, at); is != nil && said.Gone[path] > 0 && said.Gone[path] == w.numberOf(is) {
+			if is := w.newestInHeat(path, at); is != nil && is.Undone == 0 && (is.Gone == 0 || is.Gone > at) && said.Gone[path] > 0 && said.Gone[path] == w.numberOf(is) {
 				w.history.violate("at %v a relay says that %v is gone, and Heat has it", at, is)
 			}
 		}

@@ -32,11 +32,10 @@ func (p *Program) addDeleteHooks(r *rand.Rand) {
 	}
 }
 
-// hasDeleteHook says that Heat waits before it deletes a machine. One that has not become the server
-// by then is deleted at once here: it might become that after the one that takes its place.
+// hasDeleteHook says that Heat waits before it deletes a machine.
 func (w *world) hasDeleteHook(m *machine) bool {
 	s := w.program.server(m.Server)
-	return w.program.Joining != nil && coordinator.HasDeleteHook(s.Server) && w.history.number(m) > 0
+	return w.program.Joining != nil && coordinator.HasDeleteHook(s.Server)
 }
 
 // leavings are the machines that Heat is about to delete.

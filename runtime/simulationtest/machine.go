@@ -78,6 +78,7 @@ func (m *machine) live() {
 			return
 		case p.toEnd():
 			down = end.Down
+		case errors.Is(err, member.ErrMayReturn):
 		case errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrDestroyed) && m.world.wasDestroyed():
 			return
 		case m.Once && (err == nil || errors.Is(err, agent.ErrRolesFailed)):

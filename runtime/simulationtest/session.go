@@ -221,6 +221,21 @@ func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.
 	return node.version, err == nil && node.exists, err
 }
 
+// Written implements coordinator.Clock.
+func (s *session) Written(ctx context.Context, path coordinator.Path) (at time.Time, err error) {
+	err = s.ask(ctx, "stat", path, func(string) error {
+		c := s.cluster
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		at = time.Now()
+		if x := c.state(path, len(c.commits)); x.exists { // what is ephemeral has no history
+			at = c.commits[x.commit].at
+		}
+		return nil
+	}, nil)
+	return at, err
+}
+
 // look reads from the session's replica. When an old state was shown, all who watch
 // anything are woken when the replica has caught up: their watches stand there.
 func (s *session) look(id string, path coordinator.Path) (change, error) {

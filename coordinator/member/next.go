@@ -1,0 +1,131 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// Where a relay tells Heat, a machine takes the place of another one only if Heat has it. One that
+// boots late may come after the one that replaces it; one that was replaced may be the server again
+// when Heat goes back to it.
+
+const (
+	// askedByOther is how long another machine's question stands before this one asks.
+	askedByOther = 30 * time.Second
+	// askAgain is how soon a machine that Heat has not asks again.
+	askAgain = time.Minute
+)
+
+// ErrMayReturn says of a machine that was fenced that it may be the server again, if its agent is
+// started once more: Heat may go back to it.
+var ErrMayReturn = errors.New("it asks again whether Heat goes back to this one")
+
+// MayReturn adds that to ErrFenced, where machines can ask.
+func (m *Member) MayReturn(ctx context.Context, err error) error {
+	if _, asks, look := m.store.Stat(ctx, m.deployment.Next(m.server)); look == nil && asks && errors.Is(err, ErrFenced) {
+		return fmt.Errorf("%w; %w", err, ErrMayReturn)
+	}
+	return err
+}
+
+// mayReplace waits until the machine may become the server in the place of the one that is there
+// since the version of its node; false is that another one has, meanwhile. A new machine needs no
+// word of Heat's if the other one's agent is away for as long as readers wait for it, unless Heat has
+// said that it has another one. One that was the server before, was, needs it in any case: ErrFenced
+// if nobody is there to ask.
+func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRecord, version coordinator.Version, own coordinator.NextRecord, was bool) (bool, error) {
+	path := m.deployment.Next(m.server)
+	if _, exists, err := m.store.Stat(ctx, path); err != nil || !exists {
+		if err == nil && was {
+			err = fenced(there)
+		}
+		return true, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	answers, err := m.store.Watch(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	others, err := m.store.Watch(ctx, m.deployment.Server(m.server))
+	if err != nil {
+		return false, err
+	}
+	var lost <-chan time.Time
+	if !was {
+		lost = m.followAgent(ctx, m.server, cmp.Or(m.machine.IfDown, contract.DefaultIfDown*time.Second))
+	}
+	again := time.NewTimer(askedByOther)
+	defer again.Stop()
+	began, asked := time.Now(), own.Since
+	for due, refused, said := false, false, ""; ; {
+		own.Since = asked.Add(time.Since(began))
+		has, err := m.ask(ctx, path, own, due, refused)
+		switch {
+		case err != nil:
+			return false, err
+		case has != nil && *has:
+			return true, nil
+		case has != nil && (due || !refused):
+			refused = true
+			again.Reset(askAgain)
+		}
+		due = false
+		why := "this one takes its place when a relay has heard of it from Heat"
+		if refused {
+			why = "Heat does not have this one: nothing runs here"
+		}
+		if said != why {
+			said = why
+			m.tell(fenced(there).Error() + "; " + why)
+		}
+		select {
+		case <-answers:
+		case <-others:
+			if now, _, err := m.store.Stat(ctx, m.deployment.Server(m.server)); err != nil || now != version {
+				return false, err
+			}
+		case <-lost:
+			if lost = nil; !refused {
+				return true, nil
+			}
+		case <-again.C:
+			due = true
+			again.Reset(askedByOther)
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// ask asks, unless this machine has, or another one's question waits for its answer; has is the
+// answer to this one, if it stands there. Where it is due a machine that was refused asks once more,
+// and one that another keeps from it does not wait any longer.
+func (m *Member) ask(ctx context.Context, path coordinator.Path, own coordinator.NextRecord, due, refused bool) (has *bool, err error) {
+	node, err := m.store.Read(ctx, path)
+	if err != nil {
+		return nil, m.gone(ctx, err)
+	}
+	there := coordinator.OpenNext(node.Data, m.relayKey(), m.deployment.Place(m.known().identity.ID, coordinator.KindNext, m.server, ""))
+	mine := there.ID == own.ID && there.Instance == own.Instance && there.After == own.After
+	if mine && (there.Asks() || !due) || (there.Asks() || refused) && !due {
+		if !mine {
+			there.Has = nil
+		}
+		return there.Has, nil
+	}
+	data, err := coordinator.Encode(own)
+	if err == nil {
+		err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+	}
+	if errors.Is(err, coordinator.ErrVersion) { // the watch tells who has asked meanwhile
+		err = nil
+	}
+	return nil, err
+}
