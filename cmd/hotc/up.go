@@ -129,13 +129,16 @@ func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
+// elsewhere is what to do where what is compiled finds no room.
+const elsewhere = "$TMPDIR names another place for what is compiled"
+
 func (a *ascent) run(ctx context.Context, template string) error {
 	if err := a.check(); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp("", "hotc-up-") // of this run alone: another one may be at work for the same stack
 	if err != nil {
-		return source.Fail(source.OperationFailed, "there is no place for what is compiled: "+err.Error(), "$TMPDIR names another one")
+		return source.Fail(source.OperationFailed, "there is no place for what is compiled: "+err.Error(), elsewhere)
 	}
 	defer os.RemoveAll(folder)
 	a.folder = filepath.Join(folder, "made")
@@ -189,7 +192,7 @@ func (a *ascent) compile(template string) error {
 		return err
 	}
 	if err := a.compiled.Folder.Write(a.folder); err != nil {
-		return err
+		return source.WithHint(err, elsewhere)
 	}
 	if err := a.checkParameters(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -98,5 +99,30 @@ func TestUpSaysWhatHeatRefuses(t *testing.T) {
 				t.Errorf("it ends with %d", status)
 			}
 		})
+	}
+}
+
+// Where what is compiled finds no room, it is said which variable names another place.
+func TestUpFindsNoRoom(t *testing.T) {
+	refusingHeat(t, http.StatusForbidden, "{}")
+	if os.Geteuid() != 0 {
+		t.Skip("a full file system of its own takes root")
+	}
+	full := t.TempDir()
+	if err := syscall.Mount("none", full, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(full, 0) })
+	template := filepath.Join(t.TempDir(), "t.yaml")
+	for path, text := range map[string]string{template: "heat_template_version: 2018-08-31\n", filepath.Join(full, "fill"): strings.Repeat("x", 4096)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", full)
+	var errs strings.Builder
+	status := run(t.Context(), []string{"up", template, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc"}, streams{in: strings.NewReader(""), out: &errs, err: &errs})
+	if status != exitError || !strings.Contains(errs.String(), "no space left") || !strings.Contains(errs.String(), "$TMPDIR") {
+		t.Errorf("it ends with %d: %s", status, errs.String())
 	}
 }

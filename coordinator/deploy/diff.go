@@ -39,7 +39,7 @@ func differences(from, to *contract.Plan) []difference {
 	if switched {
 		d := difference{what: "signal", how: fmt.Sprintf("%s becomes %s", from.Signal, to.Signal), shape: true, untold: agents, inPlace: true}
 		if from.Signal == contract.AgentsSignal && to.Signal == contract.NobodySignals {
-			d.inPlace, d.how = false, d.how+", which goes by way of relay alone"
+			d.inPlace, d.how = false, d.how+", which needs --signal=relay in between"
 		}
 		all = append(all, d)
 	}

@@ -92,7 +92,7 @@ func TestDifferences(t *testing.T) {
 				p.Secrets = []contract.Secret{{Name: "pw", Readers: []contract.ServerPath{"b"}}}
 			},
 			"secret parameter pw: no longer read by a; secret parameter pw: read by b too"},
-		"agents to nobody": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, nil, "!signal: heat becomes none, which goes by way of relay alone"},
+		"agents to nobody": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, nil, "!signal: heat becomes none, which needs --signal=relay in between"},
 	} {
 		from, to := two(), two()
 		if c.from != nil {

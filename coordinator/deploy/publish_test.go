@@ -131,7 +131,7 @@ func TestPublishRefuses(t *testing.T) {
 		if !errors.As(err, &refused) {
 			t.Fatalf("%v, want a ChangedPlanError", err)
 		}
-		for _, want := range []string{"signal: heat becomes none, which goes by way of relay alone"} {
+		for _, want := range []string{"signal: heat becomes none, which needs --signal=relay in between"} {
 			if !slices.Contains(refused.Differences, want) {
 				t.Errorf("the differences lack %q: %q", want, refused.Differences)
 			}

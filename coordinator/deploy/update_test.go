@@ -149,8 +149,8 @@ func TestWhatALivePlanDoesNotTake(t *testing.T) {
 		"server db: values from Heat added": func(p *contract.Plan) {
 			p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage("1")}}
 		},
-		"signal: heat becomes none, which goes by way of relay alone": func(p *contract.Plan) { p.Signal = contract.NobodySignals },
-		"cell db.mysql:endpoint: secret, or no longer":                func(p *contract.Plan) { p.Cells[1].Sealed = true },
+		"signal: heat becomes none, which needs --signal=relay in between": func(p *contract.Plan) { p.Signal = contract.NobodySignals },
+		"cell db.mysql:endpoint: secret, or no longer":                     func(p *contract.Plan) { p.Cells[1].Sealed = true },
 	} {
 		t.Run(want, func(t *testing.T) {
 			b := deploytest.InMemory()
