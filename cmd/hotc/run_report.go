@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -30,9 +31,22 @@ type runReport struct {
 }
 
 type runServer struct {
-	Path  contract.ServerPath     `json:"path"`
-	Phase coordinator.Phase       `json:"phase"`
-	Roles []coordinator.RoleState `json:"roles"` // what docs/json.md has of them
+	Path  contract.ServerPath `json:"path"`
+	Phase coordinator.Phase   `json:"phase"`
+	Roles []runRole           `json:"roles"`
+}
+
+// runRole is a role as its agent has reported it last, as docs/json.md has it.
+type runRole struct {
+	Name           string                 `json:"name"`
+	Status         coordinator.RoleStatus `json:"status"`
+	Started        time.Time              `json:"started,omitzero"`
+	Ended          time.Time              `json:"ended,omitzero"`
+	ExitCode       *int                   `json:"exit_code,omitempty"`
+	Blocked        []coordinator.Wait     `json:"blocked,omitempty"`
+	BlockedSeconds float64                `json:"blocked_seconds,omitempty"`
+	Cause          *coordinator.Cause     `json:"cause,omitempty"`
+	LastLines      string                 `json:"last_lines,omitempty"`
 }
 
 type runFailedRole struct {
@@ -47,10 +61,10 @@ func (r *localRun) report(result *localrun.Result, kept bool) error {
 	}
 	for _, s := range r.result.Built.Plan.Servers {
 		state := result.States[s.Path]
-		server := runServer{Path: s.Path, Phase: state.Phase, Roles: []coordinator.RoleState{}}
+		server := runServer{Path: s.Path, Phase: state.Phase, Roles: []runRole{}}
 		report.Done = report.Done && state.Phase == coordinator.PhaseDone
 		for _, role := range state.Roles {
-			server.Roles = append(server.Roles, coordinator.RoleState{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
+			server.Roles = append(server.Roles, runRole{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
 				Blocked: role.Blocked, BlockedSeconds: role.BlockedSeconds, Cause: role.Cause, LastLines: role.LastLines})
 			if role.Status == coordinator.RoleFailed {
 				report.Failed = append(report.Failed, runFailedRole{s.Path.Role(role.Name), role.Cause})
