@@ -19,6 +19,8 @@ var asked = map[string]string{
 	"emit/files.go get_file":                "the client looks for the key in any text, be it a call or not",
 	"runtime/heat/template.go get_file":     "the same, of a template that Heat has",
 	"runtime/up/changes.go get_param":       "looks through the texts that Heat has for the names of parameters, and takes nothing apart",
+	"runtime/up/layers.go get_attr":         "the same, for the names of resources",
+	"runtime/up/layers.go get_resource":     "the same",
 }
 
 // What a call says is read in this package alone: a package that looks for a function's name

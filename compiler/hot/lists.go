@@ -13,9 +13,9 @@ import (
 // (heat/engine/hot/functions.py: ListConcat, ListConcatUnique, Contains, Filter).
 
 var (
-	listConcat       = &Function{Name: "list_concat", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatPartial("list_concat", false)}
+	listConcat       = &Function{Name: "list_concat", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatenating.partial}
 	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat_unique", true),
-		Partial: concatPartial("list_concat_unique", true)}
+		Partial: uniting.partial}
 	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: sized("contains", 2, 2, "the value and the list"), Apply: applyContains,
 		Partial: containsPartial, Positional: everyItem}
 	filter = &Function{Name: "filter", Check: sized("filter", 2, 2, "the values and the list"), Lazy: foldFilter}
@@ -66,44 +66,67 @@ func in(list []value.Value, v value.Value) bool {
 	return slices.ContainsFunc(list, func(x value.Value) bool { return value.Equal(x, v) })
 }
 
-// concatPartial makes one list of lists that stand side by side; if all stand in
-// the text the call is gone.
-func concatPartial(name string, unique bool) func(*folder, *Expr) (*Expr, error) {
-	return func(_ *folder, call *Expr) (*Expr, error) {
-		arg := call.arg
-		if arg.Kind != ListExpr {
-			if arg.Kind == MapExpr {
-				return nil, wants(name, "a list of lists", arg)
-			}
-			return call, nil
+// joining is a function that makes one list, or map, of several.
+type joining struct {
+	name, parts string
+	is          func(*Expr) bool
+	two         func(a, b *Expr) (*Expr, bool) // of two that stand side by side; not ok where it cannot be known
+	unique      bool                           // it leaves out repeated items, so one alone may change, too
+}
+
+var (
+	concatenating = joining{name: "list_concat", parts: "lists", is: (*Expr).isList, two: (*Expr).followedBy}
+	uniting       = joining{name: "list_concat_unique", parts: "lists", is: (*Expr).isList, two: (*Expr).followedBy, unique: true}
+	merging       = joining{name: "map_merge", parts: "maps", is: (*Expr).isMap, two: (*Expr).merged}
+)
+
+// followedBy is the list with the items of another one behind its own.
+func (e *Expr) followedBy(next *Expr) (*Expr, bool) {
+	first, _ := e.list()
+	second, _ := next.list()
+	return &Expr{Kind: ListExpr, At: e.At, Items: slices.Concat(first, second)}, true
+}
+
+// partial makes one of what stands side by side; if all stands in the text the call is gone.
+func (j joining) partial(f *folder, call *Expr) (*Expr, error) {
+	arg := call.arg
+	if arg.Kind != ListExpr {
+		if arg.Kind == MapExpr {
+			return nil, wants(j.name, "a list of "+j.parts, arg)
 		}
-		lists := []*Expr{}
-		for _, a := range arg.Items {
-			items, ok := a.list()
-			last := len(lists) - 1
-			switch {
-			case a.IsValue() && a.Value == nil:
-			case !ok && a.Kind != CallExpr:
-				return nil, fmt.Errorf("%s joins lists, not %s", name, a.called())
-			case ok && last >= 0 && lists[last].Kind == ListExpr:
-				lists[last] = &Expr{Kind: ListExpr, At: lists[last].At, Items: slices.Concat(lists[last].Items, items)}
-			case ok:
-				lists = append(lists, &Expr{Kind: ListExpr, At: a.At, Items: items})
-			default:
-				lists = append(lists, a)
-			}
-		}
-		if len(lists) == 1 && lists[0].Kind == ListExpr && !unique {
-			return lists[0].collapse(), nil
-		}
-		if len(lists) == len(arg.Items) {
-			return call, nil
-		}
-		for i, l := range lists {
-			lists[i] = l.collapse()
-		}
-		return call.withArg(&Expr{Kind: ListExpr, At: arg.At, Items: lists}), nil
+		return call, nil
 	}
+	joined := []*Expr{}
+	for _, a := range arg.Items {
+		last := len(joined) - 1
+		switch {
+		case a.IsValue() && a.Value == nil:
+		case a.Kind != CallExpr && !j.is(a):
+			return nil, fmt.Errorf("%s joins %s, not %s", j.name, j.parts, a.called())
+		case last >= 0 && joined[last].Kind != CallExpr && a.Kind != CallExpr:
+			one, ok := j.two(joined[last], a)
+			if !ok {
+				return call, nil
+			}
+			joined[last] = one
+		default:
+			joined = append(joined, a)
+		}
+	}
+	whole := len(joined) == 1 && joined[0].Kind != CallExpr && !j.unique
+	if !whole && len(joined) == len(arg.Items) {
+		return call, nil
+	}
+	for i, x := range joined {
+		if x.looksLikeCall(f.isFunction) {
+			return call, nil
+		}
+		joined[i] = x.collapse()
+	}
+	if whole {
+		return joined[0], nil
+	}
+	return call.withArg(&Expr{Kind: ListExpr, At: arg.At, Items: joined}), nil
 }
 
 func applyContains(_ *work, arg value.Value) (value.Value, error) {

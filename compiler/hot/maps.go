@@ -10,7 +10,7 @@ import (
 // map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).
 
 var (
-	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, works: MergedMaps, Apply: applyMerge, Partial: mergePartial}
+	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, works: MergedMaps, Apply: applyMerge, Partial: merging.partial}
 	mapReplace = &Function{Name: "map_replace", Gives: GivesMap, Apply: applyMapReplace, heats: replacesByNoString}
 )
 
@@ -34,51 +34,6 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 		out.SetAll(d)
 	}
 	return out, nil
-}
-
-// mergePartial merges maps that stand side by side; if all stand in the text the
-// call is gone.
-func mergePartial(f *folder, call *Expr) (*Expr, error) {
-	arg := call.arg
-	if arg.Kind != ListExpr {
-		if arg.Kind == MapExpr {
-			return nil, wants("map_merge", "a list of maps", arg)
-		}
-		return call, nil
-	}
-	maps := []*Expr{}
-	for _, a := range arg.Items {
-		last := len(maps) - 1
-		switch {
-		case a.IsValue() && a.Value == nil:
-		case a.Kind != CallExpr && !a.isMap():
-			return nil, fmt.Errorf("map_merge joins maps, not %s", a.called())
-		case last >= 0 && maps[last].Kind != CallExpr && a.Kind != CallExpr:
-			merged, ok := maps[last].merged(a)
-			if !ok {
-				return call, nil
-			}
-			maps[last] = merged
-		default:
-			maps = append(maps, a)
-		}
-	}
-	if len(maps) == 1 && maps[0].Kind != CallExpr {
-		if maps[0].looksLikeCall(f.isFunction) {
-			return call, nil
-		}
-		return maps[0].collapse(), nil
-	}
-	if len(maps) == len(arg.Items) {
-		return call, nil
-	}
-	for i, m := range maps {
-		if m.looksLikeCall(f.isFunction) {
-			return call, nil
-		}
-		maps[i] = m.collapse()
-	}
-	return call.withArg(&Expr{Kind: ListExpr, At: arg.At, Items: maps}), nil
 }
 
 // merged is the map with another's entries over it. It cannot be known where an

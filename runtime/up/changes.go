@@ -97,26 +97,25 @@ func unplaced(v any) any {
 }
 
 // reads says whether one of some parameters is read anywhere in a value.
-func reads(v any, parameters map[string]bool) bool { return calls(v, parameters, "get_param") }
+func reads(v any, parameters map[string]bool) bool {
+	return calls(v, func(name, of string) bool { return name == "get_param" && parameters[of] })
+}
 
-// calls says whether one of some functions is called with one of some names anywhere in a value.
-func calls(v any, names map[string]bool, functions ...string) bool {
+// calls says whether some call stands anywhere in a value: of a function, with what it names first.
+func calls(v any, is func(name, of string) bool) bool {
 	switch v := v.(type) {
 	case []any:
-		return slices.ContainsFunc(v, func(x any) bool { return calls(x, names, functions...) })
+		return slices.ContainsFunc(v, func(x any) bool { return calls(x, is) })
 	case map[string]any:
 		for name, x := range v {
 			if name == "user_data" && v["user_data_update_policy"] == "IGNORE" {
 				continue
 			}
 			of := x
-			if list, is := x.([]any); is && len(list) > 0 {
+			if list, several := x.([]any); several && len(list) > 0 {
 				of = list[0]
 			}
-			if text, is := of.(string); is && names[text] && slices.Contains(functions, name) {
-				return true
-			}
-			if calls(x, names, functions...) {
+			if text, one := of.(string); one && is(name, text) || calls(x, is) {
 				return true
 			}
 		}

@@ -119,10 +119,11 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 func follows(root *layer, sure, named []string) (found []string) {
 	top := func(path string) string { return strings.SplitN(path, "/", 2)[0] }
 	moved := lists.Set(lists.Map(sure, top))
+	refers := func(name, of string) bool { return (name == "get_attr" || name == "get_resource") && moved[of] }
 	for before := -1; before < len(moved); {
 		before, found = len(moved), nil
 		for _, path := range named {
-			if !Within(path, sure) && calls(root.is(top(path)), moved, "get_attr", "get_resource") {
+			if !Within(path, sure) && calls(root.is(top(path)), refers) {
 				found = append(found, path)
 			}
 		}
