@@ -16,20 +16,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Type is what a value is known to be; "" is anything.
-type Type string
-
-// The types, as outputs declare them. JSON is any value that is made of others.
-const (
-	Any     Type = ""
-	String  Type = "string"
-	Number  Type = "number"
-	Boolean Type = "boolean"
-	List    Type = "list"
-	JSON    Type = "json"
-)
-
-func (t Type) scalar() bool { return t == String || t == Number || t == Boolean }
+// anything is the type of a value of which no type is known.
+const anything contract.Type = ""
 
 // Check reports uses of a type that cannot be.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
@@ -78,8 +66,8 @@ func (c *checker) declared(o *program.Output) {
 	if o.Value == nil {
 		return
 	}
-	if is := c.known(o.Value); is.isNot(o.Type) {
-		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared to be a %s, and its value is a %s", o.Name, o.Type, is.word()), "")
+	if is := c.known(o.Value); isNot(is, o.Type) {
+		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared to be a %s, and its value is a %s", o.Name, o.Type, word(is)), "")
 	}
 }
 
@@ -91,8 +79,8 @@ func (c *checker) input(in *program.Input, bound *binding.Bound) {
 		look = c.typeOf
 	}
 	is := look(bound.Expr)
-	if is.isNot(in.Type) {
-		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared to be a %s, and this is a %s: the role would fail when it reads it", in.Name, in.Type, is.word()), "")
+	if isNot(is, in.Type) {
+		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared to be a %s, and this is a %s: the role would fail when it reads it", in.Name, in.Type, word(is)), "")
 		if o, path := c.output(bound.Expr); o != nil && len(path) == 0 {
 			d.Notes = append(d.Notes, declaredAs(o))
 		}
@@ -100,13 +88,13 @@ func (c *checker) input(in *program.Input, bound *binding.Bound) {
 	if !in.HasDefault || in.Default == nil {
 		return
 	}
-	if is := valueType(in.Default); is.isNot(in.Type) {
-		c.diags.Error(source.WrongType, in.At, fmt.Sprintf("input %q is declared to be a %s, and its default is a %s", in.Name, in.Type, is.word()), "")
+	if is := valueType(in.Default); isNot(is, in.Type) {
+		c.diags.Error(source.WrongType, in.At, fmt.Sprintf("input %q is declared to be a %s, and its default is a %s", in.Name, in.Type, word(is)), "")
 	}
 }
 
 // known is the type of an expression, without a look at what in it cannot be.
-func (c *checker) known(e *hot.Expr) Type {
+func (c *checker) known(e *hot.Expr) contract.Type {
 	c.quiet = true
 	defer func() { c.quiet = false }()
 	return c.typeOf(e)
@@ -114,36 +102,36 @@ func (c *checker) known(e *hot.Expr) Type {
 
 // isNot says whether a value of this type is surely not what is declared. Declared
 // as json, it may be anything; found to be json, it is a map.
-func (t Type) isNot(declared string) bool {
-	return t != Any && declared != "" && Type(declared) != JSON && t != Type(declared)
+func isNot(t, declared contract.Type) bool {
+	return t != anything && declared != anything && declared != contract.JSON && t != declared
 }
 
-func (t Type) word() string {
-	if t == JSON {
+func word(t contract.Type) string {
+	if t == contract.JSON {
 		return "map"
 	}
 	return string(t)
 }
 
-func valueType(v value.Value) Type {
+func valueType(v value.Value) contract.Type {
 	switch v.(type) {
 	case nil:
-		return Any
+		return anything
 	case string:
-		return String
+		return contract.String
 	case bool:
-		return Boolean
+		return contract.Boolean
 	case []value.Value:
-		return List
+		return contract.List
 	case *value.Dict:
-		return JSON
+		return contract.JSON
 	}
-	return Number
+	return contract.Number
 }
 
 // typeOf is what an expression is known to be; on its way it reports what in it
 // cannot be.
-func (c *checker) typeOf(e *hot.Expr) Type {
+func (c *checker) typeOf(e *hot.Expr) contract.Type {
 	switch e.Kind {
 	case hot.ValueExpr:
 		return valueType(e.Value)
@@ -152,9 +140,9 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 			c.typeOf(x)
 		}
 		if e.Kind == hot.ListExpr {
-			return List
+			return contract.List
 		}
-		return JSON
+		return contract.JSON
 	}
 	if e.Func == hot.CellRef {
 		return c.cell(e)
@@ -172,22 +160,22 @@ func (c *checker) typeOf(e *hot.Expr) Type {
 		return c.parameter(r)
 	}
 	if e.Func.Gives == hot.GivesMap {
-		return JSON
+		return contract.JSON
 	}
-	return Type(e.Func.Gives)
+	return contract.Type(e.Func.Gives)
 }
 
 // choice is what both branches of an `if` are.
-func (c *checker) choice(e hot.If) Type {
+func (c *checker) choice(e hot.If) contract.Type {
 	c.typeOf(e.Condition)
 	then := c.typeOf(e.Then)
 	if e.Else == nil {
-		return Any
+		return anything
 	}
 	if otherwise := c.typeOf(e.Else); then == otherwise || e.Else.Kind == hot.CallExpr && e.Else.Func == hot.AbsentRef {
 		return then
 	}
-	return Any
+	return anything
 }
 
 // operands reports what a call works on and cannot.
@@ -202,22 +190,22 @@ func (c *checker) operands(e *hot.Expr) {
 	for _, x := range parts {
 		switch is := c.typeOf(x); kind {
 		case hot.JoinedItems:
-			c.mustNot(is.scalar() || is == JSON && x.Kind == hot.MapExpr, x, is, "list_join joins a list")
+			c.mustNot(is.Scalar() || is == contract.JSON && x.Kind == hot.MapExpr, x, is, "list_join joins a list")
 		case hot.JoinedLists:
-			c.mustNot(is.scalar(), x, is, e.Func.Name+" joins lists")
+			c.mustNot(is.Scalar(), x, is, e.Func.Name+" joins lists")
 		case hot.MergedMaps:
-			c.mustNot(is.scalar() || is == List, x, is, "map_merge joins maps")
+			c.mustNot(is.Scalar() || is == contract.List, x, is, "map_merge joins maps")
 		case hot.SplitText:
-			c.mustNot(is == List, x, is, "str_split splits a string")
+			c.mustNot(is == contract.List, x, is, "str_split splits a string")
 		}
 	}
 }
 
-func (c *checker) mustNot(wrong bool, e *hot.Expr, is Type, why string) {
+func (c *checker) mustNot(wrong bool, e *hot.Expr, is contract.Type, why string) {
 	if !wrong || c.quiet {
 		return
 	}
-	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, and this is a %s", why, is.word()), "")
+	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, and this is a %s", why, word(is)), "")
 	if o, _ := c.output(e); o != nil {
 		d.Notes = append(d.Notes, declaredAs(o))
 	}
@@ -228,22 +216,22 @@ func declaredAs(o *program.Output) source.Note {
 }
 
 // parameter is the type of a parameter that is left to Heat.
-func (c *checker) parameter(r hot.Ref) Type {
+func (c *checker) parameter(r hot.Ref) contract.Type {
 	p := c.stack.Template.Parameter(r.Name)
 	if r.Computed || len(r.Path) > 0 || p == nil {
-		return Any
+		return anything
 	}
 	return ofParameter(p)
 }
 
-func ofParameter(p *hot.Parameter) Type {
+func ofParameter(p *hot.Parameter) contract.Type {
 	switch p.Type {
 	case "string", "number", "boolean":
-		return Type(p.Type)
+		return contract.Type(p.Type)
 	case "comma_delimited_list":
-		return List
+		return contract.List
 	}
-	return Any // json is a map or a list
+	return anything // json is a map or a list
 }
 
 // output is the output that a reference names, and the path into it.
@@ -255,26 +243,26 @@ func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 }
 
 // cell is a reference: a part of what has no parts gives nothing.
-func (c *checker) cell(e *hot.Expr) Type {
+func (c *checker) cell(e *hot.Expr) contract.Type {
 	switch r := e.Ref(); {
 	case len(r.Path) > 0:
 	case c.facts[r.Cell()]:
-		return String
+		return contract.String
 	case c.given[r.Cell()] != nil:
 		return ofParameter(c.given[r.Cell()])
 	}
 	o, path := c.output(e)
-	if o == nil || Type(o.Type) == JSON {
-		return Any
+	if o == nil || o.Type == contract.JSON {
+		return anything
 	}
-	is := Type(o.Type)
+	is := o.Type
 	if len(path) == 0 {
 		return is
 	}
 	_, key := path[0].(string)
-	if (is == Number || is == Boolean || key && (is == String || is == List)) && !c.quiet {
+	if (is == contract.Number || is == contract.Boolean || key && (is == contract.String || is == contract.List)) && !c.quiet {
 		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no part %s: this would be null", is, value.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
 		d.Notes = append(d.Notes, declaredAs(o))
 	}
-	return Any
+	return anything
 }

@@ -75,6 +75,9 @@ const (
 	JSON    Type = "json"
 )
 
+// Scalar says that a value of the type has no parts.
+func (t Type) Scalar() bool { return t == String || t == Number || t == Boolean }
+
 // Plan is what `hotc compile` writes as plan.json.
 type Plan struct {
 	Format   int        `json:"format"`

@@ -245,7 +245,7 @@ type Input struct {
 	Name       string
 	At         source.Place // of its name
 	Expr       *hot.Expr
-	Type       string // "" is whatever the expression gives
+	Type       contract.Type // "" is whatever the expression gives
 	Default    value.Value
 	HasDefault bool
 	Optional   bool
@@ -268,7 +268,7 @@ type Output struct {
 	Role      *Role
 	Name      string
 	Attribute string
-	Type      string // "" is whatever the tool gives
+	Type      contract.Type // "" is whatever the tool gives
 	Secret    bool
 	Value     *hot.Expr
 	// Resource is the tool's resource whose completion the output is; "" for most.

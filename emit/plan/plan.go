@@ -328,7 +328,7 @@ func (b *builder) files(files []program.File) (digests []string) {
 }
 
 func (w *serverWriter) output(o *program.Output) contract.Output {
-	out := contract.Output{Name: o.Name, Cell: o.Cell(), Type: contract.Type(o.Type), Secret: o.Secret, Resource: o.Resource,
+	out := contract.Output{Name: o.Name, Cell: o.Cell(), Type: o.Type, Secret: o.Secret, Resource: o.Resource,
 		At: position(o.At.Portable()), Heat: w.heat[o]}
 	if o.Attribute != o.Name {
 		out.Attribute = o.Attribute
@@ -343,7 +343,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	e := binding.Slots(bound.Expr, w.deploy)
 	expr, at := hot.EncodeResidual[contract.Position](e)
 	out := contract.Input{Name: in.Name, Time: bound.Time, Expr: expr, At: at, Optional: in.Optional,
-		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), AtLeast: in.AtLeast, Secret: w.secret.Secret(in), Type: contract.Type(in.Type)}
+		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), AtLeast: in.AtLeast, Secret: w.secret.Secret(in), Type: in.Type}
 	if in.HasDefault {
 		out.Default = value.EncodeJSON(in.Default)
 	}

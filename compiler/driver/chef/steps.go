@@ -116,7 +116,7 @@ func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 		return
 	}
 	exact := len(a.Path) == len(output) && !a.Grows
-	scalar := exact && (a.Scalar || !a.Compound && slices.Contains([]string{"string", "number", "boolean"}, b.Role.Output(name).Type))
+	scalar := exact && (a.Scalar || !a.Compound && b.Role.Output(name).Type.Scalar())
 	step := program.Step{Op: program.WriteOutput, Name: name, At: a.place()}
 	later := &b.compiled
 	if a.Phase == ruby.Converge {

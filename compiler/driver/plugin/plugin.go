@@ -194,7 +194,7 @@ func (d *plugIn) lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 func (d *plugIn) ask(role driver.Role) (*answer, error) {
 	line, err := json.Marshal(question{Protocol: Protocol, Role: role.Name, Source: value.EncodeJSON(role.Source),
 		Inputs:  lists.Map(role.Inputs, func(in *program.Input) string { return in.Name }),
-		Outputs: lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, o.Type, o.Resource} })})
+		Outputs: lists.Map(role.Outputs, func(o *program.Output) output { return output{o.Name, string(o.Type), o.Resource} })})
 	if err != nil {
 		return nil, err
 	}

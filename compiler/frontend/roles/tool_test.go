@@ -93,7 +93,7 @@ func TestInstallAndResources(t *testing.T) {
 		} else {
 			got = fmt.Sprint(s.Roles[0].Install)
 			for _, o := range s.Roles[0].Outputs {
-				got += " " + o.Name + "=" + o.Resource + ":" + o.Type
+				got += " " + o.Name + "=" + o.Resource + ":" + string(o.Type)
 			}
 		}
 		if got != c.want && !(diags.Failed() && strings.HasPrefix(got, c.want)) {

@@ -74,7 +74,13 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	in.IfDown = seconds(n.Get("if_down"))
 	bind, _ := n.Get("bind").Text()
 	in.Bind = contract.Time(bind)
-	in.Type, _ = n.Get("type").Text()
+	in.Type = typeOf(n)
+}
+
+// typeOf is the type that an input or output declares; "" is none.
+func typeOf(n *yaml.Node) contract.Type {
+	text, _ := n.Get("type").Text()
+	return contract.Type(text)
 }
 
 func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
@@ -85,7 +91,7 @@ func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 			o.Attribute, _ = a.Text()
 			at = l.template.Place(a)
 		}
-		o.Type, _ = e.Value.Get("type").Text()
+		o.Type = typeOf(e.Value)
 		if v := e.Value.Get("value"); v != nil {
 			l.misspelt(v)
 			l.yesNo(fmt.Sprintf("output %q", e.Name), v)
