@@ -159,10 +159,7 @@ func (c *checker) typeOf(e *hot.Expr) contract.Type {
 	if r := e.Ref(); r.Kind == hot.ToParameter {
 		return c.parameter(r)
 	}
-	if e.Func.Gives == hot.GivesMap {
-		return contract.JSON
-	}
-	return contract.Type(e.Func.Gives)
+	return e.Func.Gives
 }
 
 // choice is what both branches of an `if` are.

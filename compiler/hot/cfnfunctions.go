@@ -3,6 +3,7 @@ package hot
 import (
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -24,11 +25,11 @@ var (
 
 	fnIf = &Function{Name: "Fn::If", means: "if", Check: sized("Fn::If", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
 
-	fnEquals = &Function{Name: "Fn::Equals", Gives: GivesBoolean, means: "equals", Check: sized("Fn::Equals", 2, 2, "two values"), Apply: applyEquals,
+	fnEquals = &Function{Name: "Fn::Equals", Gives: contract.Boolean, means: "equals", Check: sized("Fn::Equals", 2, 2, "two values"), Apply: applyEquals,
 		Positional: everyItem}
-	fnNot = &Function{Name: fnNotName, Gives: GivesBoolean, means: "not", Check: sized("Fn::Not", 1, 1, "one condition"), Lazy: foldNot, usesNames: true}
-	fnAnd = &Function{Name: "Fn::And", Gives: GivesBoolean, means: "and", Check: sized("Fn::And", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
-	fnOr  = &Function{Name: "Fn::Or", Gives: GivesBoolean, means: "or", Check: sized("Fn::Or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
+	fnNot = &Function{Name: fnNotName, Gives: contract.Boolean, means: "not", Check: sized("Fn::Not", 1, 1, "one condition"), Lazy: foldNot, usesNames: true}
+	fnAnd = &Function{Name: "Fn::And", Gives: contract.Boolean, means: "and", Check: sized("Fn::And", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
+	fnOr  = &Function{Name: "Fn::Or", Gives: contract.Boolean, means: "or", Check: sized("Fn::Or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
 )
 
 // cfnFunctions are the functions of expressions (heat/engine/cfn/template.py, the

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -19,10 +20,10 @@ import (
 var (
 	ifElse     = &Function{Name: "if", Check: sized("if", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
 	ifNullable = &Function{Name: "if", Check: sized("if", 2, 3, branchesOfIf), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
-	equals     = &Function{Name: "equals", Gives: GivesBoolean, Check: sized("equals", 2, 2, "two values"), Apply: applyEquals, Positional: everyItem}
-	not        = &Function{Name: "not", Gives: GivesBoolean, Check: checkNot, Lazy: foldNot, usesNames: true}
-	and        = &Function{Name: "and", Gives: GivesBoolean, Check: sized("and", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
-	or         = &Function{Name: "or", Gives: GivesBoolean, Check: sized("or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
+	equals     = &Function{Name: "equals", Gives: contract.Boolean, Check: sized("equals", 2, 2, "two values"), Apply: applyEquals, Positional: everyItem}
+	not        = &Function{Name: "not", Gives: contract.Boolean, Check: checkNot, Lazy: foldNot, usesNames: true}
+	and        = &Function{Name: "and", Gives: contract.Boolean, Check: sized("and", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}
+	or         = &Function{Name: "or", Gives: contract.Boolean, Check: sized("or", 2, anyNumber, "at least two conditions"), Lazy: foldAll(true), usesNames: true}
 )
 
 const branchesOfIf = "the condition, the value if it is true and the value if it is false"

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 	"golang.org/x/crypto/blake2s"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -23,7 +24,7 @@ import (
 // which of the others there are depends on the OpenSSL of the machine that Heat runs
 // on, so these stay with Heat.
 
-var digest = &Function{Name: "digest", Gives: GivesString, Apply: applyDigest, heats: func(arg *Expr) bool {
+var digest = &Function{Name: "digest", Gives: contract.String, Apply: applyDigest, heats: func(arg *Expr) bool {
 	items, _ := arg.list()
 	if len(items) == 0 || !items[0].IsValue() {
 		return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -37,8 +38,8 @@ type Function struct {
 	// an `if` without an else leaves them out; they are then null.
 	Positional int
 
-	// Gives is what every call gives that can be computed.
-	Gives Gives
+	// Gives is what every call gives that can be computed, a map where it is JSON; "" is anything.
+	Gives contract.Type
 	// works says on which parts of its argument it works.
 	works Operands
 	// refers is what a reference leads to.
@@ -52,17 +53,6 @@ type Function struct {
 	mayLeaveOut bool   // the item or entry with the call may be left out
 	refusal     string // why every call is an error
 }
-
-// Gives is what a function is known to give; "" is anything.
-type Gives string
-
-// What functions give.
-const (
-	GivesString  Gives = "string"
-	GivesBoolean Gives = "boolean"
-	GivesList    Gives = "list"
-	GivesMap     Gives = "map"
-)
 
 // Meaning is HOT's name of what the function does: get_attr for Fn::GetAtt too.
 func (f *Function) Meaning() string { return cmp.Or(f.means, f.Name) }

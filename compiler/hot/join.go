@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -12,9 +13,9 @@ import (
 // since) and Fn::Join, which is the older one.
 
 var (
-	listJoinOne = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: sized("list_join", 2, 2, joinedOne), Apply: applyJoinOne("list_join"),
+	listJoinOne = &Function{Name: "list_join", Gives: contract.String, works: JoinedItems, Check: sized("list_join", 2, 2, joinedOne), Apply: applyJoinOne("list_join"),
 		Partial: joinPartial("list_join", false), Positional: everyItem}
-	listJoin = &Function{Name: "list_join", Gives: GivesString, works: JoinedItems, Check: sized("list_join", 2, anyNumber, "the delimiter and one or more lists"), Apply: applyJoin,
+	listJoin = &Function{Name: "list_join", Gives: contract.String, works: JoinedItems, Check: sized("list_join", 2, anyNumber, "the delimiter and one or more lists"), Apply: applyJoin,
 		Partial: joinPartial("list_join", true), Positional: 1}
 	fnJoin = &Function{Name: "Fn::Join", Check: sized("Fn::Join", 2, 2, joinedOne), Apply: applyJoinOne("Fn::Join"),
 		Partial: joinPartial("Fn::Join", false), Positional: everyItem}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -13,10 +14,10 @@ import (
 // (heat/engine/hot/functions.py: ListConcat, ListConcatUnique, Contains, Filter).
 
 var (
-	listConcat       = &Function{Name: "list_concat", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatenating.partial}
-	listConcatUnique = &Function{Name: "list_concat_unique", Gives: GivesList, works: JoinedLists, Apply: concat("list_concat_unique", true),
+	listConcat       = &Function{Name: "list_concat", Gives: contract.List, works: JoinedLists, Apply: concat("list_concat", false), Partial: concatenating.partial}
+	listConcatUnique = &Function{Name: "list_concat_unique", Gives: contract.List, works: JoinedLists, Apply: concat("list_concat_unique", true),
 		Partial: uniting.partial}
-	contains = &Function{Name: "contains", Gives: GivesBoolean, Check: sized("contains", 2, 2, "the value and the list"), Apply: applyContains,
+	contains = &Function{Name: "contains", Gives: contract.Boolean, Check: sized("contains", 2, 2, "the value and the list"), Apply: applyContains,
 		Partial: containsPartial, Positional: everyItem}
 	filter = &Function{Name: "filter", Check: sized("filter", 2, 2, "the values and the list"), Lazy: foldFilter}
 )

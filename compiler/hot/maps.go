@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // map_merge and map_replace (heat/engine/hot/functions.py: MapMerge, MapReplace).
 
 var (
-	mapMerge   = &Function{Name: "map_merge", Gives: GivesMap, works: MergedMaps, Apply: applyMerge, Partial: merging.partial}
-	mapReplace = &Function{Name: "map_replace", Gives: GivesMap, Apply: applyMapReplace, heats: replacesByNoString}
+	mapMerge   = &Function{Name: "map_merge", Gives: contract.JSON, works: MergedMaps, Apply: applyMerge, Partial: merging.partial}
+	mapReplace = &Function{Name: "map_replace", Gives: contract.JSON, Apply: applyMapReplace, heats: replacesByNoString}
 )
 
 func applyMerge(w *work, arg value.Value) (value.Value, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -14,7 +15,7 @@ import (
 
 var (
 	getParam    = &Function{Name: "get_param", Reference: true, refers: ToParameter, Apply: paramArgument}
-	getResource = &Function{Name: "get_resource", Reference: true, refers: ToResource, Gives: GivesString, Apply: nameArgument("get_resource", "a resource")}
+	getResource = &Function{Name: "get_resource", Reference: true, refers: ToResource, Gives: contract.String, Apply: nameArgument("get_resource", "a resource")}
 	getFile     = &Function{Name: "get_file", Reference: true, refers: ToFile, Apply: nameArgument("get_file", "a file")}
 
 	// get_attr asked for the attribute and then selected from it until 2013-05-23,

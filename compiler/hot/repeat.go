@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -25,7 +26,7 @@ var (
 )
 
 func (r repeating) function() *Function {
-	return &Function{Name: "repeat", Gives: GivesList, Check: r.check, Apply: r.apply, Parts: []string{"for_each", "template", "permutations"}}
+	return &Function{Name: "repeat", Gives: contract.List, Check: r.check, Apply: r.apply, Parts: []string{"for_each", "template", "permutations"}}
 }
 
 func (r repeating) check(arg *Expr) error {

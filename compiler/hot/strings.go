@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -12,7 +13,7 @@ import (
 // heat/engine/cfn/functions.py: Split, Base64).
 
 var (
-	strSplit = &Function{Name: "str_split", Gives: GivesList, works: SplitText, Check: checkSplit, Apply: applySplit}
+	strSplit = &Function{Name: "str_split", Gives: contract.List, works: SplitText, Check: checkSplit, Apply: applySplit}
 	fnSplit  = &Function{Name: "Fn::Split", Check: checkFnSplit, Apply: applyFnSplit, Positional: everyItem}
 	fnBase64 = &Function{Name: "Fn::Base64", Apply: applyBase64}
 )

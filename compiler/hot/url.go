@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // make_url (heat/engine/hot/functions.py: MakeURL, with Python's urllib.parse).
 
-var makeURL = &Function{Name: "make_url", Gives: GivesString, Check: checkURL, Apply: applyURL}
+var makeURL = &Function{Name: "make_url", Gives: contract.String, Check: checkURL, Apply: applyURL}
 
 var urlParts = []string{"scheme", "username", "password", "host", "port", "path", "query", "fragment"}
 
