@@ -114,7 +114,7 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 			say("the agent of " + string(role.Server.Path) + " is not there: " + string(key) + " runs again when it is, and you give the same command")
 		default:
 			done, err := r.run(ctx, func(v *status.Status) (*status.Role, error) {
-				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) && lastRun(now).Equal(lastRun(role)) {
+				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) && sameRun(role, now) {
 					return now, nil
 				}
 				return nil, nil
@@ -128,12 +128,10 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 	return again, nil
 }
 
-// lastRun is when the last run of a role, or of its hook update, has ended.
-func lastRun(r *status.Role) time.Time {
-	if r.Update != nil {
-		return r.Update.Ended
-	}
-	return r.Ended
+// sameRun says that a role has not run since, nor its hook update: neither with another definition
+// or for what it follows, nor because an operator has asked.
+func sameRun(was, is *status.Role) bool {
+	return was.Made == is.Made && was.Runs == is.Runs && was.Attempt == is.Attempt
 }
 
 // failedItself says that a role has failed, or its update has, and not because another one has.

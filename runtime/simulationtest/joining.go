@@ -289,10 +289,17 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: status, Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
 	if d := w.dice; d.chance(0.1, w.cluster.now(), "Heat answers late") {
-		time.Sleep(d.between(time.Second, 20*time.Second, w.cluster.now(), "how late"))
+		time.Sleep(d.between(time.Second, latestAnswer, w.cluster.now(), "how late"))
 	}
 	return all, nil
 }
+
+// latestAnswer is how late Heat answers at most, latestWrite how long after that a relay has written
+// down what it says.
+const (
+	latestAnswer = 20 * time.Second
+	latestWrite  = 10 * time.Second
+)
 
 // EndDeployment implements relay.Heat.
 func (m members) EndDeployment(context.Context, string, heatapi.DeploymentEnd) (*heatapi.Deployment, error) {

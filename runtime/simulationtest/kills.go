@@ -3,8 +3,10 @@ package simulationtest
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
@@ -73,6 +75,14 @@ func (p *process) write(what func() error) error {
 	return err
 }
 
+// wentBackLately says that Heat has gone back to a server's machine so lately that an answer of before,
+// which came late, may have been the last one.
+func (w *world) wentBackLately(server contract.ServerPath, at time.Duration) bool {
+	return slices.ContainsFunc(w.Faults.Machines, func(m Machine) bool {
+		return m.Server == server && m.Undone > 0 && m.Undone <= at && at-m.Undone < latestAnswer+latestWrite
+	})
+}
+
 // judgeRelays looks at all that relays have written of members and values: nobody is gone whom Heat
 // has, and no value goes back to one that Heat gave before.
 func (w *world) judgeRelays() {
@@ -89,7 +99,7 @@ func (w *world) judgeRelays() {
 		at := w.cluster.at(x)
 		for n := range w.program.Joining.Members {
 			path := memberPath(n)
-			if is := w.newestInHeat(path, at); is != nil && is.Undone == 0 && (is.Gone == 0 || is.Gone > at) && said.Gone[path] > 0 && said.Gone[path] == w.numberOf(is) {
+			if is := w.newestInHeat(path, at); is != nil && is.Undone == 0 && (is.Gone == 0 || is.Gone > at) && said.Gone[path] > 0 && said.Gone[path] == w.numberOf(is) && !w.wentBackLately(path, at) {
 				w.history.violate("at %v a relay says that %v is gone, and Heat has it", at, is)
 			}
 		}

@@ -206,14 +206,11 @@ func TestUpdateWithoutARelay(t *testing.T) {
 		t.Errorf("after a reboot:\n%s", text)
 	}
 	d.stack.Update(t, d.with("batch", "b"))
-	open(t, d.machine("db", db), "second")
-	d.await("db", "gate", "done")
-	for _, want := range []string{"Heat does not know yet of server db: it has come since a relay was there", "start one where Heat and the coordinator are reached: hotc relay --stack alone"} {
-		if text := d.on("status"); !strings.Contains(text, want) {
-			t.Errorf("hotc status does not say %q:\n%s", want, text)
-		}
+	for _, want := range []string{"would take its place, and no relay is running that asks Heat whether it has that one", "start one where Heat and the coordinator are reached: hotc relay --stack alone"} {
+		until(t, "hotc status to say "+want, func() bool { return strings.Contains(d.on("status"), want) })
 	}
-	d.relay("--once")
+	d.relay()
+	open(t, d.machine("db", db), "second")
 	d.ends("UPDATE_COMPLETE")
 }
 
