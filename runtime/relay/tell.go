@@ -1,0 +1,104 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/relay"
+)
+
+// What a relay says of its work: to the coordinator, for `hotc status`, and to who runs it.
+
+// tell writes down what Heat says, and why it still waits.
+func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
+	r.sayWaits(seen)
+	record := r.record
+	record.Waits, record.Since = nil, time.Now().UTC().Truncate(time.Second)
+	servers := r.servers(s)
+	for _, w := range mostTelling(seen) {
+		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
+		switch {
+		case w.inProgress():
+			x.Reason = cmp.Or(w.lacks, w.decide(s.Plan, servers, &r.carried).reason)
+		case x.Status == coordinator.HeatDone:
+			x.Reason = ""
+		}
+		record.Waits = append(record.Waits, x)
+	}
+	record.Waits = append(append(record.Waits, r.helped.waits...), r.going.waits...)
+	r.record = record
+	if r.Told != nil {
+		r.Told(record)
+	}
+	if !r.anew && same(record, r.told) && time.Since(r.toldAt) < tellAgain {
+		return
+	}
+	switch err := s.Tell(ctx, record, r.anew); {
+	case err == nil:
+		r.told, r.toldAt, r.anew = record, time.Now(), false
+	case !ended(ctx, s, err):
+		r.why("coordinator", err.Error())
+	}
+}
+
+// tellAgain is how soon the same is written down once more where another relay has written
+// something else: one that Heat refuses, and one that it does not, would do so on and on.
+const tellAgain = 20 * time.Second
+
+func same(a, b coordinator.HeatRecord) bool {
+	return a.Stack == b.Stack && a.Trouble == b.Trouble && slices.Equal(a.Waits, b.Waits)
+}
+
+// sayWaits says once of each wait that Heat has begun with it.
+func (r *Relay) sayWaits(seen []wait) {
+	waiting := map[string]bool{}
+	for _, w := range seen {
+		if key := w.ID + w.Config; w.inProgress() {
+			if !r.waiting[key] {
+				r.Say(fmt.Sprintf("Heat waits for %s, %s", w.place(), source.Counted(len(w.Servers), "server")))
+			}
+			waiting[key] = true
+		}
+	}
+	r.waiting = waiting
+}
+
+// mostWaits is how many waits are written down: a group has one for each member, and a node of
+// the coordinator holds less than a stack.
+const mostWaits = 64
+
+// mostTelling are the waits that are written down: what has ended well only where there is room.
+func mostTelling(seen []wait) []wait {
+	if len(seen) <= mostWaits {
+		return seen
+	}
+	kept := slices.Clone(seen)
+	slices.SortStableFunc(kept, func(a, b wait) int { return telling(b) - telling(a) })
+	return kept[:mostWaits]
+}
+
+func telling(w wait) int {
+	switch coordinator.HeatWaitState(w.Status) {
+	case coordinator.HeatFailed:
+		return 2
+	case coordinator.HeatWaits:
+		return 1
+	case coordinator.HeatDone:
+	}
+	return 0
+}
+
+// why says once what is the matter with something.
+func (r *Relay) why(what, text string) { r.once(what, text, r.Say) }
+
+func (r *Relay) once(what, text string, say func(string)) {
+	if r.said[what] != text {
+		r.said[what] = text
+		say(text)
+	}
+}
