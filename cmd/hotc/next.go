@@ -6,17 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
-)
-
-// The parameters of an emitted template that are hotc's.
-const (
-	secretParameter      = "hotc_secret"
-	coordinatorParameter = "hotc_coordinator"
 )
 
 // nextCommands are what an operator types after apply, quoted for a shell: the stack's
@@ -29,18 +24,20 @@ func nextCommands(dir string, t *target, relay bool) (commands, missing []string
 		words = append(words, "-e", shellQuote(filepath.Join(dir, filepath.FromSlash(name))))
 	}
 	open := openParameters(template)
-	if slices.Contains(open, secretParameter) {
+	if slices.Contains(open, contract.SecretParameter) {
 		words = append(words, secretArgument(t.secretPath())...)
 	}
-	if slices.Contains(open, coordinatorParameter) {
+	if slices.Contains(open, contract.CoordinatorParameter) {
 		url, err := dial.Portable(t.coordinatorURL(), false)
 		if err != nil {
 			url = t.coordinatorURL()
 		}
-		words = append(words, "--parameter", shellQuote(coordinatorParameter+"="+url))
+		words = append(words, "--parameter", shellQuote(contract.CoordinatorParameter+"="+url))
 	}
 	words = append(words, shellQuote(t.stack))
-	missing = lists.Only(open, func(name string) bool { return name != secretParameter && name != coordinatorParameter })
+	missing = lists.Only(open, func(name string) bool {
+		return name != contract.SecretParameter && name != contract.CoordinatorParameter
+	})
 	commands = []string{strings.Join(words, " ")}
 	if relay {
 		commands = append(commands, t.command("relay", "--once"))
@@ -67,7 +64,7 @@ func secretArgument(path string) []string {
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole
 	}
-	return []string{"--parameter-file", shellQuote(secretParameter + "=" + path)}
+	return []string{"--parameter-file", shellQuote(contract.SecretParameter + "=" + path)}
 }
 
 // openParameters are a template's parameters without a default, in its order. A
@@ -75,7 +72,7 @@ func secretArgument(path string) []string {
 func openParameters(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return []string{secretParameter}
+		return []string{contract.SecretParameter}
 	}
 	t := hot.ParseTemplate(source.NewFile(path, text), &source.Diagnostics{})
 	if t == nil {

@@ -225,8 +225,8 @@ func (a *ascent) checkParameters() error {
 // are given so that Heat hides them.
 func (a *ascent) stackOptions(secret string) heat.StackOptions {
 	o := heat.StackOptions{TimeoutMinutes: a.timeoutMinutes, Parameters: map[string]json.RawMessage{}, Defaults: map[string]json.RawMessage{}, Given: map[string]json.RawMessage{}}
-	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), secretParameter) {
-		o.Parameters[secretParameter] = text(secret)
+	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), contract.SecretParameter) {
+		o.Parameters[contract.SecretParameter] = text(secret)
 	}
 	hidden := map[string]bool{}
 	for _, t := range a.compiled.Templates {
@@ -302,7 +302,7 @@ func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made st
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && len(a.compiled.Built.Plan.Servers) > 0 {
 		switch s, err := cloud.Stack(ctx, a.stack); {
-		case err == nil && s.Parameters[secretParameter] == "": // a stack of hotc's has one, which Heat shows as stars
+		case err == nil && s.Parameters[contract.SecretParameter] == "": // a stack of hotc's has one, which Heat shows as stars
 		case err == nil:
 			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not: there is no "+path, "name its file with --secret-file FILE, or in $"+secretFileVariable)
 		case !errors.Is(err, heat.ErrNotFound):

@@ -67,6 +67,12 @@ const DoneWait = "hotc_done"
 // of a server's roles have ended. Those of single roles are named in Role.Signals.
 const DoneHandle = "hotc_done_handle"
 
+// Parameters of an emitted template: where agents meet, and what servers' tokens are made of.
+const (
+	CoordinatorParameter = "hotc_coordinator"
+	SecretParameter      = "hotc_secret"
+)
+
 // HeatCell stands for one of the values of Server.Deploy where a role follows it. No such
 // cell lies in the coordinator: the relay writes all of a server's into one record.
 func HeatCell(key string) CellName { return CellName(heatCell + key) }

@@ -22,9 +22,9 @@ import (
 
 // What hotc adds to a template. The names are fixed: scripts and people rely on them.
 const (
-	ParameterCoordinator = "hotc_coordinator"
+	ParameterCoordinator = contract.CoordinatorParameter
 	ParameterAgentURL    = "hotc_agent_url"
-	ParameterSecret      = "hotc_secret"
+	ParameterSecret      = contract.SecretParameter
 	ResourceHandle       = contract.DoneHandle
 	ResourceCondition    = contract.DoneWait
 	ResourceHere         = "hotc_here" // says that a group's member is there

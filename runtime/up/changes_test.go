@@ -61,7 +61,7 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := func(name string) heat.Resource {
-		return heat.Resource{Name: name, Type: serverType, ID: "machine", StackID: "id", State: "UPDATE_COMPLETE"}
+		return heat.Resource{Name: name, Type: "OS::Estate::Server", ID: "machine", StackID: "id", State: "UPDATE_COMPLETE"}
 	}
 	bare := server("bare")
 	has := []heat.Resource{{Name: "refers", StackID: "id", State: "CHECK_FAILED"}, server("same"), bare, server("other"), server("follower")}
@@ -79,6 +79,14 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 		if err := c.sure(t.Context(), u, seen); err != nil || !reflect.DeepEqual(c, want) {
 			t.Errorf("with n %s:\ngot  %+v, %v\nwant %+v", given, c, err, want)
 		}
+	}
+	alone := &Up{Plan: plan, stack: &heat.Stack{}}
+	if plain := alone.isNew("bare"); !plain {
+		t.Error("a server of a stack that is not hotc's is not new")
+	}
+	alone.stack.Parameters = map[string]string{contract.SecretParameter: "******"}
+	if alone.isNew("bare") {
+		t.Error("a server is new, whose deployment the coordinator has lost")
 	}
 	for roles, want := range map[int]string{0: "nobody would tell the roles that read its address", 1: "its roles would never run"} {
 		plan.Servers[1].Roles = make([]contract.Role, roles)

@@ -37,8 +37,6 @@ func (l layer) replaced(name string) bool {
 	return reads(is, l.changed) || !reflect.DeepEqual(definition(l.was(name)), definition(is))
 }
 
-const serverType = "OS::Nova::Server"
-
 // layers finds the layers of a stack that is to be updated.
 type layers struct {
 	up     *Up
@@ -139,7 +137,7 @@ func follows(root *layer, sure, named []string) (found []string) {
 func (ls *layers) bare(ctx context.Context, c *Changes, all []heat.Resource, at map[string][]string) (map[string]heat.Resource, error) {
 	bare := map[string]heat.Resource{}
 	for _, r := range all {
-		if r.Type != serverType || r.ID == "" || r.State.Failed() {
+		if r.ID == "" || r.State.Failed() {
 			continue
 		}
 		l, err := ls.at(ctx, r.StackID, at[r.StackID])
@@ -157,7 +155,11 @@ func (ls *layers) bare(ctx context.Context, c *Changes, all []heat.Resource, at 
 }
 
 // isNew says that a path is a server's of the plan, and that the deployment has not had it so far.
+// Nobody knows what one had that the coordinator has lost.
 func (u *Up) isNew(path string) bool {
+	if u.now == nil && u.stack.Parameters[contract.SecretParameter] != "" {
+		return false
+	}
 	return slices.ContainsFunc(u.Plan.Servers, func(s contract.Server) bool {
 		if u.now != nil && u.now.ByPath[s.Path] != nil {
 			return false
@@ -193,7 +195,7 @@ func Within(path string, resources []string) bool {
 // name is how a resource of a layer is called: the server that hotc's own template of a member
 // has, like the member.
 func (l *layer) name(path []string, resource string) string {
-	if path = slices.Clone(path); l.member && l.is(resource)["type"] == serverType {
+	if path = slices.Clone(path); l.member && l.is(resource)["type"] == "OS::Nova::Server" {
 		return strings.Join(path, "/")
 	}
 	return strings.Join(append(path, resource), "/")
