@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -127,13 +128,10 @@ func (s *Session) Watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	failed, looks := make(chan error, len(s.Plan.Servers)), make(chan look)
-	for range mostLooks {
-		mistake.GoIn(&all, func() { s.looks(ctx, looks) })
-	}
-	for _, server := range s.Plan.Servers {
+	failed := make(chan error, mostReaders)
+	for servers := range slices.Chunk(s.Plan.Servers, max(1, (len(s.Plan.Servers)+mostReaders-1)/mostReaders)) {
 		mistake.GoIn(&all, func() {
-			if err := s.watch(ctx, server.Path, looks); err != nil && ctx.Err() == nil {
+			if err := s.follow(ctx, servers); err != nil && ctx.Err() == nil {
 				failed <- err
 			}
 		})
@@ -156,71 +154,36 @@ func (s *Session) Watch(ctx context.Context) error {
 	}
 }
 
-// look is a server that is to be read.
-type look struct {
-	server contract.ServerPath
-	done   chan error
-}
+// mostReaders is how many goroutines follow a deployment's servers. One for each server would take
+// 5 MB of stacks where there are a thousand.
+const mostReaders = 16
 
-// mostLooks is how many servers are read at once: a goroutine that only waits is small, which
-// counts where there are a thousand.
-const mostLooks = 16
-
-// looks reads servers.
-func (s *Session) looks(ctx context.Context, looks <-chan look) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case l := <-looks:
-			now, err := s.read(ctx, l.server)
-			if err == nil {
-				s.mu.Lock()
-				s.servers[l.server] = now
-				s.mu.Unlock()
-			}
-			l.done <- err
-		}
-	}
-}
-
-// watch follows one server.
-func (s *Session) watch(ctx context.Context, server contract.ServerPath, looks chan<- look) error {
-	d := s.key.Deployment
-	machine, err := s.store.Watch(ctx, d.Server(server))
-	if err != nil {
-		return err
-	}
-	state, err := s.store.Watch(ctx, d.State(server))
-	if err != nil {
-		return err
-	}
-	next, err := s.store.Watch(ctx, d.Next(server))
-	if err != nil {
-		return err
-	}
-	l := look{server, make(chan error, 1)}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-machine:
-		case <-state:
-		case <-next:
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case looks <- l:
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-l.done:
+// follow reads servers whenever one of their nodes changes.
+func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
+	const perServer = 3
+	d, tokens := s.key.Deployment, []reflect.SelectCase{}
+	for _, server := range servers {
+		for _, path := range [perServer]coordinator.Path{d.Server(server.Path), d.State(server.Path), d.Next(server.Path)} {
+			changes, err := s.store.Watch(ctx, path)
 			if err != nil {
 				return err
 			}
+			tokens = append(tokens, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(changes)})
 		}
+	}
+	for {
+		i, _, _ := reflect.Select(tokens) // all are closed when the context ends
+		i /= perServer
+		for _, other := range tokens[perServer*i : perServer*(i+1)] {
+			other.Chan.TryRecv() // one read serves all nodes
+		}
+		now, err := s.read(ctx, servers[i].Path)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.servers[servers[i].Path] = now
+		s.mu.Unlock()
 		coordinator.Wake(s.changed)
 	}
 }

@@ -91,7 +91,7 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 			w.rearmNow(e)
 		})
 	}
-	// No goroutine waits for that: a relay watches two nodes of each of a thousand servers.
+	// No goroutine waits for that: a relay watches three nodes of each of a thousand servers.
 	e.watchers[tokens] = context.AfterFunc(ctx, func() {
 		defer mistake.Ends()
 		w.mu.Lock()
