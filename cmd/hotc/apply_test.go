@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,6 +143,18 @@ func TestApplyRefuses(t *testing.T) {
 			_, err := call(t, newApplyCommand, c.args...)
 			expectCode(t, err, c.code, c.texts...)
 		})
+	}
+}
+
+// A command that waits for the coordinator says so, before it gives up.
+func TestWaitingForTheCoordinatorIsSaid(t *testing.T) {
+	var errs bytes.Buffer
+	cmd := newStatusCommand(streams{out: io.Discard, err: &errs})
+	cmd.SetErr(&errs)
+	cmd.SetArgs([]string{"--stack", "site", "--secret-file", newDesk(t).secret, "--timeout", "3s", "--coordinator", "zk://127.0.0.1:1/hotc"})
+	expectCode(t, cmd.ExecuteContext(t.Context()), source.NoCoordinator)
+	if said := "waiting up to 3s for zk://127.0.0.1:1/hotc to answer\n"; !strings.HasPrefix(errs.String(), said) {
+		t.Errorf("%q does not begin with %q", errs.String(), said)
 	}
 }
 

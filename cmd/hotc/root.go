@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -178,10 +180,24 @@ func (t *target) openRoot(ctx context.Context, make bool) (*rootSession, error) 
 	return &rootSession{Store: store, target: t, key: key}, nil
 }
 
-// dial opens a session, and makes sure that somebody answers, whether or not the node is there.
+// quietFor is how long a command waits for the coordinator without saying so.
+const quietFor = 2 * time.Second
+
+// dial opens a session, and makes sure that the coordinator answers, whether or not the node exists.
 func (t *target) dial(ctx context.Context, url string, node coordinator.Path, creds ...coordinator.Credential) (coordinator.Store, error) {
 	within, stop := context.WithTimeout(ctx, t.timeout)
+	var waits sync.WaitGroup
+	defer waits.Wait()
 	defer stop()
+	mistake.GoIn(&waits, func() {
+		select {
+		case <-within.Done():
+		case <-time.After(quietFor):
+			if t.notices != nil {
+				fmt.Fprintf(t.notices(), "waiting up to %v for %s to answer\n", t.timeout, coordinator.ShownURL(url))
+			}
+		}
+	})
 	store, err := dial.Open(within, url, creds...)
 	if err == nil {
 		if _, _, err = store.Stat(within, node); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -33,6 +34,8 @@ type target struct {
 	rootKeyFile string
 	timeout     time.Duration
 	asJSON      bool
+	// notices is where a command says what it waits for, nil for nowhere.
+	notices func() io.Writer
 }
 
 // addFlags adds the flags that name a deployment; json is what the flag of that name does, "" in
@@ -45,6 +48,7 @@ func (t *target) addFlags(cmd *cobra.Command, json string) {
 }
 
 func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
+	t.notices = cmd.ErrOrStderr
 	f := cmd.Flags()
 	if json != "" {
 		f.BoolVar(&t.asJSON, "json", false, json)
