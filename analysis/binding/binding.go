@@ -4,13 +4,13 @@
 //
 // An input's expression is folded with everything that is static; what is left
 // refers to values that Heat knows (deploy) and to cells (run). The expression's
-// own time is the latest of its parts. Making more known never makes anything
-// later: a fold only ever replaces a reference by a value.
+// own time is the latest of its parts. Supplying more never makes anything later:
+// a fold only ever replaces a reference by a value.
 //
 // A server's address, name or id in a role's input is a run-time fact that its
-// own agent publishes, wherever the agent can know it for sure, so that servers
-// boot in parallel and may need each other's addresses. Everywhere else facts
-// stay with Heat.
+// own agent publishes, wherever the agent is certain to know it, so that servers
+// boot in parallel and may need each other's addresses. Everywhere else Heat
+// supplies the facts.
 package binding
 
 import (
@@ -27,67 +27,66 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Facts says who gives servers' facts to role inputs.
+// Facts selects where role inputs get servers' facts from.
 type Facts uint8
 
-// Who gives facts: the agents where they can, or always Heat.
+// Facts come from agents where possible, or always from Heat.
 const (
 	FactsAtRun Facts = iota
 	FactsFromHeat
 )
 
-// Options are the user's wishes.
+// Options are the user's choices.
 type Options struct {
 	Facts Facts
-	// AllOutputs binds all outputs of the stack, not just those that need a run-time
-	// value: there is no Heat to do it.
+	// AllOutputs binds all outputs of the stack, not only those that need a run-time
+	// value: without Heat, nothing else would.
 	AllOutputs bool
 	// SecretParameters are the root's hidden parameters that `hotc apply` gives to roles.
 	SecretParameters []string
 }
 
-// Analysis is what was decided.
+// Analysis is the result of Analyse.
 type Analysis struct {
 	Program *program.Program
 	Inputs  map[*program.Input]*Bound
 	// Facts are the facts to publish, by server path, in the order of first use.
 	Facts map[contract.ServerPath][]contract.Fact
-	// FactServers are the servers without roles that publish facts, in the order of
-	// the text.
+	// FactServers are the servers without roles that publish facts, in template order.
 	FactServers []FactServer
 	// Outputs are the stack's outputs that need a run-time value.
 	Outputs []*StackOutput
-	// Gathers are the lists and maps of what groups' members write, as inputs read them.
+	// Gathers are the lists and maps of group members' values that inputs read.
 	Gathers []*Gather
-	// Reads are the places outside of roles that name a role's output.
+	// Reads are the references to roles' outputs outside of roles.
 	Reads []*Read
-	// Edges are the dependencies between resources of a stack that Heat will see, those
-	// that deploy-time inputs add included, by the path of the resource.
+	// Edges are the dependencies between a stack's resources as Heat will see them,
+	// including those that deploy-time inputs add, by the path of the resource.
 	Edges map[contract.ServerPath][]Edge
-	// Waits are the resources that Heat can make only when a role has run, Signals the
-	// wait conditions that they wait for.
+	// Waits are the resources that Heat can create only after a role has run, Signals
+	// the wait conditions that they wait for.
 	Waits   []Wait
 	Signals []*Signal
-	// PropertyReads are the uses of roles' outputs that Heat makes resources of, and
+	// PropertyReads are the uses of roles' outputs in resource properties, and
 	// Dependencies the roles in resources' depends_on.
 	PropertyReads []*PropertyRead
 	Dependencies  []*Dependency
 	BetweenStacks
-	// Presences are what Heat decides of whether a server is there, by its path;
-	// Decisions are all of these, and Witnesses the servers that can tell.
+	// Presences are the decisions of Heat on which a server's existence depends, by its
+	// path; Decisions are all of these, and Witnesses the servers that know the outcome.
 	Presences map[contract.ServerPath][]Presence
 	Decisions []*Decision
 	Witnesses map[contract.ServerPath][]Witness
-	// IfThere are, beside each of a role's DependsOn, whether that role's server is there,
-	// as the role's own knows; nil where it is for sure.
+	// IfThere says, for each of a role's DependsOn, whether that role's server exists,
+	// as an expression for the role's own server; nil where it certainly does.
 	IfThere map[*program.Role][]*hot.Expr
-	// Secrets are the parameters that `hotc apply` gives, in the order of the text.
+	// Secrets are the parameters that `hotc apply` supplies, in template order.
 	Secrets []*hot.Parameter
 
 	signals map[reference]*Signal
 }
 
-// Bound visits the inputs of a role that are bound, in the order of the text.
+// Bound visits the inputs of a role that are bound, in template order.
 func (a *Analysis) Bound(r *program.Role) iter.Seq2[*program.Input, *Bound] {
 	return func(yield func(*program.Input, *Bound) bool) {
 		for _, in := range r.Inputs {
@@ -98,7 +97,7 @@ func (a *Analysis) Bound(r *program.Role) iter.Seq2[*program.Input, *Bound] {
 	}
 }
 
-// FactServer is a server without roles whose facts somebody needs.
+// FactServer is a server without roles whose facts are needed.
 type FactServer struct {
 	Path     contract.ServerPath
 	Stack    *program.Stack
@@ -126,8 +125,8 @@ type Reference struct {
 	Text string // as the user would write it
 	Time contract.Time
 	Rule string // why
-	// Needs is what must be there first: `role db.mysql`, `server db`, `resource net`,
-	// `parameter size`; "" is nothing.
+	// Needs is the prerequisite: `role db.mysql`, `server db`, `resource net`,
+	// `parameter size`; "" is none.
 	Needs string
 	Cell  contract.CellName // of a run-time reference
 	// Writer is the server that writes the cell.
@@ -145,16 +144,16 @@ type StackOutput struct {
 type Read struct {
 	Call   *yaml.Node // the map {get_attr: …}
 	Arg    *yaml.Node
-	Path   []*yaml.Node // behind resource and attribute
+	Path   []*yaml.Node // after resource and attribute
 	Output *program.Output
-	// Template is the one that the call stands in.
+	// Template is the one that contains the call.
 	Template *hot.Template
-	// Outputs are all outputs that are read, and Expr what they are read for, where
+	// Outputs are all outputs that are read, and Expr is the folded call, where
 	// the call names a nested stack or a group.
 	Outputs []*program.Output
 	Expr    *hot.Expr
-	// Argument is what a nested stack's parameter is given, behind which the output is, if
-	// the call is one of get_param.
+	// Argument is the nested stack's argument that reads the output, if the call is
+	// a get_param.
 	Argument *hot.Expr
 }
 
@@ -162,7 +161,7 @@ type Read struct {
 type Edge struct {
 	On contract.ServerPath
 	At source.Place
-	// Added says that hotc makes it: a role's input needs a deploy-time value.
+	// Added says that hotc adds it: a role's input needs a deploy-time value.
 	Added bool
 }
 
@@ -189,7 +188,7 @@ type binder struct {
 	scope
 }
 
-// shared is what a binder knows in all of its scopes.
+// shared is the part of a binder that all of its scopes have in common.
 type shared struct {
 	program  *program.Program
 	options  Options
@@ -197,18 +196,19 @@ type shared struct {
 	analysis *Analysis
 
 	following map[reference]bool // the values that are being evaluated
-	steps     int                // how many since the outermost of them
+	steps     int                // evaluations since the outermost of them
 	arguments map[reference]argumentValue
-	// needed says which parameters of nested stacks Heat itself evaluates, waiting
-	// which resources wait for which role.
+	// needed are the parameters of nested stacks that Heat itself evaluates, waiting
+	// the pairs of a resource and the role that it waits for.
 	needed, waiting map[reference]bool
-	// written finds what roles write, hidden what hidden parameters give; refused are the places where that may not be.
+	// written finds values that roles write, hidden those of hidden parameters; refused
+	// are the places already reported for one.
 	written *trace.Finder
 	hidden  *trace.Finder
-	// given are those of the root's parameters that `hotc apply` gives.
+	// given are the root's parameters that `hotc apply` supplies.
 	given   map[string]*hot.Parameter
 	refused map[source.Place]bool
-	// size is that of the inputs until now.
+	// size is the total of the inputs so far.
 	size int
 }
 
@@ -253,8 +253,8 @@ func (b *binder) input() {
 	}
 }
 
-// dependencies finds which roles that a role depends on may not be there: as with
-// Heat's own dependencies, nothing is waited for then.
+// dependencies finds which of the roles that a role depends on may not exist: as with
+// Heat's own dependencies, the role does not wait for those.
 func (b *binder) dependencies(r *program.Role) {
 	for _, d := range r.DependsOn {
 		e, err := b.thereFor(d.Role.Server, r.Server)
@@ -279,26 +279,26 @@ func TimeOf(e *hot.Expr) contract.Time {
 	return contract.Deploy
 }
 
-// leftToHeat notes the calls that hotc could compute in part only, and leaves to Heat.
+// leftToHeat notes the calls that hotc supports only in part, and leaves to Heat.
 func (b *binder) leftToHeat(e *hot.Expr) {
 	e.Walk(func(x *hot.Expr) bool {
 		if x.Kind == hot.CallExpr && x.Func.HeatOnly && !x.Func.Reference {
-			b.note(x, contract.Deploy, "Heat computes it: hotc knows the commonest queries over known data only", "", "")
+			b.note(x, contract.Deploy, "Heat computes it: hotc evaluates only the most common queries, over known data", "", "")
 		}
 		return true
 	})
 }
 
-// checkComputable refuses a run-time value in the argument of what only Heat can
-// compute: neither Heat nor an agent could.
+// checkComputable refuses a run-time value in the argument of a function that only
+// Heat can compute: neither Heat nor an agent could.
 func (b *binder) checkComputable(e *hot.Expr) {
 	e.Walk(func(x *hot.Expr) bool {
 		if x.Kind != hot.CallExpr || x.Func == hot.CellRef {
 			return true
 		}
 		if (x.OnlyHeat() || x.Func.Reference) && TimeOf(x) == contract.Run {
-			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only when roles run",
-				"give the role the value itself, and let it compute the rest")
+			d := b.diags.Error(source.HeatsFunction, x.At, x.Func.Name+" is computed by Heat, but its argument needs a value that is known only at run time",
+				"pass the value itself to the role, and compute the rest there")
 			if path := b.runTime().Find(b.stack, b.reader.Expr); path != nil {
 				d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: path.Output.At, Message: fmt.Sprintf("role %s writes it", path.Output.Role.Key())})
 			}
@@ -308,41 +308,40 @@ func (b *binder) checkComputable(e *hot.Expr) {
 	})
 }
 
-// maxCarried is how many bytes of values all inputs of a plan may have, about.
+// maxCarried bounds the size of the values of all inputs of a plan, in bytes, roughly.
 const maxCarried = 64 << 20
 
-// carried refuses the input with which a plan would grow too large: each may be made by few
-// words, and there may be many.
+// carried refuses the input with which a plan grows too large: a few words may make a
+// large value, and there may be many inputs.
 func (b *binder) carried(in *program.Input, e *hot.Expr) bool {
 	before := b.size
 	b.size += hot.Size(e)
 	if b.size > maxCarried && before <= maxCarried {
-		b.diags.Error(source.OverLimit, in.Expr.At, fmt.Sprintf("with this input, the values that the plan has for roles grow beyond %d MiB", maxCarried>>20), "give large values as files")
+		b.diags.Error(source.OverLimit, in.Expr.At, fmt.Sprintf("with this input, the role inputs in the plan exceed %d MiB", maxCarried>>20), "pass large values as files")
 	}
 	return b.size <= maxCarried
 }
 
-// checkNumbers refuses the numbers that JSON does not have, which Heat takes: no plan can
-// hold them.
+// checkNumbers refuses the numbers that Heat accepts and JSON, thus a plan, cannot hold.
 func (b *binder) checkNumbers(e *hot.Expr) {
 	e.Walk(func(x *hot.Expr) bool {
 		if x.IsValue() && !value.InJSON(x.Value) {
-			b.diags.Error(source.BadArgument, x.At, "an infinite number, or one that is none, cannot be given to a role: values travel as JSON, which has no such numbers", "write it as a text, in quotes")
+			b.diags.Error(source.BadArgument, x.At, "an infinity or NaN cannot be passed to a role: values travel as JSON, which has no such numbers", "write it as a string, in quotes")
 			return false
 		}
 		return true
 	})
 }
 
-// checkWish says when the user's own choice of a time cannot be: a time can be made
-// later than what is known, but not earlier.
+// checkWish reports a `bind` that is impossible: a value can be bound later than it is
+// known, but not earlier.
 func checkWish(in *program.Input, bound *Bound, diags *source.Diagnostics) {
 	switch {
 	case in.Bind == contract.Deploy && bound.Time == contract.Run:
-		impossible(in, bound, diags, "cannot be bound when the stack is created: it needs what is known only when roles run",
-			"remove `bind: deploy`; a role's output that is known before may have a `value`", contract.Run)
+		impossible(in, bound, diags, "cannot be bound at deploy time: it needs a value that is known only at run time",
+			"remove `bind: deploy`; an output that is known before its role runs can have a `value`", contract.Run)
 	case in.Bind == contract.Run && bound.Time == contract.Deploy:
-		impossible(in, bound, diags, "cannot be bound at run time: only Heat knows it, and no agent", "remove `bind: run`; an agent knows the id, the name and, with one network, the address of a server", contract.Deploy)
+		impossible(in, bound, diags, "cannot be bound at run time: only Heat knows it", "remove `bind: run`; an agent knows only a server's id, its name and, with one network, its address", contract.Deploy)
 	}
 }
 
@@ -355,8 +354,8 @@ func impossible(in *program.Input, bound *Bound, diags *source.Diagnostics, mess
 	}
 }
 
-// addedEdges notes what the server's user_data will depend on, and refuses that
-// it depends on the server itself.
+// addedEdges notes what the server's user_data will depend on, and refuses a
+// dependency on the server itself.
 func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 	path := b.stack.PathOf(server.Resource.Name)
 	e.Walk(func(x *hot.Expr) bool {
@@ -365,7 +364,7 @@ func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 			return true
 		}
 		if r.Name == server.Resource.Name {
-			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only when the server is there",
+			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only once the server exists",
 				ownHint(server.Template, server.Resource, x))
 			return true
 		}
@@ -380,9 +379,9 @@ func (b *binder) failed(at source.Place, err error) {
 	}
 	if absent := (*absentError)(nil); errors.As(err, &absent) {
 		d := b.diags.Error(source.MissingProducer, absent.at, absent.Error(), "")
-		d.Hint = "an input with a `default`, or that is `optional`, does without"
+		d.Hint = "give the input a `default`, or make it `optional`"
 		if b.reader == nil {
-			d.Hint = "leave the reference out under the same condition, by an `" + b.template.Words().If + "`"
+			d.Hint = "omit the reference under the same condition, with `" + b.template.Words().If + "`"
 		}
 		d.Notes = append(d.Notes, absent.why.Note(absent.resource))
 		return

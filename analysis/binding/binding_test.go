@@ -101,7 +101,7 @@ func TestInputs(t *testing.T) {
 		{"a fact", "{get_attr: [db, first_address]}", contract.Run, `{"$cell":"db:first_address"}`, []string{"server db"}, []contract.Fact{"first_address"}},
 		{"an attribute of Heat's", "{get_attr: [db, tags]}", contract.Deploy, `{"get_attr":["db","tags"]}`, []string{"resource db"}, nil},
 		{"an attribute that is computed", "{get_attr: [net, {get_param: open}]}", contract.Deploy, `{"get_attr":["net",{"get_param":"open"}]}`, []string{"parameter open", "resource net"}, nil},
-		{"what may not be there", "{get_attr: [perhaps, url]}", contract.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"nobody gives this value: the condition \"there\" of \"perhaps\" is false"}]}`,
+		{"what may not be there", "{get_attr: [perhaps, url]}", contract.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"this value does not exist: the condition \"there\" of \"perhaps\" is false"}]}`,
 			[]string{"role perhaps.r", ""}, nil},
 		{"an output of a nested stack", "{get_attr: [tier, x]}", contract.Run, `{"$cell":"tier/s.r:x"}`, []string{"role tier/s.r"}, nil},
 		{"what was handed to it", "{get_attr: [tier, word]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
@@ -143,7 +143,7 @@ func TestFactsFromHeat(t *testing.T) {
 	}
 }
 
-// What is only looked at has no effects: a parameter whose value decides nothing is not
+// A dry run has no effects: a parameter whose value decides nothing is not
 // pinned, one that an input holds is.
 func TestOnlyWhatIsUsedIsPinned(t *testing.T) {
 	for input, want := range map[string]bool{"{get_param: given}": true, "{value: {get_param: given}, bind: deploy}": false, "{get_param: open}": false} {
@@ -154,7 +154,7 @@ func TestOnlyWhatIsUsedIsPinned(t *testing.T) {
 	}
 }
 
-// Names that lead nowhere are said once, where they stand.
+// Unknown names are reported once, where they stand.
 func TestNamesThatLeadNowhere(t *testing.T) {
 	for input, want := range map[string]string{
 		"{get_attr: [db, ulr]}":                        `no role of server "db" declares an output "ulr", and it is not an attribute of a server`,
@@ -162,7 +162,7 @@ func TestNamesThatLeadNowhere(t *testing.T) {
 		"{get_param: opne}":                            `there is no parameter "opne"`,
 		"{get_attr: [tier, y]}":                        `the nested template tier.yaml has no output "y"`,
 		"{get_attr: [group, resource.2.x]}":            `the group "group" has no member "2"`,
-		"{value: {get_attr: [db, url]}, bind: deploy}": "input in cannot be bound when the stack is created: it needs what is known only when roles run",
+		"{value: {get_attr: [db, url]}, bind: deploy}": "input in cannot be bound at deploy time: it needs a value that is known only at run time",
 	} {
 		_, _, said := analysed(t, input, binding.Options{})
 		if len(said) != 1 || said[0].Message != want || said[0].At.File.Name != "main.yaml" {

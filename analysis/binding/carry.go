@@ -11,25 +11,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// DeployParameter is the parameter of a nested template by which values that only
-// Heat knows reach the agents in it: a map, by the key of each.
+// DeployParameter is the parameter of a nested template through which values that only
+// Heat knows reach the agents in it: a map by key.
 const DeployParameter = "hotc_deploy"
 
-// BetweenStacks are what the emitted templates need for references between stacks.
+// BetweenStacks is what the emitted templates need for references between stacks.
 type BetweenStacks struct {
-	// DeployArguments are the expressions whose values the members of a stack resource get in
-	// hotc_deploy, in the stack around.
+	// DeployArguments are the expressions, in the enclosing stack, whose values the members
+	// of a stack resource get in hotc_deploy.
 	DeployArguments map[*program.StackResource]map[string]*hot.Expr
-	// Exports are the outputs that are added to a nested stack, for parts of roles'
-	// inputs elsewhere.
+	// Exports are the outputs added to a nested stack for roles' inputs elsewhere.
 	Exports map[*program.Stack]map[string]*hot.Expr
-	// Placeholders are properties that hand a role's output over: Heat cannot know
-	// it. The parameter is the nested template's.
+	// Placeholders are properties that pass a role's output, which Heat cannot know,
+	// to a parameter of the nested template.
 	Placeholders map[*yaml.Node]*hot.Parameter
 	// Removed are outputs of nested templates that need a role's output.
 	Removed map[*hot.Output]bool
-	// Cells are the outputs behind cells that crossed from stack to stack, or that
-	// outputs of the stack need.
+	// Cells are the outputs of cells that are read from another stack, or by outputs
+	// of the stack.
 	Cells map[contract.CellName]*program.Output
 }
 
@@ -48,21 +47,21 @@ func addNamed[Of comparable](all map[Of]map[string]*hot.Expr, of Of, name string
 	}
 }
 
-// Key derives a name from an expression that only Heat can resolve: a name never
-// stands for another value.
+// Key derives a name from an expression that only Heat can resolve: different
+// expressions have different names.
 func Key(e *hot.Expr) string { return contract.Digest(value.EncodeJSON(Written(e)))[:12] }
 
-// Written is an expression as the value that a template would hold.
+// Written is an expression as the value that a template would contain.
 func Written(e *hot.Expr) value.Value { return e.AsValue(nil) }
 
-// carryUp makes an expression of a member one of the stack around.
+// carryUp turns an expression of a member into one of the enclosing stack.
 func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
 		key := "hotc_" + Key(x)
 		name := key
 		b.effects.add(func() { addNamed(b.analysis.Exports, m.Stack, key, x) })
 		switch {
-		case n.Slots(): // all members decide alike; who gathers values refuses the others
+		case n.Slots(): // all members decide alike; gather refuses other values
 			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, program.OutputsList, name), n.Number(m))
 		case n.Open(): // Heat may not have this member
 			return hot.NewItem(b.template.Version.AttributeCall(x.At, n.Resource.Name, name), n.Number(m))
@@ -73,12 +72,13 @@ func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Exp
 	})
 }
 
-// carryDown makes an expression of the stack around a stack resource one of its members'.
+// carryDown turns an expression of the stack that contains a stack resource into one of
+// its members'.
 func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, error) {
 	var err error
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
-			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only when it is there",
+			err = &source.Diagnostic{Code: source.SelfReference, At: own.At, Message: "this needs a value of " + n.Resource.Name + " itself that Heat knows only once it exists",
 				Hint: ownHint(n.In.Template, n.Definition(), own)}
 			return x
 		}
@@ -89,8 +89,8 @@ func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, er
 	return out, err
 }
 
-// dependOn notes what a stack resource depends on for a value that it hands over. It returns
-// the call that needs the stack resource itself, if there is one.
+// dependOn notes what a stack resource depends on for a value that it passes to its members.
+// It returns the call that needs the stack resource itself, if there is one.
 func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr) {
 	path := n.OwnPath()
 	e.Walk(func(x *hot.Expr) bool {
@@ -111,8 +111,8 @@ func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr)
 	return own
 }
 
-// inMember makes an input's expression one of a group's member: the group's
-// definition is evaluated by the stack around it.
+// inMember turns an input's expression into one of a group's member: the group's
+// definition is evaluated in the enclosing stack.
 func (b *binder) inMember(s *program.Server, e *hot.Expr) (*hot.Expr, error) {
 	out, err := b.carryDown(s.StackResource, e)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Evaluator binds expressions that stand in no template, as the inputs of a role in
-// the root stack would be bound.
+// Evaluator binds expressions from outside the templates, as if they were inputs of a
+// role in the root stack.
 type Evaluator struct {
 	program *program.Program
 	options Options
 }
 
-// NewEvaluator makes an evaluator for a program.
+// NewEvaluator returns an evaluator for a program.
 func NewEvaluator(p *program.Program, options Options) *Evaluator {
 	return &Evaluator{program: p, options: options}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // factsAtRun says whether the input that is being bound gets facts from agents.
-// A stack's output and a wish for deploy time get them from Heat.
+// A stack's output and an input with `bind: deploy` get them from Heat.
 func (b *binder) factsAtRun() bool {
 	if b.reader == nil || b.reader.Bind == contract.Deploy {
 		return false
@@ -28,7 +28,7 @@ type server struct {
 	member *program.Member
 }
 
-// fact is a reference to what a server's own agent knows.
+// fact is a reference to a fact that a server's own agent publishes.
 func (b *binder) fact(call *hot.Expr, s server, fact contract.Fact, rule string) *hot.Expr {
 	cell := s.path.Fact(fact)
 	b.effects.add(func() {
@@ -40,9 +40,9 @@ func (b *binder) fact(call *hot.Expr, s server, fact contract.Fact, rule string)
 	return hot.CellCall(call.At, cell, nil)
 }
 
-// serverFact is a reference to a real attribute of a server: a run-time fact
-// where the agent can know it as Heat would give it, else Heat's. A server of
-// another stack has an agent only if it has roles.
+// serverFact is a reference to a Nova attribute of a server: a run-time fact
+// where the agent is certain to know the value that Heat would give, otherwise
+// Heat's. A server of another stack has an agent only if it has roles.
 func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []value.Value) (*hot.Expr, error) {
 	leave := func(rule string) (*hot.Expr, error) {
 		b.note(call, contract.Deploy, rule, "", "")
@@ -51,14 +51,14 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 	r := s.Resource
 	switch {
 	case !b.factsAtRun():
-		return leave("facts of servers were left to Heat")
+		return leave("servers' facts are left to Heat")
 	case b.via != nil && b.program.Server(s.path) == nil:
 		return leave("the server is in another stack and has no roles: it has no agent")
 	}
 	switch {
 	case attribute == "name" && len(path) == 0:
 		if n := r.Property("name"); n != nil {
-			b.note(call, contract.Deploy, "the server's name is what its property says", "", "")
+			b.note(call, contract.Deploy, "the server's name is set by its property", "", "")
 			e, err := b.template.Fold(n, b.resolve)
 			if err == nil && s.nest != nil {
 				e, err = s.nest.Indexed(e, s.member.Name), nil
@@ -71,7 +71,7 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 	case attribute == "networks" && len(path) == 2 && isZero(path[1]) && networkIs(b.template, r, path[0]):
 		return b.fact(call, s, contract.FactFirstAddress, "the server has this one network: its own agent knows the address"), nil
 	case attribute == "first_address" || attribute == "networks" || attribute == "addresses":
-		return leave("the agent cannot know for sure which address Heat would give: the server has not just one network")
+		return leave("the server may have several networks: its agent cannot know which address Heat would give")
 	}
 	return leave("only Heat knows this attribute")
 }
@@ -83,7 +83,7 @@ func oneNetwork(t *hot.Template, r *hot.Resource) bool {
 	return n == nil || n.Kind == yaml.List && len(n.Items) == 1 && n.Items[0].Kind == yaml.Map && t.RefAt(n.Items[0]).Kind != hot.ToParameter
 }
 
-// networkIs says whether a server's one network has this very name.
+// networkIs says whether a server's only network has this name.
 func networkIs(t *hot.Template, r *hot.Resource, name value.Value) bool {
 	n := r.Property("networks")
 	if n == nil || !oneNetwork(t, r) {
@@ -95,9 +95,9 @@ func networkIs(t *hot.Template, r *hot.Resource, name value.Value) bool {
 
 func isZero(v value.Value) bool { return value.Equal(v, int64(0)) && v != false }
 
-// factServers lists the servers without roles whose facts somebody needs. Where one
-// use of a template needs a server's facts, all uses have its agent: the emitted
-// text is the same.
+// factServers lists the servers without roles whose facts are needed. Where one
+// use of a template needs a server's facts, all uses run its agent: they share the
+// emitted template.
 func (b *binder) factServers() {
 	type place struct {
 		template *hot.Template

@@ -14,12 +14,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A hidden parameter that the user names with --secret-param does not go through
-// Heat: `hotc apply` gives its value, sealed to the servers whose roles read it. To
-// roles it is a cell like another one. Heat has a placeholder in its place, so
-// nothing that Heat evaluates may need it.
+// A hidden parameter that the user names with --secret-param bypasses Heat: `hotc
+// apply` supplies its value, sealed to the servers whose roles read it. To roles it
+// is an ordinary cell. Heat gets a placeholder in its place, so nothing that Heat
+// evaluates may need it.
 
-// secretParameters finds the parameters that the user has named.
+// secretParameters finds the parameters named with --secret-param.
 func (b *binder) secretParameters() {
 	b.given = map[string]*hot.Parameter{}
 	for _, name := range b.options.SecretParameters {
@@ -28,8 +28,8 @@ func (b *binder) secretParameters() {
 		case p == nil:
 			b.unknownSecret(name)
 		case !p.Hidden:
-			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("`hotc apply --secret-param` gives the parameter %q, but it is not hidden", name),
-				fmt.Sprintf("say `%s: true`, so that everybody keeps its value secret", b.program.Template.Words().Hidden))
+			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("`--secret-param` names the parameter %q, but it is not hidden", name),
+				fmt.Sprintf("set `%s: true` to keep its value secret everywhere", b.program.Template.Words().Hidden))
 		default:
 			b.given[name] = p
 		}
@@ -46,7 +46,7 @@ func (b *binder) unknownSecret(name string) {
 	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
 }
 
-// givenByApply is the parameter that a call gets, if `hotc apply` gives it; else nil.
+// givenByApply is the parameter that a call gets, if `hotc apply` supplies it; otherwise nil.
 func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
 	if b.stack != b.program.Root || len(b.given) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
 }
 
 // inUserData warns of a secret that Heat puts into the user_data of the role's server: a
-// hidden parameter, be it one of a stack around that hands it over, or a random string.
+// hidden parameter, perhaps passed down from an enclosing stack, or a random string.
 func (b *binder) inUserData(call *hot.Expr) {
 	if b.reader == nil {
 		return
@@ -67,7 +67,7 @@ func (b *binder) inUserData(call *hot.Expr) {
 	if path == nil {
 		return
 	}
-	what, hint := "", "if it is a secret, let a role make it and write it as an output with `secret: true`, or give it by --secret-param"
+	what, hint := "", "if it is a secret, generate it in a role that writes it as an output with `secret: true`, or supply it with --secret-param"
 	switch {
 	case path.Secret != nil:
 		what = fmt.Sprintf("the secret value of %q", path.Secret.Name)
@@ -77,12 +77,12 @@ func (b *binder) inUserData(call *hot.Expr) {
 		what = fmt.Sprintf("the hidden parameter %q", path.Parameter.Name)
 	}
 	if path.Parameter != nil && path.Stack == b.program.Root {
-		hint = fmt.Sprintf("compile with --secret-param %s, and let `hotc apply --secret-param %s=FILE` give it, sealed", path.Parameter.Name, path.Parameter.Name)
+		hint = fmt.Sprintf("compile with --secret-param %s, and supply it, sealed, with `hotc apply --secret-param %s=FILE`", path.Parameter.Name, path.Parameter.Name)
 	}
-	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q by the server's user_data, which any process there can read from the metadata service", what, b.reader.Name), hint)
+	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q through the server's user_data, which any process there can read from the metadata service", what, b.reader.Name), hint)
 }
 
-// heatsSecrets refuses that Heat needs what `hotc apply` gives.
+// heatsSecrets refuses uses by Heat of parameters that `hotc apply` supplies.
 func (b *binder) heatsSecrets() {
 	if len(b.given) == 0 {
 		return
@@ -98,8 +98,8 @@ func (b *binder) heatsSecrets() {
 				return
 			}
 			told[path.Parameter.Name] = true
-			d := b.diags.Error(source.SecretParameter, path.At, fmt.Sprintf("%s needs the parameter %q, which `hotc apply --secret-param` gives to roles and nobody else", what, path.Parameter.Name),
-				"let roles alone read it; or leave out --secret-param: then Heat has it, and puts it into the user_data of the roles' servers")
+			d := b.diags.Error(source.SecretParameter, path.At, fmt.Sprintf("%s needs the parameter %q, which `hotc apply --secret-param` passes to roles only", what, path.Parameter.Name),
+				"read it in roles only; or omit --secret-param: then Heat gets it, and puts it into the user_data of the roles' servers")
 			d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: b.program.Template.Place(path.Parameter.Entry.Key), Message: "the parameter"})
 		}
 		b.in(s).heatsUses(refuse)
@@ -122,8 +122,8 @@ func (b *binder) unreadSecrets() {
 	}
 }
 
-// heatsUses visits all that Heat evaluates in a stack, but for properties that only
-// hand values over to roles of a nested stack.
+// heatsUses visits everything that Heat evaluates in a stack, except properties that
+// only pass values to roles of a nested stack.
 func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 	for p := range b.stack.Places {
 		what := "a condition"
@@ -143,8 +143,8 @@ func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 	}
 }
 
-// handsSecret puts a placeholder where the root hands a parameter over that Heat does
-// not have. What a nested stack hands on is the placeholder already.
+// handsSecret puts a placeholder where the root passes on a parameter that Heat does
+// not have. A nested stack passes on the placeholder.
 func (b *binder) handsSecret(n *program.StackResource, e *yaml.Entry) {
 	if b.stack != b.program.Root {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// nestAttribute is an attribute of a resource that stands for stacks or servers.
+// nestAttribute is an attribute of a stack resource.
 func (b *binder) nestAttribute(call *hot.Expr, n *program.StackResource, attribute string, path []value.Value) (*hot.Expr, error) {
 	sel := n.Select(attribute, path, false)
 	switch {
@@ -45,28 +45,27 @@ func (b *binder) nestAttribute(call *hot.Expr, n *program.StackResource, attribu
 	return b.part(call, all, sel.Then)
 }
 
-// emptyGroup is what is read through a group without members: a list or a map with
-// nothing in it, which Heat gives.
+// emptyGroup is a read through a group without members: Heat gives an empty list or map.
 func (b *binder) emptyGroup(call *hot.Expr, n *program.StackResource, attribute string) (*hot.Expr, error) {
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
 	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && n.Block() != nil:
-		b.report(source.Warning, source.MissingProducer, call.At, fmt.Sprintf("input %s reads a list of nothing: nobody is there to write a value", b.reader.Name), "",
+		b.report(source.Warning, source.MissingProducer, call.At, fmt.Sprintf("input %s reads from an empty group: no server writes a value", b.reader.Name), "",
 			b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}
 	return b.leave(call, "the group has no members"), nil
 }
 
-// noMember is what is wrong with a reference to a member that is not there.
+// noMember reports a reference to a member that does not exist.
 func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string) error {
 	message, hint, why := fmt.Sprintf("the group %q has no member %q", n.Resource.Name, name), "", "the group has no such member"
 	number, err := strconv.Atoi(name)
 	isNumber := err == nil && number >= 0
 	if n.Open() && isNumber {
 		why += fmt.Sprintf(": it was compiled for at most %d", n.Most())
-		message += fmt.Sprintf(": it was compiled for at most %d, of which the first is resource.0", n.Most())
-		hint = fmt.Sprintf("raise the bound: `%s` in the group's hotc block, or the constraints of the parameter that decides the number", nesting.MaxMembers)
+		message += fmt.Sprintf(": it was compiled for at most %d, the first being resource.0", n.Most())
+		hint = fmt.Sprintf("raise the limit: `%s` in the group's hotc block, or the constraints of the parameter that sets the number", nesting.MaxMembers)
 	}
 	if n.Unbounded && isNumber {
 		return errReported
@@ -74,11 +73,11 @@ func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string)
 	if isNumber && b.doesWithout() {
 		return &absentError{resource: n.In.PathOf(n.Resource.Name + "/" + name), at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
 	}
-	b.report(source.Error, source.UnknownResource, call.At, message, hint, source.Note{At: n.SizeAt, Message: "their number"})
+	b.report(source.Error, source.UnknownResource, call.At, message, hint, source.Note{At: n.SizeAt, Message: "the group's size"})
 	return errReported
 }
 
-// doesWithout says whether the input that is bound goes on without a value.
+// doesWithout says whether the input that is being bound may lack a value.
 func (b *binder) doesWithout() bool {
 	return b.reader != nil && (b.reader.HasDefault || b.reader.Optional)
 }
@@ -119,7 +118,7 @@ func (b *binder) gather(call *hot.Expr, n *program.StackResource, attribute stri
 
 // memberCall is how the stack around reads an attribute of one member.
 func (b *binder) memberCall(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) *hot.Expr {
-	if n.Open() { // Heat may not have it
+	if n.Open() { // Heat may not have the member
 		arg := append([]value.Value{n.Resource.Name, attribute}, path...)
 		return hot.NewItem(hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At)), n.Number(m))
 	}
@@ -127,8 +126,8 @@ func (b *binder) memberCall(call *hot.Expr, n *program.StackResource, m *program
 	return hot.NewCall(call.Func, call.At, hot.Constant(arg, call.At))
 }
 
-// joins says that what is gathered is of the members that are in the group at the time: the
-// input follows it.
+// joins says whether the gathered value covers the members that are in the group at the
+// time: the input is watched.
 func (b *binder) joins(gathered *hot.Expr) bool {
 	return b.reader != nil && b.reader.WatchAt.Known() && TimeOf(gathered) == contract.Run
 }
@@ -138,11 +137,11 @@ func groupName(call *hot.Expr, n *program.StackResource) *hot.Expr {
 	return hot.Constant(string(n.OwnPath()), call.At)
 }
 
-// Gather is an input's read of what all members of a group give.
+// Gather is an input's read of a value of all members of a group.
 type Gather struct {
 	Input         *program.Input
 	StackResource *program.StackResource
-	// Cells are those that are read of the last of its possible members.
+	// Cells are those read from the last of its possible members.
 	Cells []contract.CellName
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // handsOver is for properties that become parameters. Where Heat itself evaluates
-// the parameter, the stack resource waits for the value. Where only roles need it, they get it
-// themselves, and what is handed through from the stack around stays: Heat evaluates
-// it to the placeholder.
+// the parameter, the stack resource waits for the value. Where only roles need it, they
+// read it themselves; a value passed through from the enclosing stack stays, and Heat
+// evaluates it to the placeholder.
 func (b *binder) handsOver(n *program.StackResource, e *yaml.Entry) func(*Read) {
 	waits := b.inProperty(n.Resource)
 	return func(read *Read) {
@@ -41,13 +41,13 @@ func (u *usage) useOfArgument(call *yaml.Node, ref hot.NodeRef) {
 	}
 }
 
-// useOfStackResource says whether what is read through a nested stack or a group needs a
+// useOfStackResource says whether a read through a nested stack or a group needs a
 // role's output.
 func (u *usage) useOfStackResource(call *yaml.Node, ref hot.NodeRef) bool {
 	e, err := u.template.Fold(call, u.asHeat().resolve)
 	if err != nil {
 		u.dangling = u.dangling || errors.Is(err, errReported)
-		return false // else Heat says what is wrong
+		return false // other errors are Heat's to report
 	}
 	outputs := u.outputsOf(e)
 	if len(outputs) == 0 {
@@ -71,8 +71,8 @@ func (b *binder) outputsOf(e *hot.Expr) []*program.Output {
 	return out
 }
 
-// nestedOutput looks at an output of a nested stack: one that needs a role's output
-// leaves the template. What is only handed through stays.
+// nestedOutput checks an output of a nested stack: one that needs a role's output
+// is removed from the template. A value that is only passed through stays.
 func (b *binder) nestedOutput(o *hot.Output) {
 	missing := b.uses("", o.Value, func(read *Read) {
 		if !b.known(read) && read.Argument == nil {

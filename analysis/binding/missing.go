@@ -10,12 +10,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// What is not in the deployment: a resource whose condition is false is not a mistake
-// where an `if` of the same condition leaves the reference to it out. So places that
-// Heat evaluates are folded, with what is given, before anything is said.
+// References to what is not in the deployment: that a resource's condition is false is no
+// mistake where an `if` on the same condition omits the reference to it. So places that
+// Heat evaluates are folded with the supplied values before anything is reported.
 
-// live reports a reference to the roles of a resource that is not there, if Heat would
-// evaluate it.
+// live reports a reference to the roles of an absent resource, if Heat would evaluate it.
 func (b *binder) live(n *yaml.Node, missing bool) {
 	if !missing {
 		return
@@ -25,8 +24,8 @@ func (b *binder) live(n *yaml.Node, missing bool) {
 	}
 }
 
-// missed is the first reference in a value of Heat's to what is not there, and what is
-// wrong with it; nil if Heat would evaluate none.
+// missed is the first reference to an absent resource in a value that Heat evaluates, with
+// its error; nil if Heat would evaluate none.
 func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 	_, err = b.template.Fold(n, func(call *hot.Expr) (*hot.Expr, error) {
 		if r := call.Ref(); r.Kind == hot.ToAttribute && b.stack.Absent(r.Name) {
@@ -41,9 +40,9 @@ func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 	return missed, err
 }
 
-// handsMissing is for a property that hands over what a role writes that is not there:
-// to roles, which do without it or say so. Heat gets a placeholder, as if it had decided
-// that by itself.
+// handsMissing is for a property that passes the output of an absent role on to roles, which
+// do without it or report it. Heat gets a placeholder, as if it had decided the absence
+// itself.
 func (b *binder) handsMissing(n *program.StackResource, e *yaml.Entry, missing bool) {
 	if !missing {
 		return
@@ -58,8 +57,8 @@ func (b *binder) handsMissing(n *program.StackResource, e *yaml.Entry, missing b
 	}
 }
 
-// wasRoles says whether a reference to what is not there may have meant what a role
-// writes. What an absent nested stack has is not known.
+// wasRoles says whether a reference to an absent resource may have meant a role's
+// output. What an absent nested stack contains is unknown.
 func (b *binder) wasRoles(call *hot.Expr) bool {
 	ref := call.Ref()
 	r := b.template.Resource(ref.Name)
@@ -80,7 +79,7 @@ func (b *binder) leftOut(o *hot.Output) bool {
 		return false
 	}
 	needs := false
-	u := &usage{binder: b, found: func(*Read) { needs = true }} // what leads nowhere does no harm here
+	u := &usage{binder: b, found: func(*Read) { needs = true }} // dangling references do no harm here
 	if u.below(o.Value); needs || u.missing {
 		_, _ = hot.Fold(b.template.Enabled(o.Condition), b.stack.Supplied.Resolve)
 	}

@@ -14,16 +14,15 @@ import (
 )
 
 // References from one stack to another: into a nested stack through its parameters,
-// out of it through its outputs. What an agent can compute is carried across as the
-// expression that it is; what is left of it for Heat crosses in ways that Heat has
-// (carry.go).
+// out of it through its outputs. What an agent can compute crosses as an expression;
+// the parts that only Heat can compute cross as parameters and outputs (carry.go).
 //
-// A property that hands a role's output over keeps its place in the template but
-// Heat cannot know its value: it gets a placeholder, and the parameter may be used
-// in roles' inputs only. An output that needs a role's output leaves the nested
-// template, and whoever reads it reads the role's output instead.
+// A property that passes a role's output stays in the template, but Heat cannot know
+// its value: it gets a placeholder, and the parameter may be used in roles' inputs
+// only. An output that needs a role's output is removed from the nested template, and
+// its readers read the role's output instead.
 
-// absentError says that the roles of a resource are not there.
+// absentError says that a resource, thus its roles, is not in the deployment.
 type absentError struct {
 	resource contract.ServerPath
 	at       source.Place
@@ -33,13 +32,13 @@ type absentError struct {
 var errAbsent = errors.New("absent")
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("nobody gives this value: %q is not in the deployment", e.resource)
+	return fmt.Sprintf("this value does not exist: %q is not in the deployment", e.resource)
 }
 
 // Is lets errors.Is find any absence.
 func (e *absentError) Is(target error) bool { return target == errAbsent }
 
-// reference is one that is being followed from stack to stack.
+// reference identifies a value that is followed from stack to stack.
 type reference struct {
 	stack *program.Stack
 	name  string
@@ -50,11 +49,11 @@ func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.E
 	return b.followed(reference{to, name}, name+" of "+to.Called(), e, b.through(call, to))
 }
 
-// mostFollowed bounds how many values one reference is made of: where each is made of two
-// others there are soon more than anybody can read.
+// mostFollowed bounds how many values one reference expands to: where each is made of two
+// others, they grow exponentially.
 const mostFollowed = 100_000
 
-// followed evaluates an expression that stands elsewhere, in the scope of another binder.
+// followed evaluates an expression in the scope of another binder.
 func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
 	if len(b.following) == 0 {
 		b.steps = 0
@@ -62,9 +61,9 @@ func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*
 	b.steps++
 	switch {
 	case b.following[at]:
-		return nil, fmt.Errorf("the value needs itself: %s", name)
+		return nil, fmt.Errorf("the value depends on itself: %s", name)
 	case b.steps > mostFollowed:
-		return nil, fmt.Errorf("the value is made of more than %d others: %s is one", mostFollowed, name)
+		return nil, fmt.Errorf("the value is made of more than %d others, such as %s", mostFollowed, name)
 	}
 	b.following[at] = true
 	defer delete(b.following, at)
@@ -74,11 +73,11 @@ func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*
 // argumentValue is what is known of an argument.
 type argumentValue struct {
 	time contract.Time
-	expr *hot.Expr // as Heat would have it; in the stack around
+	expr *hot.Expr // as Heat would evaluate it, in the enclosing stack
 }
 
-// argumentValue finds out when the value of a parameter is known. Facts count as Heat's:
-// the property is Heat's place.
+// argumentValue finds out when the value of a parameter is known. Facts count as Heat's,
+// as Heat evaluates the property.
 func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 	at := reference{s, name}
 	if h, known := b.arguments[at]; known {
@@ -91,14 +90,14 @@ func (b *binder) argumentValue(s *program.Stack, name string) argumentValue {
 	case err == nil:
 		h.time = TimeOf(e)
 	case errors.Is(err, errAbsent):
-		h.time = contract.Run // so that the input that needs it says so
+		h.time = contract.Run // so that the input that needs it reports it
 	}
 	b.arguments[at] = h
 	return h
 }
 
-// argument answers a call of get_param by what was handed over. It returns nil if
-// that is Heat's to know.
+// argument resolves a call of get_param to the argument that was passed. It returns nil if
+// only Heat knows it.
 func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, error) {
 	h := b.argumentValue(b.stack, name)
 	p := b.template.Parameter(name)
@@ -122,12 +121,12 @@ func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, 
 			return nil, err
 		}
 		e = hot.Constant(cast, call.At)
-		b.note(call, contract.Static, "the stack around hands over a value that is known", "", "")
+		b.note(call, contract.Static, "the enclosing stack passes a known value", "", "")
 	}
 	return b.part(call, e, call.Ref().Path)
 }
 
-// memberAttribute is an attribute of one member of a stack resource. It is the call itself if
+// memberAttribute is an attribute of one member of a stack resource: the call itself if
 // only Heat knows it.
 func (b *binder) memberAttribute(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
@@ -151,14 +150,14 @@ func (b *binder) memberAttribute(call *hot.Expr, n *program.StackResource, m *pr
 	if o := t.Output(attribute); o != nil {
 		return b.across(call, n, m, attribute, t.Expr(o.Value), path)
 	}
-	if attribute == "show" || attribute == "OS::stack_id" { // attributes that every resource has
+	if attribute == "show" || attribute == "OS::stack_id" { // attributes of every resource
 		return b.leave(call, "an attribute of a nested stack is Heat's"), nil
 	}
 	b.noOutput(call, t, attribute)
 	return nil, errReported
 }
 
-// noOutput says that a nested template does not give what is read.
+// noOutput reports a read of an output that a nested template lacks.
 func (b *binder) noOutput(call *hot.Expr, t *hot.Template, name string) {
 	b.unknown(source.UnknownOutput, call, fmt.Sprintf("the nested template %s has no output %q", t.File.Name, name), name, t.OutputNames())
 }
@@ -182,15 +181,15 @@ func (b *binder) across(call *hot.Expr, n *program.StackResource, m *program.Mem
 	}
 	if TimeOf(out) == contract.Run {
 		if m.Stack.Template.Version.CFN() {
-			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("this needs what a role writes, by way of %s: hotc does not follow run-time values through CloudFormation templates", m.Stack.Template.File.Portable),
-				Hint: "read the role's output itself"}
+			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("this needs a role's output by way of %s: hotc does not follow run-time values through CloudFormation templates", m.Stack.Template.File.Portable),
+				Hint: "read the role's output directly"}
 		}
 		out = b.carryUp(n, m, out)
 	}
 	return b.part(call, out, path)
 }
 
-// part selects a part of what a call gives.
+// part selects a part of a call's value.
 func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
 	for len(path) > 0 {
 		switch {
@@ -210,7 +209,7 @@ func (b *binder) part(call, e *hot.Expr, path []value.Value) (*hot.Expr, error) 
 		}
 		if x == nil {
 			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: "hotc cannot select a part of this value, which is known only at run time",
-				Hint: "hand the part over as a value of its own"}
+				Hint: "pass the part as a value of its own"}
 		}
 		e, path = x, path[1:]
 	}
@@ -230,7 +229,7 @@ func (b *binder) partOfChoice(call, e *hot.Expr, choice hot.If, path []value.Val
 	return e.WithIf(choice), nil
 }
 
-// itemOf is an item of a list or map, nil if there is none for sure.
+// itemOf is an item of a list or map, nil if it is not certain to exist.
 func itemOf(e *hot.Expr, key value.Value) *hot.Expr {
 	switch k := key.(type) {
 	case int64:

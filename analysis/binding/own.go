@@ -16,11 +16,11 @@ import (
 )
 
 // What a role's input reads of its own server: {fact: NAME}. Addresses, name and id are
-// facts that the server's own agent publishes, also where it cannot be told which of them
+// facts that the server's own agent publishes, even where it is unclear which address
 // Heat would give, and for members of groups. A member's place in its group is known from
 // the template.
 
-// Facts of a server's place in its group.
+// Facts about a server's place in its group.
 const (
 	factIndex     = "index"
 	factGroupSize = "group_size"
@@ -35,8 +35,8 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 		return b.fact(call, own, name, "the server's own agent knows it"), nil
 	case contract.FactFirstAddress:
 		if !oneNetwork(s.Template, s.Resource) {
-			return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q has not just one network: which of its addresses is the first is Heat's to say", s.Path),
-				Hint: "say which one: " + addressForm(s.Template, s.Resource)}
+			return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q may have several networks: only Heat knows which of its addresses is the first", s.Path),
+				Hint: "specify the address: " + addressForm(s.Template, s.Resource)}
 		}
 		return b.fact(call, own, name, "the server has one network: its own agent knows the address"), nil
 	case factIndex, factGroupSize:
@@ -44,7 +44,7 @@ func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	}
 	network, err := networkOf(s.Template, s.Resource, on)
 	if err != nil {
-		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "its name as `networks` says it, or its position there, from 0"}
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q %v", s.Path, err), Hint: "name a network as `networks` does, or by its index there, from 0"}
 	}
 	number, _ := counted.(int64)
 	return b.fact(call, own, contract.AddressFact(network, int(number)), fmt.Sprintf("the server's own agent knows its addresses on network %d", network)), nil
@@ -66,10 +66,10 @@ func networkOf(t *hot.Template, r *hot.Resource, network value.Value) (int, erro
 	if known := strings.Join(names, ", "); known != "" {
 		return 0, fmt.Errorf("has no network %q: it has %s", network, known)
 	}
-	return 0, fmt.Errorf("does not say which networks it has: no position of %q is known", network)
+	return 0, fmt.Errorf("does not list its networks: the index of %q is unknown", network)
 }
 
-// networkNames are what a server's networks are called in the template, in their order.
+// networkNames are the names of a server's networks in the template, in order.
 func networkNames(t *hot.Template, r *hot.Resource) []string {
 	items := r.Property("networks").List()
 	names := make([]string, len(items))
@@ -85,7 +85,7 @@ func networkNames(t *hot.Template, r *hot.Resource) []string {
 	return names
 }
 
-// placeInGroup is a server's index in its group, or how many members that has.
+// placeInGroup is a server's index in its group, or the group's size.
 func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.Fact) (*hot.Expr, error) {
 	n, m := s.StackResource, s.Member
 	for at := s.Stack; n == nil && at.StackResource != nil; at = at.Around() {
@@ -94,7 +94,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.F
 		}
 	}
 	if n == nil {
-		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is not a member of a group: it has no %s", s.Path, name), Hint: "leave the input out"}
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("server %q is not a member of a group: it has no %s", s.Path, name), Hint: "remove the input"}
 	}
 	group := n.OwnPath()
 	switch {
@@ -106,7 +106,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.F
 		b.note(call, contract.Static, fmt.Sprintf("the member's index in the group %q", group), "", "")
 		return hot.Constant(int64(index), call.At), nil
 	case n.Scales():
-		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("the group %q scales: how many members it has changes, and no member is told", group), Hint: "give the role what it needs to know as a parameter"}
+		return nil, &source.Diagnostic{Code: source.SelfReference, At: call.At, Message: fmt.Sprintf("the group %q scales: its size changes, and members do not learn of it", group), Hint: "pass the number as a parameter"}
 	case !n.Open():
 		b.note(call, contract.Static, fmt.Sprintf("the number of members of the group %q is known", group), "", "")
 		return hot.Constant(int64(n.Size), call.At), nil
@@ -114,14 +114,14 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.F
 	e, err := b.countOf(n)
 	if err == nil && n != s.StackResource {
 		inside := *s
-		inside.StackResource = nil // the rest of the way is that of every input
+		inside.StackResource = nil // the caller does the last step, as for every input
 		e, err = b.carryTo(n.In, &inside, e)
 	}
-	b.note(call, contract.Deploy, fmt.Sprintf("how many members %q has is left to Heat", group), "", "")
+	b.note(call, contract.Deploy, fmt.Sprintf("the size of %q is left to Heat", group), "", "")
 	return e, err
 }
 
-// addressForm is how a server's address is written that has several networks.
+// addressForm is the fact to write for an address of a server with several networks.
 func addressForm(t *hot.Template, r *hot.Resource) string {
 	network := "NETWORK"
 	if names := networkNames(t, r); len(names) > 0 && names[0] != "" {
@@ -130,7 +130,7 @@ func addressForm(t *hot.Template, r *hot.Resource) string {
 	return fmt.Sprintf("`{fact: [addresses, %s, 0]}`", network)
 }
 
-// ownHint says what to write instead of a reference to the server itself.
+// ownHint suggests what to write instead of a reference to the server itself.
 func ownHint(t *hot.Template, r *hot.Resource, call *hot.Expr) string {
 	form := ""
 	ref := call.Ref()
@@ -140,11 +140,11 @@ func ownHint(t *hot.Template, r *hot.Resource, call *hot.Expr) string {
 	case name == "name":
 		form = "`{fact: name}`"
 	case name != "first_address" && name != "addresses" && name != "networks":
-		return "leave it out: nobody knows it before the server is there; its own agent can give `{fact: id}`, `{fact: name}` and addresses"
+		return "remove it: it is unknown until the server exists; the server's own agent supplies `{fact: id}`, `{fact: name}` and addresses"
 	case oneNetwork(t, r):
 		form = "`{fact: first_address}`"
 	default:
 		form = addressForm(t, r)
 	}
-	return "let the server's own agent give it, as an input of its own: " + form
+	return "read it from the server's own agent, as an input of its own: " + form
 }

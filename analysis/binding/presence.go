@@ -11,29 +11,29 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// What is there only if Heat decides so: a resource whose condition is left to it, and
-// the members of a group whose number is. The roles of all that may be there are in the
-// plan. Who reads them knows what was decided by a deploy-time value, the same
-// condition or number, and fails at once, or does without, where nobody will write.
+// Resources whose existence Heat decides: by a condition or a group size that is known
+// only to it. The roles of all that may exist are in the plan. Their readers get the
+// decision as a deploy-time value, the same condition or number, and fail at once, or
+// do without, where no value will be written.
 
-// Decision is something that Heat decides of a stack's topology.
+// Decision is a condition or number by which Heat decides a stack's topology.
 type Decision struct {
 	In   *program.Stack
-	Expr *hot.Expr // true, false or a number of members; as the stack would have it
+	Expr *hot.Expr // true, false or a number of members, in the stack's scope
 	Key  string
 }
 
 // Presence is a decision that a server depends on.
 type Presence struct {
 	Decision *Decision
-	// Member is the number, from 0, of the member that the server is or lies in; -1 where
+	// Member is the index of the member that is or contains the server; -1 where
 	// a condition decides.
 	Member int
-	Why    string // why the server is not there, if it is not
+	Why    string // the reason for the server's absence, if it is absent
 	At     source.Place
 }
 
-// existence is a decision of Heat about one resource, or member of a group, as it is found.
+// existence is a decision of Heat about one resource or one member of a group.
 type existence struct {
 	in     *program.Stack
 	expr   *hot.Expr // as for Decision
@@ -42,14 +42,14 @@ type existence struct {
 	at     source.Place
 }
 
-// conditionOf is the existence condition of a resource whose condition Heat decides; nil for others.
+// conditionOf is the existence condition of a resource that Heat decides; nil for others.
 func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *existence {
 	if r.Condition == nil || !nesting.Open(in, r) {
 		return nil
 	}
 	e, err := b.enabledIn(in, r)
 	if err != nil {
-		return nil // who looks at the condition itself says so
+		return nil // reported where the condition itself is checked
 	}
 	why := fmt.Sprintf("the condition of %q is false", in.PathOf(r.Name))
 	if name, ok := r.Condition.Value.Text(); ok {
@@ -58,7 +58,7 @@ func (b *binder) conditionOf(in *program.Stack, r *hot.Resource) *existence {
 	return &existence{in: in, expr: e, member: -1, why: why, at: in.Place(r.Condition.Value)}
 }
 
-// enabledIn is a resource's condition as an `if` that gives true or false.
+// enabledIn is a resource's condition as an `if` that yields true or false.
 func (b *binder) enabledIn(in *program.Stack, r *hot.Resource) (*hot.Expr, error) {
 	return b.followed(reference{in, "condition of " + r.Name}, fmt.Sprintf("the condition of %s", in.PathOf(r.Name)), in.Template.Enabled(r.Condition), b.in(in).asHeat())
 }
@@ -69,7 +69,7 @@ func (b *binder) countOf(n *program.StackResource) (*hot.Expr, error) {
 	return b.followed(reference{n.In, "count of " + name}, fmt.Sprintf("the count of %s", n.In.PathOf(name)), n.Count, b.in(n.In).asHeat())
 }
 
-// existencesOf are those of a stack resource and of one of its members.
+// existencesOf are the existences of a stack resource and of one of its members.
 func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*existence {
 	var out []*existence
 	if g := b.conditionOf(n.In, n.Resource); g != nil {
@@ -81,7 +81,7 @@ func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*ex
 	count, err := b.countOf(n)
 	if err == nil && n.Scales() && count.IsValue() {
 		if size, bad := hot.GroupSize(count.Value, 0); bad == nil && n.Number(m) < size {
-			return out // for sure
+			return out // it certainly exists
 		}
 	}
 	if err == nil {
@@ -91,7 +91,7 @@ func (b *binder) existencesOf(n *program.StackResource, m *program.Member) []*ex
 	return out
 }
 
-// test is an existence condition as a condition of expressions in its stack.
+// test is an existence as a condition for expressions in its stack.
 func (g *existence) test() *hot.Expr {
 	if g.member < 0 {
 		choice, _ := g.expr.If()
@@ -100,14 +100,14 @@ func (g *existence) test() *hot.Expr {
 	return hot.NewPresent(g.at, g.expr, g.member)
 }
 
-// guarded is an expression that fails where an existence condition is shut.
+// guarded is an expression that fails where an existence is false.
 func (b *binder) guarded(call *hot.Expr, g *existence, e *hot.Expr) *hot.Expr {
-	text := fmt.Sprintf("nobody gives this value: %s", g.why)
+	text := fmt.Sprintf("this value does not exist: %s", g.why)
 	nobody := hot.NewCall(hot.AbsentRef, call.At, hot.Constant(text, call.At))
 	return b.decided(g, call.At, e, nobody)
 }
 
-// decided chooses by an existence condition.
+// decided chooses by an existence.
 func (b *binder) decided(g *existence, at source.Place, then, otherwise *hot.Expr) *hot.Expr {
 	like := g.expr
 	if g.member >= 0 {
@@ -116,22 +116,22 @@ func (b *binder) decided(g *existence, at source.Place, then, otherwise *hot.Exp
 	return hot.NewIf(like, at, hot.If{Condition: g.test(), Then: then, Else: otherwise})
 }
 
-// ifThere is what a call gives that names a resource which may not be there.
+// ifThere guards the value of a call that names a resource which may not exist.
 func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr {
 	g := b.conditionOf(b.stack, r)
 	if g == nil {
 		return e
 	}
-	b.noteDecision(call, fmt.Sprintf("whether %q is there is left to Heat", r.Name))
+	b.noteDecision(call, fmt.Sprintf("whether %q exists is left to Heat", r.Name))
 	return b.guarded(call, g, e)
 }
 
-// noteDecision notes what Heat decides for a reference, beside what it reads.
+// noteDecision notes a decision of Heat on which a reference depends.
 func (b *binder) noteDecision(call *hot.Expr, rule string) {
 	b.note(call, contract.Deploy, rule, "", "").Needs = ""
 }
 
-// firstMembers is what is gathered over as many members as Heat makes.
+// firstMembers limits a gathered value to as many members as Heat creates.
 func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot.Expr) (*hot.Expr, error) {
 	count, err := b.countOf(n)
 	if err != nil {
@@ -139,31 +139,31 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot
 	}
 	first := hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: count, Items: all})
 	if b.joins(all) {
-		b.noteDecision(call, fmt.Sprintf("who is in %q is known to agents, up to %d", n.Resource.Name, n.Most()))
+		b.noteDecision(call, fmt.Sprintf("the members of %q are known to agents, up to %d", n.Resource.Name, n.Most()))
 		return hot.NewJoined(first), nil
 	}
-	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != contract.Run) { // an empty list would not tell whose it is
+	if size, err := hot.GroupSize(count.Value, 0); err == nil && count.IsValue() && (size > 0 || TimeOf(all) != contract.Run) { // an empty list would not name its group
 		return hot.Fold(first, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 	}
-	b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, n.Most()))
+	b.noteDecision(call, fmt.Sprintf("the size of %q is left to Heat, up to %d", n.Resource.Name, n.Most()))
 	return first, nil
 }
 
-// ifMember is what one member gives of a group whose number only Heat knows.
+// ifMember guards the value of one member of a group whose size only Heat knows.
 func (b *binder) ifMember(call *hot.Expr, n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
 	if !n.Open() || TimeOf(e) != contract.Run {
 		return e
 	}
 	for _, g := range b.existencesOf(n, m) {
 		if g.member >= 0 {
-			b.noteDecision(call, fmt.Sprintf("how many members %q has is left to Heat, up to %d", n.Resource.Name, n.Most()))
+			b.noteDecision(call, fmt.Sprintf("the size of %q is left to Heat, up to %d", n.Resource.Name, n.Most()))
 			return b.guarded(call, g, e)
 		}
 	}
 	return e
 }
 
-// memberPart is an item of what was gathered over members.
+// memberPart is an item of a value gathered over members.
 func memberPart(e *hot.Expr, m hot.Members, key value.Value) *hot.Expr {
 	x := itemOf(m.Items, key)
 	if x == nil {
@@ -178,13 +178,13 @@ func memberPart(e *hot.Expr, m hot.Members, key value.Value) *hot.Expr {
 	if !ok {
 		return nil
 	}
-	why := fmt.Sprintf("nobody gives this value: the group %q has fewer than %d members", value.ToString(m.Group.Value), n+1)
+	why := fmt.Sprintf("this value does not exist: the group %q has fewer than %d members", value.ToString(m.Group.Value), n+1)
 	nobody := hot.NewCall(hot.AbsentRef, e.At, hot.Constant(why, e.At))
 	return hot.NewIf(nil, x.At, hot.If{Condition: hot.NewPresent(e.At, m.Count, int(n)), Then: x, Else: nobody})
 }
 
-// thereFor is whether a server is there, as another one's agent can tell: nil if it is
-// for sure whenever the other one is. What both depend on is certain.
+// thereFor is whether a server exists, as an expression for another one's agent: nil if it
+// certainly does whenever the other one does. What both depend on is certain.
 func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 	around := map[*program.Stack]bool{}
 	for s := reader.Stack; s != nil; s = s.Around() {
@@ -217,8 +217,7 @@ func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
 	return b.carryTo(s, reader, e)
 }
 
-// carryTo makes an expression of a stack one of a server in it, or in a stack nested in
-// it.
+// carryTo turns an expression of a stack into one of a server in it or below it.
 func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Expr) (*hot.Expr, error) {
 	var down []*program.Stack
 	for s := reader.Stack; s != from; s = s.Around() {
@@ -236,9 +235,9 @@ func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Exp
 	return e, err
 }
 
-// presences finds what Heat decides of each server with an agent, and who can tell what
-// it decided: servers of the same stack, and of those nested in it, whose user_data
-// needs no more for that.
+// presences finds Heat's decisions about each server with an agent, and which servers know
+// the outcome: those of the same stack, and of stacks nested in it, whose user_data
+// gains no dependency by it.
 func (b *binder) presences() {
 	decisions := map[string]*Decision{}
 	for _, s := range b.servers() {
@@ -258,7 +257,7 @@ func (b *binder) presences() {
 	}
 	for _, d := range b.analysis.Decisions {
 		if needsResource(d.Expr) {
-			continue // the wait for it would be one that nobody asked for
+			continue // it would add a wait that the user did not write
 		}
 		for _, s := range b.servers() {
 			if !within(s.Stack, d.In) || changesMembers(s, d.In) {
@@ -271,13 +270,13 @@ func (b *binder) presences() {
 	}
 }
 
-// Witness is a server's own way to know a decision.
+// Witness is a decision that a server knows, in its own scope.
 type Witness struct {
 	Decision *Decision
 	Expr     *hot.Expr
 }
 
-// servers are all with agents; those without roles stand for themselves.
+// servers are all servers with agents, those without roles included.
 func (b *binder) servers() []*program.Server {
 	all := append([]*program.Server{}, b.program.Servers...)
 	for _, f := range b.analysis.FactServers {
@@ -286,7 +285,7 @@ func (b *binder) servers() []*program.Server {
 	return all
 }
 
-// existencesAround are all that a server depends on, the outermost first.
+// existencesAround are all existences that a server depends on, the outermost first.
 func (b *binder) existencesAround(s *program.Server) []*existence {
 	var out []*existence
 	if s.StackResource != nil {
@@ -300,9 +299,9 @@ func (b *binder) existencesAround(s *program.Server) []*existence {
 	return out
 }
 
-// changesMembers says whether a value of a stack, on its way to a server in it, would be a
-// part of what a group that scales says of its members: whenever it changed, Heat would
-// update all of them, and perhaps make new ones first.
+// changesMembers says whether a value of a stack, on its way to a server in it, would become
+// part of the member definition of a group that scales: whenever it changed, Heat would
+// update all members, and perhaps create new ones first.
 func changesMembers(s *program.Server, from *program.Stack) bool {
 	if s.StackResource != nil && s.StackResource.Slots() {
 		return true

@@ -14,10 +14,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// errReported ends a fold whose failure is a diagnostic already.
+// errReported ends a fold whose failure is already a diagnostic.
 var errReported = errors.New("reported")
 
-// resolve answers a reference in a role's input or a stack's output.
+// resolve resolves a reference in a role's input or a stack's output.
 func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	if call.Func == hot.OwnFact {
 		return b.ownFact(call)
@@ -31,7 +31,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		return b.attribute(call)
 	case hot.ToFile:
 		out, err := b.stack.Supplied.Resolve(call)
-		b.note(call, contract.Static, "files are read when compiling", "", "")
+		b.note(call, contract.Static, "files are read at compile time", "", "")
 		return out, err
 	}
 	if !call.Func.OfPresence() {
@@ -40,7 +40,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	return call, nil
 }
 
-// note adds a reference of what is bound.
+// note adds a reference of the expression that is being bound.
 func (b *binder) note(call *hot.Expr, time contract.Time, rule string, cell contract.CellName, writer contract.ServerPath) *Reference {
 	if b.effects.silent {
 		return &Reference{}
@@ -76,7 +76,7 @@ func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer co
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.givenByApply(call); p != nil {
 		cell := contract.SecretCell(p.Name)
-		b.note(call, contract.Run, "a secret that `hotc apply` gives", cell, contract.Operator)
+		b.note(call, contract.Run, "a secret that `hotc apply` supplies", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
 	late := b.reader != nil && b.reader.Bind == contract.Deploy && !b.stack.Supplied.Unpinned
@@ -85,12 +85,12 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		return nil, err
 	}
 	if out.IsValue() && late {
-		b.note(call, contract.Deploy, "the input asks to be bound when the stack is created", "", "")
+		b.note(call, contract.Deploy, "the input is bound at deploy time by `bind: deploy`", "", "")
 		return call, nil
 	}
 	if out.IsValue() {
 		b.effects.add(func() { _, _ = b.stack.Supplied.Resolve(call) }) // it is pinned
-		b.note(call, contract.Static, "the parameter was given to the compiler", "", "")
+		b.note(call, contract.Static, "the parameter was supplied to the compiler", "", "")
 		return out, nil
 	}
 	name := call.Ref().Name
@@ -107,11 +107,11 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 		}
 		b.effects.add(func() { b.inUserData(call) })
 	}
-	b.note(call, contract.Deploy, "the parameter is left open for Heat", "", "")
+	b.note(call, contract.Deploy, "the parameter is left to Heat", "", "")
 	return call, nil
 }
 
-// unknown is a diagnostic of a name that is not there, with the nearest that is.
+// unknown reports an unknown name, with the nearest known one.
 func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
 	b.report(source.Error, code, call.At, message, hot.Meant(name, known, ""))
 }
@@ -120,7 +120,7 @@ func (b *binder) absence(call *hot.Expr, name string) error {
 	return &absentError{resource: b.stack.PathOf(name), at: call.At, why: b.stack.Removed(name)}
 }
 
-// findResource checks that a resource is there.
+// findResource finds a resource that is in the deployment.
 func (b *binder) findResource(call *hot.Expr, name string) (*hot.Resource, error) {
 	if r := b.template.Resource(name); r != nil {
 		if b.stack.Absent(name) {
@@ -178,7 +178,7 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	case b.stack.Type(r) == roles.ServerType:
 		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
 		if s := b.stack.Server(name); err == nil && b.reader != nil && s != nil && s.Output(attribute) != nil {
-			return b.ifThere(call, r, e), nil // also where its value is known
+			return b.ifThere(call, r, e), nil // even where its value is known
 		}
 	default:
 		return b.leave(call, "an attribute of a resource is Heat's"), nil
@@ -205,25 +205,25 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 
 func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attribute string) {
 	if s := b.program.Server(server); s != nil && s.Unread {
-		return // why is said already
+		return // the reason is reported already
 	}
 	message := fmt.Sprintf("no role of server %q declares an output %q, and it is not an attribute of a server", server, attribute)
 	hint := "declare it under `outputs:` of the role that writes it"
 	if s := b.program.Server(server); s != nil {
 		hint = hot.Meant(attribute, s.Attributes(), hint)
 		if s.Role(attribute) != nil {
-			hint = fmt.Sprintf("%q is a role: what it writes is an attribute of its server; leave %q out", attribute, attribute)
+			hint = fmt.Sprintf("%q is a role: its outputs are attributes of its server; omit %q", attribute, attribute)
 		}
 	}
 	severity := source.Error
 	if b.doubtful && b.program.Server(server) == nil {
-		severity = source.Warning // Heat looks at it only if it is there
+		severity = source.Warning // Heat evaluates it only if the resource exists
 	}
 	b.report(severity, source.UnknownOutput, at, message, hint)
 }
 
-// output is a reference to a role's output: its cell, or its value where that is
-// known before the role runs.
+// output is a reference to a role's output: its cell, or its value where it has one
+// before the role runs.
 func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (*hot.Expr, error) {
 	if o.Value == nil {
 		if b.via != nil || b.reader == nil {

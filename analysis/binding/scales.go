@@ -10,15 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// scaledAttribute is what is read of the members of a group that scales. Agents know of
-// slots only, so that what roles write can be had as a list.
+// scaledAttribute is a read from the members of a group that scales. Agents know only
+// replica slots, so roles' outputs are available only as a list.
 func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel program.Selection) (*hot.Expr, error) {
 	name, rest := sel.Attribute, sel.Path
 	if sel.Gives == program.ListOfAll {
 		e, err := b.gather(call, n, name, rest, false)
 		if err == nil && e != call && needsMember(e, n) {
-			return nil, b.notTold(call, fmt.Sprintf("a part of %q is known to Heat only, for each member of %q, and which of Heat's members is which of the agents' nobody knows", name, n.Resource.Name),
-				"let a role write the whole of it as an output of its own")
+			return nil, b.notTold(call, fmt.Sprintf("a part of %q is known only to Heat, for each member of %q, and Heat's members cannot be matched to the agents'", name, n.Resource.Name),
+				"write the whole value as an output of a role")
 		}
 		return e, err
 	}
@@ -27,13 +27,13 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel p
 	}
 	e, err := b.looking().memberAttribute(call, n, n.First(), name, rest)
 	if err == nil && (TimeOf(e) == contract.Run || n.Inline()) {
-		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and which of the members of %q is which of Heat's nobody but Heat knows", name, n.Resource.Name),
-			fmt.Sprintf("read the list of all: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))
+		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and agents cannot tell which member of %q Heat means", name, n.Resource.Name),
+			fmt.Sprintf("read the list of all members: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))
 	}
 	return b.leave(call, "an output of a nested stack that only Heat knows"), nil
 }
 
-// notTold refuses what nobody can tell.
+// notTold refuses a read whose member is ambiguous.
 func (b *binder) notTold(call *hot.Expr, message, hint string) error {
 	b.report(source.Error, source.NotYet, call.At, message, hint)
 	return errReported

@@ -6,15 +6,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// scope says for whom an expression is resolved. It never changes: who follows a
-// reference to another stack, or only looks, has a scope of its own.
+// scope says for whom an expression is resolved. It is immutable: following a
+// reference to another stack, or a dry run, takes a scope of its own.
 type scope struct {
 	stack    *program.Stack // whose expressions are resolved
 	template *hot.Template  // the stack's
-	reader   *program.Input // that is bound; nil for places that Heat evaluates
+	reader   *program.Input // the input being bound; nil for places that Heat evaluates
 	via      *hot.Expr      // the call in the reader's own stack that led to this one
 	effects  *effects
-	doubtful bool // it is Heat that decides whether the resource is there that is looked at
+	doubtful bool // Heat decides whether the enclosing resource exists
 }
 
 // at is the binder for a resource's places.
@@ -28,17 +28,16 @@ func (b *binder) at(r *hot.Resource) *binder {
 	return &inner
 }
 
-// effects are what resolving asks for beside the value: facts that are published, values
-// that are carried between stacks, parameters that are pinned, what is said of it all.
-// Who only looks drops them.
+// effects are the side effects of resolving: facts to publish, values to carry between
+// stacks, parameters to pin, references and diagnostics. A dry run drops them.
 type effects struct {
 	references []Reference
 	steps      []func()
-	now        bool // each is had at once
-	silent     bool // nobody asks for the references
+	now        bool // run each at once
+	silent     bool // do not collect references
 }
 
-// add notes one more.
+// add runs an effect or queues it.
 func (x *effects) add(step func()) {
 	if x.now {
 		step()
@@ -47,7 +46,7 @@ func (x *effects) add(step func()) {
 	}
 }
 
-// take has all effects of what was only looked at before.
+// take runs or queues all effects of a dry run.
 func (x *effects) take(looked *effects) {
 	x.references = append(x.references, looked.references...)
 	for _, step := range looked.steps {
@@ -62,7 +61,7 @@ func (b *binder) in(s *program.Stack) *binder {
 	return &inner
 }
 
-// through is the binder for what a call of this stack leads to.
+// through is the binder for another stack's expressions, reached by a call of this one.
 func (b *binder) through(call *hot.Expr, to *program.Stack) *binder {
 	inner := b.in(to)
 	if inner.via == nil {
@@ -71,29 +70,29 @@ func (b *binder) through(call *hot.Expr, to *program.Stack) *binder {
 	return inner
 }
 
-// reading is the binder for an input, or with nil for what Heat evaluates. Its effects are
-// had; the references are its own.
+// reading is the binder for an input, or with nil for what Heat evaluates. Its effects
+// run at once; the references are its own.
 func (b *binder) reading(in *program.Input) *binder {
 	inner := *b
 	inner.reader, inner.effects = in, &effects{now: true}
 	return &inner
 }
 
-// looking is the binder for who wants to know a value, and perhaps has its effects later.
+// looking is the binder for a dry run, whose effects may be taken later.
 func (b *binder) looking() *binder {
 	inner := *b
 	inner.effects = &effects{silent: b.effects.silent}
 	return &inner
 }
 
-// asHeat is looking for a place that Heat evaluates.
+// asHeat is the binder for a dry run as a place that Heat evaluates.
 func (b *binder) asHeat() *binder {
 	inner := *b
 	inner.reader, inner.effects = nil, &effects{silent: true}
 	return &inner
 }
 
-// report says something of what is resolved, unless it is only looked at.
+// report adds a diagnostic, unless this is a dry run.
 func (b *binder) report(severity source.Severity, code source.Code, at source.Place, message, hint string, notes ...source.Note) {
 	b.effects.add(func() {
 		b.diags.Add(&source.Diagnostic{Severity: severity, Code: code, At: at, Message: message, Hint: hint, Notes: notes})

@@ -13,20 +13,20 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A value that a role writes crosses back to Heat, for a resource's property,
-// through a wait condition that stands in the stack whose text reads it: beside the
-// server, or above the nested stack or the group that the server lies in. What a
-// nested stack is handed waits in the stack that hands it over. So a reference only
-// ever reaches down, and every wait is one that the user wrote.
+// A value that a role writes returns to Heat, for a resource's property, through a
+// wait condition in the stack whose template reads it: beside the server, or beside
+// the nested stack or group that contains it. For an argument of a nested stack the
+// enclosing stack waits. So a reference only ever reaches down, and every wait is one
+// that the user wrote.
 
 // Signal is the wait condition of a role that Heat reads from. The members of a
-// group, which Heat cannot name one by one, have one for all of them.
+// group, which Heat cannot name individually, share one.
 type Signal struct {
-	In *program.Stack // whose template it stands in
+	In *program.Stack // whose template contains it
 	// Name is the role as that template sees it, without members of groups: db.mysql,
 	// tier/db.mysql, web.site.
 	Name string
-	// Resource is the server, or what its servers lie in.
+	// Resource is the server, or the stack resource that contains its servers.
 	Resource string
 	Roles    []*program.Role
 	// Beside says that the one server is a resource of the stack itself.
@@ -40,7 +40,7 @@ func (s *Signal) Outputs(r *program.Role) []*program.Output {
 	return lists.Only(r.Outputs, func(o *program.Output) bool { return o.Value == nil && s.reads(o) })
 }
 
-// reads says whether Heat reads an output, of this member or of another one.
+// reads says whether Heat reads an output, of this or another member.
 func (s *Signal) reads(o *program.Output) bool {
 	for other := range s.read {
 		if other.Attribute == o.Attribute {
@@ -50,15 +50,15 @@ func (s *Signal) reads(o *program.Output) bool {
 	return false
 }
 
-// Values says whether Heat reads values and not only that the role is done.
+// Values says whether Heat reads values, rather than just waiting for the role.
 func (s *Signal) Values() bool { return len(s.read) > 0 }
 
-// ID tells the servers of one signal apart: the server's path from the stack.
+// ID identifies a server of the signal: its path from the stack.
 func (s *Signal) ID(server contract.ServerPath) string {
 	return strings.TrimPrefix(string(server), string(s.In.PathOf("")))
 }
 
-// PropertyRead is a use of roles' outputs in what Heat makes a resource of.
+// PropertyRead is a use of roles' outputs in a resource's property.
 type PropertyRead struct {
 	*Read
 	In         *program.Stack
@@ -73,13 +73,11 @@ type Dependency struct {
 	In       *program.Stack
 	Resource string
 	Signal   *Signal
-	// Left is the resource to depend on if the role is not there; there is no signal
-	// then.
+	// Left is the resource to depend on, without a signal, if the role is absent.
 	Left string
 }
 
-// Signal finds the signal by which Heat learns of a role in a stack; nil if it does
-// not.
+// Signal finds the signal by which a stack waits for a role; nil if there is none.
 func (a *Analysis) Signal(in *program.Stack, r *program.Role) *Signal {
 	seen, ok := seenFrom(in, r.Server)
 	if !ok {
@@ -88,7 +86,7 @@ func (a *Analysis) Signal(in *program.Stack, r *program.Role) *Signal {
 	return a.signals[reference{in, seen.name + "." + r.Name}]
 }
 
-// sight is how a stack sees a server that lies in it.
+// sight is how a stack sees a server inside it.
 type sight struct {
 	name     string // without members of groups
 	resource string
@@ -110,7 +108,7 @@ func seenFrom(in *program.Stack, s *program.Server) (sight, bool) {
 	return out, true
 }
 
-// signal is the signal of a role for this stack.
+// signal is the signal of a role for this stack, created at first use.
 func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 	seen, ok := seenFrom(in, r.Server)
 	if !ok {
@@ -134,7 +132,7 @@ func (b *binder) signal(in *program.Stack, r *program.Role) *Signal {
 	return s
 }
 
-// waitFor lets a resource of the stack wait for a role.
+// waitFor makes a resource of the stack wait for a role.
 func (b *binder) waitFor(resource string, s *Signal, at source.Place) {
 	path := b.stack.PathOf(resource)
 	of := reference{b.stack, resource + " " + s.Name}
@@ -145,7 +143,7 @@ func (b *binder) waitFor(resource string, s *Signal, at source.Place) {
 	b.analysis.Waits = append(b.analysis.Waits, Wait{Resource: path, Signal: s, Role: s.Roles[0], At: at})
 }
 
-// property notes that Heat needs what roles write to make a resource.
+// property notes that Heat needs roles' outputs to create a resource.
 func (b *binder) property(resource string, read *Read) {
 	inner := b.reading(nil)
 	e, err := b.template.Fold(read.Call, inner.resolve)
@@ -166,18 +164,18 @@ func (b *binder) property(resource string, read *Read) {
 	}
 }
 
-// dependsOnRole answers a name in depends_on that is not a resource.
+// dependsOnRole resolves a name in depends_on that is not a resource.
 func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 	i := strings.LastIndexByte(on, '.')
 	if i < 0 {
-		return // references says that there is no such resource
+		return // package references reports the unknown resource
 	}
 	at := b.template.Place(item)
 	role := b.roleIn(on[:i], on[i+1:])
 	if role == nil {
 		if resource, why := b.stack.RemovedOn(on[:i]); why != nil {
 			b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Left: strings.SplitN(on[:i], "/", 2)[0]})
-			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing waits for it", on), "")
+			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not in the deployment: nothing waits for it", on), "")
 			d.Notes = append(d.Notes, why.Note(resource))
 			return
 		}
@@ -204,7 +202,7 @@ func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 	server := on[:strings.LastIndexByte(on, '.')]
 	if s := b.program.Server(contract.ServerPath(server)); s != nil && b.stack.StackResource != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
 		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on the role %s of another stack; Heat's resources can depend on roles of their own stack, and of those nested in it", r.Name, on),
-			"hand a value of the role over as a property of the nested stack and use it here, or let the nested stack itself depend on the role")
+			"pass a value of the role as a property of the nested stack and use it here, or make the nested stack itself depend on the role")
 		return
 	}
 	var known []string
@@ -219,7 +217,7 @@ func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 }
 
 // heatNeeds says whether Heat itself evaluates a parameter in a stack resource's members or
-// below: then it must have the value, and not only the roles there.
+// below: then it must have the value, not only the roles there.
 func (b *binder) heatNeeds(n *program.StackResource, parameter string) bool {
 	return slices.ContainsFunc(n.Stacks(), func(s *program.Stack) bool { return b.usesParameter(s, parameter) })
 }
@@ -232,7 +230,7 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 	b.needed[at] = false
 	for p := range s.Places {
 		switch {
-		case p.Kind == program.InOutput && !s.Template.Version.CFN(): // hotc does not look through one of CloudFormation
+		case p.Kind == program.InOutput && !s.Template.Version.CFN(): // hotc does not follow CloudFormation outputs
 		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.HandedOver || b.heatNeeds(p.StackResource, p.Entry.Name)):
 			b.needed[at] = true
 			return true
@@ -241,7 +239,7 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 	return false
 }
 
-// mentions says whether a text gets a parameter.
+// mentions says whether a node reads a parameter.
 func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
 	if r := t.RefAt(n); r.Kind == hot.ToParameter && r.Name == parameter {
 		return true
@@ -250,20 +248,20 @@ func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
 		slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return mentions(t, e.Value, parameter) })
 }
 
-// alike makes the signals of all uses of a template the same, as their text is one:
+// alike makes the signals of all uses of a template the same, as they share its text:
 // where one use has a wait condition, the others' servers signal it too.
 func (b *binder) alike() {
 	uses := map[*hot.Template][]*program.Stack{}
 	b.program.Root.Walk(func(s *program.Stack) { uses[s.Template] = append(uses[s.Template], s) })
-	for _, s := range b.analysis.Signals { // grows meanwhile, by none that differ again
+	for _, s := range b.analysis.Signals { // grows meanwhile, but only by signals that are alike
 		for _, use := range uses[s.In.Template] {
 			if use == s.In {
 				continue
 			}
 			other := b.sameIn(use, s)
 			if other == nil || len(other.Roles) != len(s.Roles) {
-				b.diags.Error(source.NotYet, s.Roles[0].At, fmt.Sprintf("Heat reads from role %s in %q, and another use of the template, %q, has not the same servers; hotc cannot emit one text for both yet",
-					s.Name, s.In.Called(), use.Called()), "use two files")
+				b.diags.Error(source.NotYet, s.Roles[0].At, fmt.Sprintf("Heat reads from role %s in %q, but another use of the template, %q, has different servers; hotc cannot emit one template for both yet",
+					s.Name, s.In.Called(), use.Called()), "use two template files")
 				return
 			}
 			for o := range s.read {

@@ -9,20 +9,20 @@ import (
 )
 
 // Slots replaces the largest parts of an expression that only Heat can resolve. Each
-// then stands alone in a template, so what Heat would not have looked at is kept from
-// it: a part in a branch of an `if` that Heat decides stays in such an `if`, and a
-// condition, which is not a value to Heat, becomes one.
+// then stands alone in a template, so Heat must not evaluate more than before: a part
+// in a branch of an `if` that Heat decides stays in such an `if`, and a condition,
+// which is not a value to Heat, becomes one.
 func Slots(e *hot.Expr, deploy func(*hot.Expr) *hot.Expr) *hot.Expr {
 	return slots{deploy: deploy}.in(e)
 }
 
 type slots struct {
 	deploy func(*hot.Expr) *hot.Expr
-	// guards are the conditions around that Heat decides, the outermost first.
+	// guards are the enclosing conditions that Heat decides, the outermost first.
 	guards []guard
-	// known are the conditions around, as text, with the branch that is taken.
+	// known are the enclosing conditions, as JSON, with the branch that is taken.
 	known map[string]bool
-	// decider is the `if` whose condition is looked at; nil elsewhere.
+	// decider is the `if` whose condition is being replaced; nil elsewhere.
 	decider *hot.Expr
 }
 
@@ -30,7 +30,7 @@ type slots struct {
 type guard struct {
 	call      *hot.Expr
 	condition *hot.Expr
-	taken     bool // whether it is the branch of true
+	taken     bool // whether it is the branch for true
 }
 
 func (s slots) in(e *hot.Expr) *hot.Expr {
@@ -59,12 +59,12 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 	switch e.Func.Meaning() {
 	case "not", "and", "or":
 	default:
-		inner.decider = nil // equals and others take values
+		inner.decider = nil // equals and others take values, not conditions
 	}
 	return e.Map(inner.in)
 }
 
-// branches is an `if`, whose branches Heat may look at only if it would take them.
+// branches is an `if`, whose branches Heat may evaluate only if it would take them.
 func (s slots) branches(e *hot.Expr, choice hot.If) *hot.Expr {
 	test := string(value.EncodeJSON(Written(choice.Condition)))
 	if taken, known := s.known[test]; known {
@@ -91,7 +91,7 @@ func (s slots) branches(e *hot.Expr, choice hot.If) *hot.Expr {
 	return e.WithIf(out)
 }
 
-// branch is the one of an `if` that is taken.
+// branch is the branch of an `if` that is taken.
 func branch(choice hot.If, taken bool) *hot.Expr {
 	switch {
 	case taken:
@@ -102,7 +102,7 @@ func branch(choice hot.If, taken bool) *hot.Expr {
 	return hot.Constant(nil, choice.Then.At)
 }
 
-// slot hands a part over to Heat.
+// slot leaves a part to Heat.
 func (s slots) slot(e *hot.Expr) *hot.Expr {
 	if s.decider != nil && !IsCarried(e) {
 		e = hot.NewIf(s.decider, e.At, hot.If{Condition: e, Then: hot.Constant(true, e.At), Else: hot.Constant(false, e.At)})
@@ -118,8 +118,8 @@ func (s slots) slot(e *hot.Expr) *hot.Expr {
 	return s.deploy(e)
 }
 
-// IsCarried says whether a condition is one of another stack's, which Heat decides
-// there: here it is a value, true or false, and what depends on it was guarded there.
+// IsCarried says whether a condition belongs to another stack, where Heat decides it:
+// here it is a value, true or false, and what depends on it was guarded there.
 func IsCarried(e *hot.Expr) bool {
 	r := e.Ref()
 	return r.Kind == hot.ToAttribute || r.Kind == hot.ToParameter && r.Name == DeployParameter

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// heatsPlaces looks at what Heat evaluates: roles' outputs may be named there too.
+// heatsPlaces binds the places that Heat evaluates: they may read roles' outputs too.
 func (b *binder) heatsPlaces() {
 	for p := range b.stack.Places {
 		b := b.at(p.Resource)
@@ -34,7 +34,7 @@ func (b *binder) heatsPlaces() {
 }
 
 // uses calls found for each use of a role's output in a value, and notes the
-// dependencies on other resources. It says whether the value names roles that are not there.
+// dependencies on other resources. It says whether the value names absent roles.
 func (b *binder) uses(owner string, value *yaml.Node, found func(*Read)) (missing bool) {
 	u := &usage{binder: b, owner: owner, found: found}
 	u.below(value)
@@ -49,7 +49,7 @@ type usage struct {
 	*binder
 	owner string // the resource; "" for the sections
 	found func(*Read)
-	// dangling says that a use leads nowhere, missing that one names roles that are not there.
+	// dangling says that a use names something unknown, missing that one names absent roles.
 	dangling, missing bool
 }
 
@@ -62,8 +62,8 @@ func (u *usage) below(n *yaml.Node) {
 	}
 }
 
-// leadsNowhere says what is wrong with a reference in a value of Heat's, unless it
-// stands in a branch that is not taken, or may not be.
+// leadsNowhere reports a dangling reference in a value that Heat evaluates, unless it
+// is in a branch that is not, or may not be, taken.
 func (b *binder) leadsNowhere(value *yaml.Node) {
 	heat := b.asHeat()
 	if _, err := b.template.Fold(value, heat.resolve); errors.Is(err, errReported) {
@@ -79,7 +79,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 	resource := ref.Name
 	r := u.template.Resource(resource)
 	if r == nil {
-		return // references says so
+		return // package references reports it
 	}
 	if ref.Kind == hot.ToAttribute && u.stack.Absent(resource) {
 		u.missing = u.missing || program.BlockOf(r) != nil || u.stack.Type(r) != roles.ServerType
@@ -116,13 +116,13 @@ func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
 		}
 	}
 	if !roles.IsServerAttribute(attribute) {
-		u.dangling = true // unless it stands in a branch that is not taken
+		u.dangling = true // unless it is in a branch that is not taken
 	}
 	return false
 }
 
-// attributeName is the name of an attribute as it stands in the text, or as it is
-// known; what decides that is pinned only if it is a role's output.
+// attributeName is the name of an attribute, literal or folded; the values that decide it
+// are pinned only if it is a role's output.
 func (b *binder) attributeName(n *yaml.Node, s *program.Server) (name string, known bool) {
 	if name, known = n.Text(); known {
 		return name, true
@@ -139,8 +139,7 @@ func (b *binder) attributeName(n *yaml.Node, s *program.Server) (name string, kn
 	return name, known
 }
 
-// whichAttribute warns of a read that may mean a role's output: Heat does not know
-// those.
+// whichAttribute warns of a read that may mean a role's output, which Heat does not know.
 func (b *binder) whichAttribute(at source.Place, resource string) {
 	var names []string
 	for _, s := range b.program.Servers {
@@ -150,8 +149,8 @@ func (b *binder) whichAttribute(at source.Place, resource string) {
 		names = append(names, s.Attributes()...)
 	}
 	if len(names) > 0 {
-		b.report(source.Warning, source.UnknownOutput, at, fmt.Sprintf("which attribute of %q this reads is left to Heat, which does not know what roles write (%s)", resource, strings.Join(names, ", ")),
-			"write the name out, or give the parameter that decides it with -P")
+		b.report(source.Warning, source.UnknownOutput, at, fmt.Sprintf("Heat decides which attribute of %q this reads, and does not know what roles write (%s)", resource, strings.Join(names, ", ")),
+			"write the name out, or supply the parameter that decides it with -P")
 	}
 }
 
@@ -169,8 +168,8 @@ func (b *binder) dependsOn(r *hot.Resource, n *yaml.Node) {
 	}
 }
 
-// inProperty is for what Heat needs to make a resource: it waits for the role. A
-// parameter has its value already, the stack around has waited.
+// inProperty is for what Heat needs to create a resource: it waits for the role. A
+// parameter has its value already: the enclosing stack has waited.
 func (b *binder) inProperty(r *hot.Resource) func(*Read) {
 	return func(read *Read) {
 		if read.Argument == nil && !b.known(read) {
@@ -179,7 +178,7 @@ func (b *binder) inProperty(r *hot.Resource) func(*Read) {
 	}
 }
 
-// known takes a use of an output that has a value of its own.
+// known handles a use of an output that has a value of its own.
 func (b *binder) known(read *Read) bool {
 	if read.Expr != nil || read.Argument != nil || read.Output.Value == nil {
 		return false
@@ -192,7 +191,7 @@ func (b *binder) known(read *Read) bool {
 	return true
 }
 
-// heatsOutput looks at an output of a stack.
+// heatsOutput binds an output of a stack.
 func (b *binder) heatsOutput(o *hot.Output) {
 	switch {
 	case b.leftOut(o):

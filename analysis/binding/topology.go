@@ -10,24 +10,24 @@ import (
 )
 
 // Places that decide the stack's topology: which resources there are, how many and of
-// what type. Heat looks at them before it makes anything, so no value that a role
-// writes may reach one, by whatever way.
+// what type. Heat evaluates them before it creates anything, so no value that a role
+// writes may reach one, by whatever path.
 
-// insteadOf says what to do instead of a run-time value in a place.
+// insteadOf suggests an alternative to a run-time value in a place.
 func insteadOf(what string) string {
 	switch what {
 	case "condition", "conditions", "Condition", "Conditions":
-		return "decide it by a parameter; or make the resource in any case, and let a role that reads the value decide what to do"
+		return "decide it by a parameter; or always create the resource, and let a role that reads the value decide what to do"
 	case "count", "min_size", "max_size", "desired_capacity", "Size", "MinSize", "MaxSize", "DesiredCapacity":
-		return "give the number as a parameter; or make as many members as may be needed, and let a role in each of them wait for the value and decide whether it works"
+		return "pass the number as a parameter; or create as many members as may be needed, and let a role in each wait for the value and decide whether to work"
 	case "type", "resources":
-		return "choose the type by the resource_registry of an environment"
+		return "choose the type in the resource_registry of an environment"
 	}
 	return "decide it by a parameter"
 }
 
 // topology refuses a value that a role writes in a place that decides the stack's
-// shape, with the way from there to the role. It says whether it did.
+// topology, with the path from there to the role. It says whether it did.
 func (b *binder) topology(what string, e *hot.Expr) bool {
 	path := b.runTime().Find(b.stack, e)
 	if path == nil {
@@ -39,11 +39,11 @@ func (b *binder) topology(what string, e *hot.Expr) bool {
 	b.refused[path.At] = true
 	o := path.Output
 	d := b.diags.Error(source.RunTimeInTopology, path.At, fmt.Sprintf("%s decides the topology of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), insteadOf(what))
-	d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: o.At, Message: fmt.Sprintf("role %s writes it, when its server is there", o.Role.Key())})
+	d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: o.At, Message: fmt.Sprintf("role %s writes it, once its server exists", o.Role.Key())})
 	return true
 }
 
-// placeOf is how a place is called in a sentence.
+// placeOf names a place in a sentence.
 func placeOf(what string) string {
 	switch what {
 	case "conditions", "Conditions":
@@ -54,7 +54,7 @@ func placeOf(what string) string {
 	return "`" + what + "`"
 }
 
-// runTime finds the way to what roles write.
+// runTime finds the path to a value that a role writes.
 func (b *binder) runTime() *trace.Finder {
 	if b.written == nil {
 		b.written = trace.NewFinder(func(o trace.Origin) bool { return o.Output != nil && o.Output.Value == nil }, nil)
@@ -62,7 +62,7 @@ func (b *binder) runTime() *trace.Finder {
 	return b.written
 }
 
-// inShape looks at a place that decides the stack's topology.
+// inShape checks a place that decides the stack's topology.
 func (b *binder) inShape(p program.Place) {
 	if b.topology(p.Entry.Name, b.template.Expr(p.Node)) {
 		return

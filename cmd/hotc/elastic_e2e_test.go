@@ -230,7 +230,7 @@ func TestNobodyGivesTheValue(t *testing.T) {
 	w.hotc(w.on("site", "apply", w.dir)...)
 	st := w.create("site")
 	w.bootAll(st, 1)
-	const want = `nobody gives this value: the condition "db" of "db" is false`
+	const want = `this value does not exist: the condition "db" of "db" is false`
 	if s := st.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, want) {
 		t.Errorf("%s: %s", s, s.Reason)
 	}

@@ -63,7 +63,7 @@ func (l *lowering) removed(in *program.Stack, path, key string, at source.Place)
 	if why == nil {
 		return false
 	}
-	d := l.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not there: nothing waits for it", key), "")
+	d := l.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not in the deployment: nothing waits for it", key), "")
 	d.Notes = append(d.Notes, why.Note(resource))
 	return true
 }
