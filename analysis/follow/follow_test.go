@@ -110,7 +110,7 @@ func TestFollows(t *testing.T) {
 		{"what Heat gives is followed without a word", "a: <- k l", "a: /k![] /l![] carries []", ""},
 		{"it is said too", "a: <- k!", "a: /k![] carries []", ""},
 		{"but for secrets", "a: <- s k", "a: /k![] carries []",
-			\"H312 the hidden parameter \"s\" reaches input \"i0\" through the server's user_data, which any process there can read from the metadata service"},
+			"H312 the hidden parameter \"s\" reaches input \"i0\" through the server's user_data, which any process there can read from the metadata service"},
 		{"who cannot follow it notes it", "a1: x <- k\nb: <- a.x! k", "a: /k[] carries []\nb: a.r:x![] /k![] carries []", ""},
 		{"what reads of who runs for it waits for that", "a: x <- k\nb: <- a.x l",
 			"a: /k![] carries [/heat]\nb: a.r:x[/heat] /l![/heat] carries []", ""},
