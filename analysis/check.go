@@ -1,15 +1,15 @@
-// Package analysis looks at a whole program before anything is deployed. Check
+// Package analysis checks a whole program before anything is deployed. Check
 // runs the passes, each a package here that only finds and never prints:
 //
-//	references  names that lead nowhere, arguments that a function cannot take
+//	references  unknown names, arguments that a function does not accept
 //	order       cycles that Heat refuses, and roles that wait for each other (waits)
 //	follow      inputs that are followed, and cycles of them
-//	types       values of a type that is not what their use needs
+//	types       values of the wrong type for their use
 //	secrecy     secrets that reach a place where others can read them
-//	rule        all else, a file a rule; there, too, stands the list of what is found
+//	rule        everything else, one file per rule; and the list of all rules
 //
-// What must be decided before them is in binding; what is predicted for an
-// operator who asks is in timeline.
+// What must be decided before them is in binding; predictions for operators are in
+// timeline.
 package analysis
 
 import (
@@ -30,8 +30,8 @@ type Findings struct {
 	Net       *waits.Net
 	Deadlocks []waits.Deadlock
 	Follow    map[*program.Role]*follow.Role
-	Cyclic    bool // roles follow each other
-	// Heat are the values that Heat gives to roles.
+	Cyclic    bool // roles follow each other in a cycle
+	// Heat are the values that Heat supplies to roles.
 	Heat *follow.HeatValues
 }
 
@@ -42,12 +42,12 @@ func CheckBroken(p *program.Program, want rule.Wanted, diags *source.Diagnostics
 	rule.Check(p, none, want, diags)
 }
 
-// Check runs all passes over a program; want says which rules look.
+// Check runs all passes over a program; want selects the rules.
 func Check(p *program.Program, a *binding.Analysis, want rule.Wanted, diags *source.Diagnostics) *Findings {
 	references.Check(p, a, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{}
-	if !want.Lint || len(p.Servers) > 0 { // without roles nobody waits but Heat
+	if !want.Lint || len(p.Servers) > 0 { // without roles only Heat waits
 		f.Net = order.Net(p, a)
 		if f.Deadlocks = order.Deadlocks(p, f.Net, diags); len(f.Deadlocks) == 0 {
 			order.UpdateDeadlocks(p, a, diags)

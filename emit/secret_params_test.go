@@ -117,7 +117,7 @@ resources:
 		"it is not hidden":     {strings.Replace(head, ", hidden: true", "", 1) + reads, "H413]: `--secret-param` names the parameter \"p\", but it is not hidden"},
 		"it is not there":      {strings.Replace(head, "p:", "pp:", 1) + strings.ReplaceAll(reads, "get_param: p", "get_param: pp"), "H205]: --secret-param: the template has no parameter \"p\""},
 		"nobody reads it":      {head + strings.Replace(reads, "get_param: p", "get_param: q", 1), "H413]: no role reads the parameter \"p\""},
-		"bound at deploy time": {head + strings.Replace(reads, "{get_param: p}", "{value: {get_param: p}, bind: deploy}", 1), "H412]: input p cannot be bound when the stack is created"},
+		"bound at deploy time": {head + strings.Replace(reads, "{get_param: p}", "{value: {get_param: p}, bind: deploy}", 1), "H412]: input p cannot be bound at deploy time"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package explain tells of each reference when it gets its value, by which rule, and who
-// resolves it.
+// Package explain reports for each reference when it gets its value, by which rule, and
+// who resolves it.
 package explain
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// Reference is what there is to say of one reference (docs/json.md).
+// Reference explains one reference (docs/json.md).
 type Reference struct {
 	At        string `json:"at"`
 	Reference string `json:"reference"`
@@ -23,18 +23,18 @@ type Reference struct {
 	Rule      string `json:"rule"`
 	By        string `json:"resolved_by"`
 	Cell      string `json:"cell,omitempty"`
-	// Needs is what must be there first: a role, a server, a resource, a parameter.
+	// Needs is the prerequisite: a role, a server, a resource, a parameter.
 	Needs string `json:"needs,omitempty"`
 	// Timed says that the wait may end without a value.
 	Timed    bool            `json:"timed,omitempty"`
 	Residual json.RawMessage `json:"residual,omitempty"`
 }
 
-// References are those of roles' inputs, of outputs and of resources that need a role's value:
-// all, or those that were chosen by a role, an input, a name, or a place.
+// References are those in roles' inputs, in outputs and in resources that need a role's value:
+// all, or those selected by a role, an input, a name, or a place.
 func References(p *program.Program, a *binding.Analysis, chosen string) []Reference {
 	list := []Reference{}
-	unchecked := map[string]string{} // by what a reference needs: roles whose writes are not
+	unchecked := map[string]string{} // by Needs: roles whose writes are not checked
 	for role := range p.Roles {
 		if role.Meaning != nil && role.Meaning.Unchecked != "" {
 			unchecked[fmt.Sprintf("role %s", role.Key())] = fmt.Sprintf("; whether %s writes it is not checked: %s", role.Key(), role.Meaning.Unchecked)
@@ -81,10 +81,10 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 	return list
 }
 
-// brings says what brings a role up to date.
+// brings says what updates a role.
 func brings(role *program.Role) string {
 	if role.Update() != nil {
-		return "its hook update runs"
+		return "its update hook runs"
 	}
 	return "the role runs again"
 }
@@ -92,14 +92,14 @@ func brings(role *program.Role) string {
 func resolver(ref binding.Reference) string {
 	switch ref.Time {
 	case contract.Static:
-		return "hotc, when compiling"
+		return "hotc, at compile time"
 	case contract.Deploy:
 		return "Heat, when the stack is created"
 	}
 	if ref.Writer == contract.Operator {
-		return "the agent, when hotc apply --secret-param has given it"
+		return "the agent, after hotc apply --secret-param"
 	}
-	return fmt.Sprintf("the agent, when %s has published it", ref.Writer)
+	return fmt.Sprintf("the agent, after %s has published it", ref.Writer)
 }
 
 func (x Reference) matches(chosen string) bool {
@@ -109,8 +109,8 @@ func (x Reference) matches(chosen string) bool {
 		x.Cell == chosen || x.Reference == chosen || strings.Contains(strings.NewReplacer(", ", ".", "[", "", "]", "", "}", "").Replace(x.Reference), " "+chosen)
 }
 
-// FoldMembers gives one row to what differs only in the number of a group's member, which
-// becomes an asterisk. A member whose row differs otherwise keeps its own.
+// FoldMembers merges rows that differ only in the number of a group's member, which becomes
+// an asterisk. A member whose row differs otherwise keeps its own.
 func FoldMembers(list []Reference) []Reference {
 	type row struct{ at, time, place, reference, rule, needs, by string }
 	return Fold(list, func(x Reference) (row, Reference) {
@@ -119,13 +119,13 @@ func FoldMembers(list []Reference) []Reference {
 	})
 }
 
-// AllMembers is a text with an asterisk for each number of a group's member.
+// AllMembers replaces each number of a group's member by an asterisk.
 func AllMembers(text string) string { return memberNumber.ReplaceAllString(text, "/*") }
 
 var memberNumber = regexp.MustCompile(`/[0-9]+\b`)
 
-// Fold gives one entry, the folded one, to those of one key, where the first of them stood. What
-// has a key for itself stays as it is.
+// Fold merges entries with the same key into one, the folded one, in the place of the first.
+// Entries with a unique key are kept.
 func Fold[K comparable, T any](list []T, fold func(T) (K, T)) (out []T) {
 	alike := map[K]int{}
 	for _, x := range list {
@@ -135,7 +135,7 @@ func Fold[K comparable, T any](list []T, fold func(T) (K, T)) (out []T) {
 	for _, x := range list {
 		key, folded := fold(x)
 		switch alike[key] {
-		case 0: // stands in the entry of the first
+		case 0: // merged into the first
 		case 1:
 			out = append(out, x)
 		default:

@@ -1,12 +1,13 @@
-// Package follow works out what roles follow: which cells bring a role up to date, and
-// where two ways of one change meet (docs/updates.md).
+// Package follow computes what roles follow: which cells bring a role up to date, and
+// where two paths of one change meet (docs/updates.md).
 //
-// A role that follows an input depends on the role that writes it, and so a change runs
-// along these edges. They are a graph without cycles, or the deployment would never rest.
-// The sources of a cell are the roles and facts from which it comes by such edges alone, the
-// role that writes it among them. Where two cells that a role reads have a source in common,
-// the role has to wait until both are made of the same; only these sources have to be named
-// in stamps, by all roles between the source and the place where its ways meet.
+// A role that follows an input depends on the role that writes it, and a change propagates
+// along these edges. They must form no cycle, or the deployment would never settle. The
+// sources of a cell are the roles and facts from which it derives through such edges alone,
+// the role that writes it included. Where two cells that a role reads have a source in
+// common, the role has to wait until both derive from the same run of it; only these sources
+// have to be named in stamps, by all roles between the source and the place where its paths
+// meet.
 package follow
 
 import (
@@ -30,18 +31,18 @@ type Role struct {
 	Carries []contract.Source
 }
 
-// finder is one search.
+// finder is the state of Find.
 type finder struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
 	writers  map[contract.CellName]*program.Role
-	roles    []*program.Role // in the order of the text
+	roles    []*program.Role // in template order
 	edges    map[*program.Role][]edge
-	sources  map[*program.Role]sources // that it follows
+	sources  map[*program.Role]sources // of the cells that it writes
 	carries  map[*program.Role]sources
-	told     map[string]bool // of an input's place
+	told     map[string]bool // places of inputs with a diagnostic
 	heat     *HeatValues
-	rings    map[*program.Role]int // roles with one number read each other, all around
+	rings    map[*program.Role]int // roles with the same number read each other, in a cycle
 }
 
 type sources map[contract.Source]bool
@@ -50,10 +51,10 @@ type sources map[contract.Source]bool
 type edge struct {
 	input  *program.Input
 	cell   contract.CellName
-	writer *program.Role // nil for a fact, and for what Heat gives
+	writer *program.Role // nil for a fact, and for a value of Heat's
 }
 
-// Find finds what every role follows; cyclic says that some follow each other.
+// Find finds what every role follows; cyclic says that some follow each other in a cycle.
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
 	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
@@ -90,8 +91,8 @@ func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *sour
 	return found, false
 }
 
-// watched notes what a role follows, and says what it cannot. Heat or an operator may give it
-// something, whether it can follow that or not.
+// watched notes what a role follows, and reports what it cannot follow. outside says that
+// Heat or an operator supplies a value of it, whether it can follow that or not.
 func (f *finder) watched(r *program.Role) (outside bool) {
 	brought := r.Update() != nil || r.Idempotent
 	for in, bound := range f.analysis.Bound(r) {
@@ -115,7 +116,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 	return outside
 }
 
-// follow makes the edges of an input.
+// follow adds the edges of an input.
 func (f *finder) follow(r *program.Role, in *program.Input, cells []contract.CellName) {
 	for _, name := range cells {
 		if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
@@ -124,18 +125,18 @@ func (f *finder) follow(r *program.Role, in *program.Input, cells []contract.Cel
 	}
 }
 
-// atLeast refuses a number of members where there are none.
+// atLeast refuses `at_least` on an input that does not follow a group.
 func (f *finder) atLeast(in *program.Input, bound *binding.Bound) {
 	joins := false
 	bound.Expr.JoinedCells(func(string, int, contract.CellName) { joins = true })
 	if at := in.AtLeastAt.String(); !joins && !f.told[at] {
 		f.told[at] = true
-		f.diags.Error(source.BadMetadata, in.AtLeastAt, fmt.Sprintf("`at_least` is about who is in a group, and input %q does not follow a group's list", in.Name),
-			"read a list of what the group's members write, and say `watch: true`; or leave it out")
+		f.diags.Error(source.BadMetadata, in.AtLeastAt, fmt.Sprintf("`at_least` counts the members of a group, but input %q does not follow a group's list", in.Name),
+			"read a list of the group members' outputs, and set `watch: true`; or remove `at_least`")
 	}
 }
 
-// cannot says why an input cannot be followed, once for all members of a group.
+// cannot reports why an input cannot be followed, once for all members of a group.
 func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound) {
 	at := in.WatchAt.String()
 	if f.told[at] {
@@ -143,14 +144,14 @@ func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound
 	}
 	f.told[at] = true
 	if bound.Time != contract.Run && len(bound.References) == 0 {
-		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q stands in the template: it changes with the template alone, and `hotc apply` brings the role to that", in.Name), "leave `watch` out")
+		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q is fixed by the template: it changes only with the template, and then `hotc apply` updates the role", in.Name), "remove `watch`")
 		return
 	}
-	f.diags.Error(source.NothingToRun, in.WatchAt, fmt.Sprintf("role %q follows %q, and nothing would run when the value changes", r.Name, in.Name),
-		"give it a hook `update`; or say `idempotent: true`, if it may be run again as it is")
+	f.diags.Error(source.NothingToRun, in.WatchAt, fmt.Sprintf("role %q follows %q, but nothing would run when the value changes", r.Name, in.Name),
+		"add a hook `update`; or set `idempotent: true`, if the role can simply run again")
 }
 
-// follows are the cells that count for a role.
+// follows are the cells that matter to a role.
 func (f *finder) follows(r *program.Role) []contract.Follow {
 	watched := lists.Set(lists.Map(f.edges[r], func(e edge) contract.CellName { return e.cell }))
 	var names []contract.CellName
@@ -170,7 +171,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 		for s := range f.sourcesOf(name) {
 			way := name
 			if s == contract.HeatSource && f.writers[name] == nil {
-				way = contract.CellName(s) // all that Heat gives a server stands in one record
+				way = contract.CellName(s) // all values of Heat's for a server are in one record
 			}
 			if !slices.Contains(of[s], way) {
 				of[s] = append(of[s], way)
@@ -185,7 +186,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 			c.Perhaps = perhaps[name]
 		}
 		if w := f.writers[name]; w != nil && !c.Watch && f.rings[w] == f.rings[r] {
-			continue // each would wait for the other
+			continue // they would wait for each other
 		}
 		for _, s := range slices.Sorted(maps.Keys(f.sourcesOf(name))) {
 			if len(of[s]) > 1 && follows[s] {
@@ -200,12 +201,12 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	return cells
 }
 
-// members says of which members of groups the cells are that a role follows as such.
+// members maps the cells that a role follows as a group's list to the members.
 func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member {
 	members := map[contract.CellName]*contract.Member{}
 	for _, bound := range f.analysis.Bound(r) {
 		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
-			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // else it is no news of the member
+			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // otherwise it does not tell of the member
 				members[cell] = &contract.Member{Group: group, Number: number, Server: server}
 			}
 		})
@@ -222,8 +223,8 @@ func (f *finder) serverOf(cell contract.CellName) contract.ServerPath {
 	return contract.ServerPath(server)
 }
 
-// perhaps says which cells are of servers that are there if Heat decides so, by what it gives the
-// role's server.
+// perhaps finds the cells of servers whose existence Heat decides, with the decisions that it
+// passes to the role's server.
 func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhaps {
 	all := map[contract.CellName]*contract.Perhaps{}
 	var visit func(e *hot.Expr, decided []contract.CellName)
@@ -251,7 +252,7 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 	return all
 }
 
-// sourcesOf are those from which a cell comes.
+// sourcesOf are the sources from which a cell derives.
 func (f *finder) sourcesOf(cell contract.CellName) sources {
 	r := f.writers[cell]
 	if _, heats := cell.HeatKey(); heats {
@@ -270,7 +271,7 @@ func (f *finder) sourcesOf(cell contract.CellName) sources {
 	return f.sources[r]
 }
 
-// carry makes the stamps of a cell name a source, and those of the cells that it comes from.
+// carry makes the stamps of a cell name a source, and those of the cells it derives from.
 func (f *finder) carry(cell contract.CellName, name contract.Source) {
 	r := f.writers[cell]
 	if r == nil || f.carries[r][name] {
@@ -287,7 +288,7 @@ func (f *finder) carry(cell contract.CellName, name contract.Source) {
 	}
 }
 
-// readsOf are the roles that write what a role reads.
+// readsOf are the roles whose outputs a role reads.
 func (f *finder) readsOf(r *program.Role) []*program.Role {
 	var all []*program.Role
 	for _, bound := range f.analysis.Bound(r) {
@@ -300,7 +301,7 @@ func (f *finder) readsOf(r *program.Role) []*program.Role {
 	return all
 }
 
-// cyclic refuses roles that follow each other.
+// cyclic refuses roles that follow each other in a cycle.
 func (f *finder) cyclic() bool {
 	cycle := rings.First(f.roles, func(r *program.Role, yield func(edge, *program.Role) bool) {
 		for _, e := range f.edges[r] {
@@ -315,18 +316,18 @@ func (f *finder) cyclic() bool {
 	return cycle != nil
 }
 
-// mostSteps is how many steps of a cycle are told.
+// mostSteps bounds how many steps of a cycle are shown.
 const mostSteps = 12
 
 func (f *finder) refuse(cycle []edge) {
-	message := "roles follow each other, and would run for ever: "
+	message := "roles follow each other in a cycle and would run forever: "
 	for _, e := range cycle[:min(len(cycle), mostSteps)] {
 		message += fmt.Sprintf("%s → ", e.input.Role.Key())
 	}
 	if left := len(cycle) - mostSteps; left > 0 {
 		message += fmt.Sprintf("… (%d more) → ", left)
 	}
-	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+string(cycle[0].input.Role.Key()), "leave out one of these `watch`: its role reads the value when it runs")
+	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+string(cycle[0].input.Role.Key()), "remove one of these `watch`: its role still reads the value when it runs")
 	for _, e := range cycle[:min(len(cycle), mostSteps)] {
 		d.Note(e.input.WatchAt, fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name))
 	}

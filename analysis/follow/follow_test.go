@@ -106,7 +106,7 @@ func TestFollows(t *testing.T) {
 			"a: carries [a.r]\nb: a.r:x![a.r] a.r:y![a.r] carries []\nc: b.r:z![] carries []", ""},
 		{"a short way and a long one", "a: x\nb: y <- a.x!\nc: z <- b.y!\nd: <- a.x! c.z!",
 			"a: carries [a.r]\nb: a.r:x![] carries [a.r]\nc: b.r:y![] carries [a.r]\nd: a.r:x![a.r] c.r:z![a.r] carries []", ""},
-		{"a cycle", "a: x <- c.z!\nb: y <- a.x!\nc: z <- b.y!", "", "H510 roles follow each other, and would run for ever: a.r → c.r → b.r → a.r"},
+		{"a cycle", "a: x <- c.z!\nb: y <- a.x!\nc: z <- b.y!", "", "H510 roles follow each other in a cycle and would run forever: a.r → c.r → b.r → a.r"},
 		{"what Heat gives is followed without a word", "a: <- k l", "a: /k![] /l![] carries []", ""},
 		{"it is said too", "a: <- k!", "a: /k![] carries []", ""},
 		{"but for secrets", "a: <- s k", "a: /k![] carries []",

@@ -11,15 +11,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// What Heat gives may change at each update of the stack. With a relay a role follows it
-// without saying `watch`: other than an output, which whoever reads it may have read for
-// good, a parameter is what the stack is now. What is secret is left out, since everybody who
-// may see the stack could read it in Heat.
+// Values of Heat's may change at each update of the stack. With a relay a role follows them
+// without `watch`: a parameter, unlike an output that its reader may need only once, describes
+// the current stack. Secrets are excluded, since anyone who can see the stack could read them
+// in Heat.
 
-// HeatValues are the values that Heat gives to roles' inputs.
+// HeatValues are the values that Heat supplies to roles' inputs.
 type HeatValues struct {
 	keys   map[*program.Input][]string
-	secret map[string]*trace.Path // by key, how a secret comes into it
+	secret map[string]*trace.Path // by key, the path from a secret to it
 }
 
 // OfHeat finds them.
@@ -56,10 +56,10 @@ func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.
 	}
 }
 
-// Carries says that a relay may carry the value of a key.
+// Carries says whether a relay may carry the value of a key.
 func (h *HeatValues) Carries(key string) bool { return h.secret[key] == nil }
 
-// Secret is how a secret comes into what Heat gives to an input; nil if none does.
+// Secret is the path from a secret to a value of Heat's for an input; nil if there is none.
 func (h *HeatValues) Secret(in *program.Input) *trace.Path {
 	for _, key := range h.keys[in] {
 		if way := h.secret[key]; way != nil {
@@ -69,10 +69,10 @@ func (h *HeatValues) Secret(in *program.Input) *trace.Path {
 	return nil
 }
 
-// Reads says that Heat gives something to an input.
+// Reads says whether Heat supplies a value to an input.
 func (h *HeatValues) Reads(in *program.Input) bool { return len(h.keys[in]) > 0 }
 
-// cells are those of an input that a relay may carry.
+// cells are the cells of an input that a relay may carry.
 func (h *HeatValues) cells(in *program.Input) []contract.CellName {
 	var cells []contract.CellName
 	for _, key := range h.keys[in] {
@@ -83,7 +83,7 @@ func (h *HeatValues) cells(in *program.Input) []contract.CellName {
 	return cells
 }
 
-// WithoutHeat is what a role follows where no relay tells it what Heat gives.
+// WithoutHeat is what a role follows where no relay reports values of Heat's.
 func (r *Role) WithoutHeat() *Role {
 	without := func(sources []contract.Source) []contract.Source {
 		return slices.DeleteFunc(slices.Clone(sources), func(s contract.Source) bool { return s == contract.HeatSource })

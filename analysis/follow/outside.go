@@ -12,17 +12,17 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// What changes from outside: parameters of the root stack, by whatever way they reach a role's
-// input, and attributes of resources that Heat gives.
+// Changes from outside: of parameters of the root stack, by whatever path they reach a role's
+// input, and of attributes of resources.
 
-// read is an input that is given something of what changes, at the time at which it is known.
+// read is an input that reads a changing value, with the time at which that is known.
 type read struct {
 	input *program.Input
 	at    source.Place
 	time  contract.Time
 }
 
-// readsOf are the inputs of roles of which a function says that they read something.
+// readsOf are the inputs of roles that read something, as a function decides.
 func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input, *binding.Bound) (source.Place, contract.Time, bool)) []read {
 	var all []read
 	for _, role := range roles {
@@ -35,14 +35,14 @@ func readsOf(roles []*program.Role, a *binding.Analysis, is func(*program.Input,
 	return all
 }
 
-// parameterFinder finds the ways from one of the root's parameters.
+// parameterFinder finds the paths from one of the root's parameters.
 func parameterFinder(p *program.Program, parameter *hot.Parameter) *trace.Finder {
 	ways := trace.NewFinder(func(o trace.Origin) bool { return o.Stack == p.Root && o.Parameter == parameter }, nil)
 	ways.Properties = true
 	return ways
 }
 
-// readsOfParameter are the inputs to which ways lead from one of the root's parameters.
+// readsOfParameter are the inputs that one of the root's parameters reaches.
 func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Analysis, parameter *hot.Parameter, ways *trace.Finder) []read {
 	time := contract.Deploy
 	switch {
@@ -63,18 +63,18 @@ func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Anal
 	})
 }
 
-// inert is why nothing brings a role to another value.
+// inert is the reason why a new value does not reach a role.
 const inert = "the role has no hook `update` and is not `idempotent`"
 
-// reachOf says how another value reaches the role of an input, or why it does not.
+// reachOf says how a new value reaches the role of an input, or why it does not.
 func reachOf(x read, heat *HeatValues) (how How, why string) {
 	role := x.input.Role
 	brought := role.Update() != nil || role.Idempotent
 	switch {
 	case x.time == contract.Deploy && heat.Secret(x.input) != nil:
-		return "", "it is secret, and a relay would read it where everybody who may see the stack can; Heat gives it when it makes the server"
+		return "", "it is secret, and a relay would read it where anyone who can see the stack can; Heat supplies it only when it creates the server"
 	case !brought && x.time == contract.Static:
-		return "", inert + "; once it has run `hotc apply` refuses the change"
+		return "", inert + "; once it has run, `hotc apply` refuses the change"
 	case !brought:
 		return "", inert
 	case x.time == contract.Static:
@@ -83,10 +83,10 @@ func reachOf(x read, heat *HeatValues) (how How, why string) {
 	return brings(role), ""
 }
 
-// parameter says whom another value of a parameter reaches.
+// parameter computes what a new value of a parameter reaches.
 func (r *reacher) parameter(parameter *hot.Parameter) Change {
 	ways := parameterFinder(r.program, parameter)
-	var cells []contract.CellName // of members that come or go with it
+	var cells []contract.CellName // of members that it adds or removes
 	for _, g := range groups(r.analysis) {
 		if n := g.StackResource; n.Count != nil && ways.Find(n.In, n.Count) != nil {
 			cells = append(cells, g.Cells...)
@@ -95,8 +95,7 @@ func (r *reacher) parameter(parameter *hot.Parameter) Change {
 	return r.fromOutside("parameter "+parameter.Name, readsOfParameter(r.roles, r.program, r.analysis, parameter, ways), cells)
 }
 
-// DecidedBy are Heat's decisions of who is there, by their keys in the plan, that parameters may
-// change.
+// DecidedBy are the keys in the plan of Heat's decisions that parameters may change.
 func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (keys []string) {
 	for _, name := range parameters {
 		parameter := p.Template.Parameter(name)
@@ -113,8 +112,8 @@ func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (ke
 	return keys
 }
 
-// fromOutside says whom other values reach that Heat gives, an operator, or the compiler, and
-// that of cells.
+// fromOutside computes what new values from Heat, an operator, or the compiler reach, and new
+// values of cells.
 func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellName) Change {
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}}
 	begin := preview.Begin{Roles: map[contract.RoleKey]How{}, Why: map[contract.RoleKey]string{}, Cells: cells, After: map[contract.RoleKey][]contract.RoleKey{}}
@@ -145,7 +144,7 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 	}
 	for _, x := range c.Reaches {
 		if begin.Why[x.Role] = preview.Changes(inputs[x.Role]); x.How == Apply {
-			begin.Why[x.Role] += ", by `hotc compile` and `hotc apply`"
+			begin.Why[x.Role] += ", with `hotc compile` and `hotc apply`"
 		}
 	}
 	then := r.fromHeat("", begin, heard)
@@ -154,18 +153,18 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 	return c
 }
 
-// Given is a role that is given something of parameters of the root: once with those that may
-// reach it, and once with those that do not leave its server's user-data.
+// Given is a role that gets values of the root's parameters: one entry for those that can be
+// updated, and one for those that stay in its server's user-data.
 type Given struct {
 	Role       *program.Role
 	Parameters []string
-	How        How // "" is that nothing brings it to another value
-	// Kept says that its server has the value in its user-data, where nobody tells it of another.
+	How        How // "" if a new value does not reach it
+	// Kept says that its server has the value only in its user-data, which is not updated.
 	Kept bool
 }
 
-// GivenBy are the roles that are given something of parameters; relayed says that a relay tells
-// servers what Heat gives.
+// GivenBy are the roles that get values of parameters; relayed says that a relay reports values
+// of Heat's to servers.
 func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, parameters []string, relayed bool) []Given {
 	var all []Given
 	roles := slices.Collect(p.Roles)
@@ -206,7 +205,7 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			kept := x.time == contract.Deploy && (!relayed || heat.Secret(x.input) != nil)
 			add(entry{x.input.Role, kept}, how != "" && !kept)
 		}
-		for _, g := range a.Gathers { // it decides how many members there are
+		for _, g := range a.Gathers { // it may decide the number of members
 			if n := g.StackResource; relayed && g.Input.WatchAt.Known() && n.Count != nil && ways.Find(n.In, n.Count) != nil {
 				add(entry{role: g.Input.Role}, true)
 			}

@@ -14,16 +14,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Change is something that can change in a deployment, and whom that reaches (docs/json.md).
+// Change is something that can change in a deployment, and what that reaches (docs/json.md).
 type Change struct {
 	What string `json:"change"` // "role db.mysql", "server db", "parameter level"
-	// Reaches are the roles that are brought up to date, each after those before it that it
-	// follows; Keeps those that read something of it and stay as they are.
+	// Reaches are the roles that are updated, each after those before it that it follows;
+	// Keeps are the reads that keep the old value.
 	Reaches []Reached `json:"reaches"`
 	Keeps   []Kept    `json:"keeps"`
-	// Resources are those that Heat has made with a role's output, and makes no other by this.
+	// Resources are those that Heat created with a role's output and does not update.
 	Resources []KeptResource `json:"resources,omitempty"`
-	// Preview is what runs, those that it begins with included.
+	// Preview is what runs, the start of the change included.
 	Preview *preview.Preview `json:"preview"`
 }
 
@@ -31,8 +31,8 @@ type Change struct {
 type Reached struct {
 	Role contract.RoleKey `json:"role"`
 	How  How              `json:"how"`
-	// After are the roles that it follows, of those that the change reaches; that it comes after
-	// the one that changes goes without saying.
+	// After are the roles that it follows, among those that the change reaches, except the one
+	// that changes.
 	After []contract.RoleKey `json:"after,omitempty"`
 }
 
@@ -46,19 +46,19 @@ const (
 	Apply How = "apply" // when a folder compiled with the other value is applied
 )
 
-// Kept is a read that goes on with the value before.
+// Kept is a read that keeps the old value.
 type Kept struct {
 	Role  contract.RoleKey `json:"role"`
 	Input string           `json:"input"`
 	At    string           `json:"at"`
-	Why   string           `json:"why"` // nothing brings its role up to date
+	Why   string           `json:"why"` // why its role is not updated
 }
 
-// KeptResource is a resource that Heat leaves as it has made it.
+// KeptResource is a resource that Heat leaves as it created it.
 type KeptResource struct {
 	Resource contract.ServerPath `json:"resource"`
-	Output   contract.CellName   `json:"output"` // that it reads
-	Server   contract.ServerPath `json:"server"` // whose it is
+	Output   contract.CellName   `json:"output"` // the output that it reads
+	Server   contract.ServerPath `json:"server"` // the output's server
 	At       string              `json:"at"`
 }
 
@@ -66,22 +66,22 @@ func keeps(in *program.Input, at source.Place, why string) Kept {
 	return Kept{in.Role.Key(), in.Name, at.String(), why}
 }
 
-// reacher works out what changes reach.
+// reacher computes what changes reach.
 type reacher struct {
 	program   *program.Program
 	analysis  *binding.Analysis
 	heat      *HeatValues
 	durations timeline.Durations
 	graph     *preview.Graph
-	roles     []*program.Role // in the order of the text
+	roles     []*program.Role // in template order
 	byKey     map[contract.RoleKey]*program.Role
-	rewritten map[contract.CellName]contract.RoleKey // cells that hooks update write, by whose
+	rewritten map[contract.CellName]contract.RoleKey // cells that update hooks write, with their roles
 	readers   map[contract.CellName][]*program.Input
 }
 
-// Changes are all that can change and that roles read of, in the order of the text:
-// parameters, resources whose attributes Heat gives, servers that are built anew, roles that write another value. No roles follow
-// each other in a cycle.
+// Changes are all possible changes that roles read, in template order: of parameters, of
+// attributes of resources, of servers that are replaced, of roles' outputs. No roles may
+// follow each other in a cycle.
 func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeline.Durations) []Change {
 	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[contract.CellName][]*program.Input{}}
 	var nodes []preview.Role
@@ -134,7 +134,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	return all
 }
 
-// groups are those that roles read a list of, each with what is read of one member.
+// groups are those that roles read a list of, each with the cells read of one member.
 func groups(a *binding.Analysis) []*binding.Gather {
 	var all []*binding.Gather
 	for _, g := range a.Gathers {
@@ -157,19 +157,19 @@ func factCells(a *binding.Analysis, server contract.ServerPath) []contract.CellN
 	return lists.Map(a.Facts[server], server.Fact)
 }
 
-// cellsOf are those that an input reads, each once.
+// cellsOf are the cells that an input reads, each once.
 func cellsOf(bound *binding.Bound) []contract.CellName {
 	cells := bound.Expr.Cells()
 	slices.Sort(cells)
 	return slices.Compact(cells)
 }
 
-// from follows a change from where it begins.
+// from follows a change from its start.
 func (r *reacher) from(what string, b preview.Begin) Change {
 	return r.fromHeat(what, b, map[contract.ServerPath]bool{})
 }
 
-// fromHeat is from where Heat gives some servers other values.
+// fromHeat is from, where Heat supplies new values to some servers.
 func (r *reacher) fromHeat(what string, b preview.Begin, heard map[contract.ServerPath]bool) Change {
 	c := Change{What: what, Reaches: []Reached{}, Keeps: []Kept{}, Preview: r.graph.Of(b, r.durations)}
 	runs := map[*program.Role]bool{}
@@ -191,17 +191,17 @@ func (r *reacher) fromHeat(what string, b preview.Begin, heard map[contract.Serv
 	kept := map[*program.Input]bool{}
 	for _, cell := range cells {
 		for _, in := range r.readers[cell] {
-			if !runs[in.Role] && !kept[in] { // what runs reads the value anew, too
+			if !runs[in.Role] && !kept[in] { // a role that runs reads the new value, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not say `watch: true`"+r.anew(cell)))
+				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not set `watch: true`"+r.anew(cell)))
 			}
 		}
 	}
 	return c
 }
 
-// resourcesOf are the resources that read changed cells. Heat reads a role's outputs again when its
-// server is another machine, or Heat gives it other values.
+// resourcesOf are the resources that read changed cells. Heat reads a role's outputs again if its
+// server is replaced, or Heat supplies it with new values.
 func (r *reacher) resourcesOf(cells []contract.CellName, read map[contract.ServerPath]bool) (all []KeptResource) {
 	for _, p := range r.analysis.PropertyReads {
 		if p.Bound == nil {
@@ -215,18 +215,19 @@ func (r *reacher) resourcesOf(cells []contract.CellName, read map[contract.Serve
 	return all
 }
 
-// anew says of a cell that its role's hook update writes it: nobody who does not watch learns of that.
+// anew adds that a cell's role writes it again in its update hook: readers without `watch` do not
+// learn of that.
 func (r *reacher) anew(cell contract.CellName) string {
 	if r.rewritten == nil {
 		r.rewritten = rewritten(r.roles)
 	}
 	if key := r.rewritten[cell]; key != "" {
-		return fmt.Sprintf(", though the hook `update` of %s writes another", key)
+		return fmt.Sprintf(", although the hook `update` of %s writes a new value", key)
 	}
 	return ""
 }
 
-// rewritten are the cells that hooks update write, each with its role.
+// rewritten are the cells that update hooks write, each with its role.
 func rewritten(roles []*program.Role) map[contract.CellName]contract.RoleKey {
 	by := map[contract.CellName]contract.RoleKey{}
 	for _, role := range roles {
@@ -257,7 +258,7 @@ func brings(role *program.Role) How {
 	return Again
 }
 
-// resources are those of which Heat gives attributes to roles, in the order of their names.
+// resources are those whose attributes Heat supplies to roles, sorted by name.
 func (r *reacher) resources() []string {
 	var all []string
 	for _, role := range r.roles {
@@ -273,7 +274,7 @@ func (r *reacher) resources() []string {
 	return slices.Compact(all)
 }
 
-// readFrom are those of some roles from which one reads: it waits for what they make of the change.
+// readFrom are those among some roles from which one reads: it waits for their new values.
 func (r *reacher) readFrom(role *program.Role, among []*program.Role) []contract.RoleKey {
 	var from []contract.RoleKey
 	for _, bound := range r.analysis.Bound(role) {

@@ -11,26 +11,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// A dependency is there only if its two resources are, and if the branches of the `if`s
-// around it are taken. Heat decides all of that by conditions, before it looks for cycles.
-// What is known of a condition is folded by the evaluator, as for resources that are not
-// there. What is left is a formula over a few choices: what a parameter is compared with,
-// or something else. All of them are tried, up to a bound.
+// A dependency exists only if its two resources do, and if the branches of the enclosing
+// `if`s are taken. Heat decides all of that by conditions, before it checks for cycles.
+// Known parts of a condition are folded by the evaluator, as for absent resources. The
+// rest is a formula over a few choices: the values that a parameter is compared with, or
+// something else. All of them are tried, up to a bound.
 
-// test is a folded condition, and what it must be.
+// test is a folded condition with its required value.
 type test struct {
 	condition *hot.Expr
 	want      bool
 }
 
-// guards are the ways in which something is there: each a list of tests that all hold.
-// Without any it is always there.
+// guards are the alternative conditions under which something exists: each a list of tests
+// that must all hold. Without any it always exists.
 type guards [][]test
 
 // guarding finds the guards of a stack's dependencies.
 type guarding struct {
 	stack *program.Stack
-	// resources are those of resources, by path, calls those of calls by their places.
+	// resources are the tests of resources, by path, calls the guards of calls, by place.
 	resources map[contract.ServerPath][]test
 	calls     map[source.Place]guards
 }
@@ -52,12 +52,12 @@ func newGuarding(s *program.Stack, core map[contract.ServerPath]bool) *guarding 
 func (g *guarding) add(to []test, condition *hot.Expr, want bool) []test {
 	e, err := hot.Fold(condition, g.stack.Supplied.Peek)
 	if err != nil || e.IsValue() && e.Value == want {
-		return to // a mistake in it is told elsewhere
+		return to // errors in it are reported elsewhere
 	}
 	return append(slices.Clip(to), test{e, want})
 }
 
-// walk notes under which `if`s the calls of a resource stand.
+// walk notes the enclosing `if`s of a resource's calls.
 func (g *guarding) walk(e *hot.Expr, around []test) {
 	if e.Kind == hot.CallExpr {
 		g.calls[e.At] = append(g.calls[e.At], around)

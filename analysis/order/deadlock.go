@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Deadlocks reports the deadlocks of a net, each as a story: who waits for what of
+// Deadlocks reports the deadlocks of a net, each with a diagnosis: who waits for what of
 // whom, and which changes would break it. It returns them for pictures.
 func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
 	search := &search{program: p, told: map[int]bool{}, left: mostSearches}
@@ -22,17 +22,17 @@ func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []wa
 	return lists.Map(search.found, func(f story) waits.Deadlock { return f.deadlock })
 }
 
-// mostSearches bounds how often a net is decided anew without a server that conditions
-// leave out.
+// mostSearches bounds how often a net is decided again without a server that conditions
+// may exclude.
 const mostSearches = 64
 
-// search looks for the deadlocks of a net and, where conditions exclude one, for those
-// that it hides: Decide finds one cycle of several that share a server.
+// search finds the deadlocks of a net and, where conditions exclude one, those that it
+// hides: Decide finds one cycle of several that share a server.
 type search struct {
 	program *program.Program
-	all     whereabouts // made when needed
+	all     whereabouts // built when needed
 	found   []story
-	told    map[int]bool // the processes of those
+	told    map[int]bool // the processes in found
 	left    int
 }
 
@@ -41,13 +41,13 @@ func (s *search) in(n *waits.Net) {
 	var excluded []waits.Deadlock
 	for _, d := range waits.Decide(n) {
 		if heatsOwn(n, d) {
-			continue // HeatCycles tells it
+			continue // HeatCycles reports it
 		}
 		if s.all == nil {
 			s.all = findAll(s.program)
 		}
 		if s.all.exclude(n, d) {
-			excluded = append(excluded, d) // Heat never makes all of them
+			excluded = append(excluded, d) // Heat never creates all of them
 			continue
 		}
 		if slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return s.told[w.Process] }) {
@@ -68,12 +68,12 @@ func (s *search) in(n *waits.Net) {
 	}
 }
 
-// heatsOwn says whether a cycle has no role in it.
+// heatsOwn says whether a cycle contains no role.
 func heatsOwn(n *waits.Net, d waits.Deadlock) bool {
 	return !slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return !n.Processes[w.Process].Tasks[w.Task].Heat || w.WriteTask > 0 })
 }
 
-// turn begins a cycle with its first process, so that the story is always the same.
+// turn starts a cycle at its first process, so that the diagnosis is deterministic.
 func turn(d *waits.Deadlock) {
 	first := 0
 	for i, w := range d.Cycle {
@@ -84,7 +84,7 @@ func turn(d *waits.Deadlock) {
 	d.Cycle = append(append([]waits.Wait{}, d.Cycle[first:]...), d.Cycle[:first]...)
 }
 
-// story tells one deadlock.
+// story explains one deadlock.
 type story struct {
 	net      *waits.Net
 	deadlock waits.Deadlock
@@ -103,11 +103,11 @@ func (s story) tell() *source.Diagnostic {
 		if told, left := tells(i, len(s.deadlock.Cycle)); told {
 			d.Notes = append(d.Notes, s.reads(w), s.writes(i))
 		} else if left > 0 {
-			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("and so on: %d more, each of which waits for the next", left)})
+			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("… %d more, each of which waits for the next", left)})
 		}
 	}
 	if s.deadlock.Behind > 0 {
-		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("%d more wait behind them", s.deadlock.Behind)})
+		d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("%d more processes wait for them", s.deadlock.Behind)})
 	}
 	d.Hint = s.hint()
 	return d
@@ -125,7 +125,7 @@ func (s story) who(process, task int) string {
 	return "resource " + p.Name
 }
 
-// spelledOut says who waits for whom.
+// spelledOut describes who waits for whom.
 func (s story) spelledOut() string {
 	cycle := s.deadlock.Cycle
 	var names []string
@@ -150,11 +150,11 @@ func (s story) message() string {
 	case waits.Timed:
 		return fmt.Sprintf("deadlock that only a timeout ends, after %s: %s", seconds(s.first().Read.Timeout), wait)
 	default:
-		return "possible deadlock, if reads come before the writes that others wait for: " + wait
+		return "possible deadlock, if reads precede the writes that others wait for: " + wait
 	}
 }
 
-// first is the read of the cycle that times out first.
+// first is the read in the cycle with the shortest timeout.
 func (s story) first() waits.Wait {
 	var first *waits.Wait
 	for i := range s.deadlock.Cycle {
@@ -166,7 +166,7 @@ func (s story) first() waits.Wait {
 	return *first
 }
 
-// what names the cell that is waited for, and whose it is.
+// what names the cell that is waited for, with its writer.
 func (s story) what(w waits.Wait) string {
 	next := s.after(w)
 	whose := "its own"
@@ -177,18 +177,18 @@ func (s story) what(w waits.Wait) string {
 	name := s.net.Cells[w.Cell]
 	switch {
 	case t.Heat && w.Cell == t.Completion:
-		return s.who(next.Process, w.WriteTask) + " to be there"
+		return s.who(next.Process, w.WriteTask) + " to exist"
 	case t.Heat && strings.Contains(name, ":"):
 		return "the fact " + name
 	case t.Heat:
-		return fmt.Sprintf("Heat to begin with %s, which it is in", name)
+		return fmt.Sprintf("Heat to begin with %s, which contains it", name)
 	case w.Cell == t.Completion:
 		return whose + " completion"
 	}
 	return whose + " " + s.output(w)
 }
 
-// output names an output without whose it is.
+// output names an output without its writer.
 func (s story) output(w waits.Wait) string {
 	_, output, _ := strings.Cut(s.net.Cells[w.Cell], ":")
 	return fmt.Sprintf("output %q", output)
@@ -206,19 +206,19 @@ func (s story) after(w waits.Wait) waits.Wait {
 func (s story) reads(w waits.Wait) source.Note {
 	how := " waits for "
 	if w.Read.Guess {
-		how = ", whose order of reads and writes is not known, waits at some time for "
+		how = ", whose order of reads and writes is unknown, waits at some point for "
 	}
 	text := s.who(w.Process, w.Task) + how + s.what(w)
 	if !s.net.Processes[w.Process].Tasks[w.Task].Heat && strings.HasPrefix(w.Read.What, "input ") {
 		text += " (" + w.Read.What + ")"
 	}
 	if w.Read.Timeout > 0 {
-		text += ", at most " + seconds(w.Read.Timeout) + "; then it fails, and with it all that waits for it"
+		text += ", at most " + seconds(w.Read.Timeout) + "; then it fails, and so does everything that waits for it"
 	}
 	return source.Note{At: w.Read.At, Message: text}
 }
 
-// writes says why the write comes too late: what its process waits for before it.
+// writes explains why the write is too late: what its process waits for before it.
 func (s story) writes(i int) source.Note {
 	w, next := s.deadlock.Cycle[i], s.deadlock.Cycle[(i+1)%len(s.deadlock.Cycle)]
 	writer := &s.net.Processes[next.Process].Tasks[w.WriteTask]
@@ -229,9 +229,9 @@ func (s story) writes(i int) source.Note {
 	name := s.who(next.Process, w.WriteTask)
 	switch {
 	case writer.Heat && next.Task == w.WriteTask:
-		return source.Note{At: at, Message: fmt.Sprintf("Heat makes %s only after %s", s.net.Processes[next.Process].Name, next.Read.What)}
+		return source.Note{At: at, Message: fmt.Sprintf("Heat creates %s only after %s", s.net.Processes[next.Process].Name, next.Read.What)}
 	case next.Task != w.WriteTask && s.net.Processes[next.Process].Tasks[next.Task].Heat:
-		return source.Note{At: at, Message: fmt.Sprintf("%s begins only when its server is there", name)}
+		return source.Note{At: at, Message: fmt.Sprintf("%s begins only when its server exists", name)}
 	case next.Task != w.WriteTask:
 		return source.Note{At: at, Message: fmt.Sprintf("%s begins only when %s, which is listed before it, is done", name, s.who(next.Process, next.Task))}
 	case w.Cell == writer.Completion:
@@ -242,7 +242,7 @@ func (s story) writes(i int) source.Note {
 	return source.Note{At: at, Message: fmt.Sprintf("%s writes it only after %s", name, has(next.Read))}
 }
 
-// has says what must have happened for a read to be over.
+// has describes the end of a read.
 func has(read *waits.Step) string {
 	if strings.HasPrefix(read.What, "role ") {
 		return read.What + " is done"
@@ -250,10 +250,10 @@ func has(read *waits.Step) string {
 	return "it has read " + read.What
 }
 
-// mostFixes is how many changes a hint names.
+// mostFixes bounds how many changes a hint names.
 const mostFixes = 3
 
-// hint tells the changes that break the cycle.
+// hint names the changes that break the cycle.
 func (s story) hint() string {
 	var parts []string
 	for _, f := range s.net.Fixes(s.deadlock, mostFixes) {
@@ -266,7 +266,7 @@ func (s story) hint() string {
 		case waits.Split:
 			parts = append(parts, fmt.Sprintf("split %s before it reads %s%s, and wait for the first part only", who, link.Read.What, at(link.Read)))
 		case waits.PublishFirst:
-			parts = append(parts, fmt.Sprintf("let %s publish %s before it reads %s%s", who, s.output(before), link.Read.What, at(link.Read)))
+			parts = append(parts, fmt.Sprintf("make %s publish %s before it reads %s%s", who, s.output(before), link.Read.What, at(link.Read)))
 		}
 	}
 	if len(parts) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// whereabouts finds the resource that a process is, or lies in, by its path.
+// whereabouts maps the path of a process to the resource that it is or belongs to.
 type whereabouts map[string]whereabout
 
 type whereabout struct {
@@ -15,7 +15,7 @@ type whereabout struct {
 	name  string // of the resource; a group's for its members
 }
 
-// around is the resource that holds the stack it is in.
+// around is the resource that contains its stack.
 func (w whereabout) around() (_ whereabout, is bool) {
 	n := w.stack.StackResource
 	if n == nil {
@@ -36,7 +36,7 @@ func findAll(p *program.Program) whereabouts {
 	return all
 }
 
-// exclude says whether no values of the conditions let all processes of a cycle be there.
+// exclude says whether no values of the conditions allow all processes of a cycle to exist.
 func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 	tests := map[*program.Stack][]test{}
 	seen := map[whereabout]bool{}
@@ -57,7 +57,7 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 	return false
 }
 
-// mayLack are the processes of a cycle that conditions may leave out.
+// mayLack are the processes of a cycle that conditions may exclude.
 func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
 	var lacking []int
 	for _, w := range d.Cycle {
@@ -74,7 +74,7 @@ func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
 	return lacking
 }
 
-// possible says whether some tests can hold together, as far as that can be tried.
+// possible says whether some tests can hold together, or are too many to try.
 func possible(s *program.Stack, tests []test) bool {
 	w, few := newWorlds(s.Template, tests)
 	if !few {

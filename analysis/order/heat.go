@@ -1,4 +1,4 @@
-// Package order looks at what waits for what, before anything is deployed.
+// Package order analyses what waits for what, before anything is deployed.
 package order
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// HeatCycles finds cycles of dependencies between resources, which Heat refuses
-// as CircularDependency. Those that roles' inputs make are hotc's to explain. A cycle that
-// conditions can avoid is one for some values of the parameters, or none at all.
+// HeatCycles finds dependency cycles between resources, which Heat refuses as
+// CircularDependency, including those that hotc adds for roles' inputs. A cycle under
+// conditions exists only for some values of the parameters, or not at all.
 func HeatCycles(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	for _, s := range p.Stacks() {
 		if (&heatCycles{stack: s, edges: a.Edges, diags: diags}).find() {
@@ -26,7 +26,7 @@ func HeatCycles(p *program.Program, a *binding.Analysis, diags *source.Diagnosti
 	}
 }
 
-// heatCycles looks for those of a stack: dependencies never leave it.
+// heatCycles finds those of a stack: dependencies never leave it.
 type heatCycles struct {
 	stack *program.Stack
 	edges map[contract.ServerPath][]binding.Edge
@@ -46,7 +46,7 @@ func (h *heatCycles) find() bool {
 	return h.conditional(g)
 }
 
-// conditional tries the values that conditions ask for.
+// conditional tries the values that conditions test for.
 func (h *heatCycles) conditional(g *guarding) bool {
 	var tests []test
 	for _, from := range slices.Sorted(maps.Keys(g.resources)) {
@@ -56,7 +56,7 @@ func (h *heatCycles) conditional(g *guarding) bool {
 	}
 	w, few := newWorlds(h.stack.Template, tests)
 	if !few {
-		report(h.cycle(nil), "if its conditions allow all of it, of which hotc has not tried all combinations", h.diags)
+		report(h.cycle(nil), "if its conditions allow it (they have too many combinations to try)", h.diags)
 		return true
 	}
 	var first []cycleStep
@@ -85,7 +85,7 @@ type cycleStep struct {
 	edge     binding.Edge
 }
 
-// cycle is the first one of the dependencies that are there; nil for all of them.
+// cycle is the first one among the dependencies for which there is true; nil means all.
 func (h *heatCycles) cycle(there func(from contract.ServerPath, e binding.Edge) bool) []cycleStep {
 	return rings.First(h.paths(), func(at contract.ServerPath, yield func(cycleStep, contract.ServerPath) bool) {
 		for _, e := range h.edges[at] {
@@ -96,12 +96,12 @@ func (h *heatCycles) cycle(there func(from contract.ServerPath, e binding.Edge) 
 	})
 }
 
-// paths are those of the stack's resources.
+// paths are the paths of the stack's resources.
 func (h *heatCycles) paths() []contract.ServerPath {
 	return lists.Map(h.stack.Template.Resources, func(r *hot.Resource) contract.ServerPath { return h.stack.PathOf(r.Name) })
 }
 
-// core are the resources that lie on cycles.
+// core are the resources on cycles.
 func (h *heatCycles) core() map[contract.ServerPath]bool {
 	on := func(path contract.ServerPath) []contract.ServerPath {
 		return lists.Map(h.edges[path], func(e binding.Edge) contract.ServerPath { return e.On })
@@ -118,7 +118,7 @@ func (h *heatCycles) core() map[contract.ServerPath]bool {
 	return core
 }
 
-// report tells a cycle; where says for which values it is one, "" is for all.
+// report reports a cycle; where names the values for which it exists, "" is all.
 func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 	names := []string{}
 	added := -1
@@ -131,19 +131,19 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 	first, hint := 0, "remove one of these dependencies"
 	if added >= 0 {
 		first = added
-		hint = "let the role get this value at run time: from another role's output, or as a fact of a server with one network"
+		hint = "pass this value to the role at run time: as another role's output, or as a fact of a server with one network"
 	}
-	message := fmt.Sprintf("Heat would refuse this as circular: %s", spelledOut(names))
+	message := fmt.Sprintf("Heat would refuse this dependency cycle: %s", spelledOut(names))
 	d := &source.Diagnostic{Code: source.HeatCycle, At: cycle[first].edge.At, Message: message, Hint: hint}
 	if where != "" {
 		d.Severity, d.Message = source.Warning, message+", "+where
-		d.Hint += ", or let no values meet all of these conditions"
+		d.Hint += ", or make these conditions exclude each other"
 	}
 	diags.Add(d)
 	for i := range cycle {
 		told, left := tells(i, len(cycle))
 		if left > 0 {
-			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("and so on: %d more", left)})
+			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("… %d more", left)})
 		}
 		if !told {
 			continue

@@ -11,14 +11,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// With a relay a member of a group can wait for its own roles, so that Heat takes it for
+// With a relay a member of a group can wait for its own roles, so that Heat considers it
 // in service only then: rolling updates and policies wait for it. But then the group is
-// there only after its members' roles, and what Heat makes after the group comes after
-// them. Where a member's role needs something of that, nothing would ever go on; there
-// only the stack waits for the members.
+// complete only after its members' roles, and so is everything that Heat creates after the
+// group. Where a member's role needs something of that, it would be a deadlock; there only
+// the stack waits for the members.
 
-// MembersThatWait are the groups, by the resource that describes them, whose members can wait
-// for their own roles.
+// MembersThatWait are the groups, by resource, whose members can wait for their own roles.
 func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]bool {
 	g := newNeeds(p, a)
 	uses := map[*hot.Resource][]*program.StackResource{}
@@ -37,8 +36,8 @@ func MembersThatWait(p *program.Program, a *binding.Analysis) map[*hot.Resource]
 	return lists.Set(lists.Only(groups, func(r *hot.Resource) bool { return g.canWait(uses[r]) }))
 }
 
-// needs is what must be there before what: resources by their paths, the start of what
-// stack resources hold, servers' roles.
+// needs is what must precede what: resources by their paths, the start of stack resources'
+// contents, servers' roles.
 type needs map[need][]need
 
 type need struct {
@@ -86,7 +85,7 @@ func begun(n *program.StackResource) need { return need{begunStackResource, n.Ow
 
 func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
 
-// resource is what Heat waits for before it makes a resource of a stack.
+// resource adds what Heat waits for before it creates a resource of a stack.
 func (g needs) resource(a *binding.Analysis, s *program.Stack, r *hot.Resource) {
 	path := s.PathOf(r.Name)
 	begins := need{madeResource, path}
@@ -103,7 +102,7 @@ func (g needs) resource(a *binding.Analysis, s *program.Stack, r *hot.Resource) 
 	}
 }
 
-// reference is one a wait for roles that Heat reads from.
+// crossing adds a wait for roles that Heat reads from.
 func (g needs) crossing(who need, x *binding.Signal) {
 	g.add(who, need{madeResource, x.In.PathOf(x.Resource)})
 	for _, r := range x.Roles {
@@ -111,7 +110,7 @@ func (g needs) crossing(who need, x *binding.Signal) {
 	}
 }
 
-// server is what a server's roles wait for.
+// server adds what a server's roles wait for.
 func (g needs) server(a *binding.Analysis, s *program.Server) {
 	roles := need{doneRoles, s.Path}
 	g.add(roles, need{madeResource, s.Path})
@@ -129,8 +128,8 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 	}
 }
 
-// canWait adds the members' waits to what a group needs, in all uses of its template, if
-// that makes no cycle.
+// canWait adds the members' waits to a group's needs, in all uses of its template, unless
+// that makes a cycle.
 func (g needs) canWait(uses []*program.StackResource) bool {
 	before := map[need][]need{}
 	for _, n := range uses {
@@ -166,7 +165,7 @@ func withRoles(n *program.StackResource) []contract.ServerPath {
 	return paths
 }
 
-// leads says whether roles of these servers need something.
+// leads says whether roles of these servers need something, directly or not.
 func (g needs) leads(servers []contract.ServerPath, to need) bool {
 	seen := map[need]bool{}
 	var from func(at need) bool

@@ -13,15 +13,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Net makes the net of a deployment: a process for each server, whose first task
-// is that Heat makes it and whose others are its roles in their order, and one for
-// each other resource that Heat makes before or after something else. Cells are
-// roles' outputs and completions, servers' facts, and that a resource is there.
+// Net builds the net of a deployment: a process for each server, whose first task
+// is its creation by Heat and whose others are its roles in order, and one for each
+// other resource. Cells are roles' outputs and completions, servers' facts, and the
+// existence of resources.
 //
 // A resource that needs a role's value waits for the whole role: its wait
 // condition is signalled when the role is done. A condition is a process of its own
-// where it waits for more than that one role, and where a nested stack is there only
-// when its conditions are.
+// where it waits for more than that one role, and in a nested stack, which is complete
+// only when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	b := &netBuilder{analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[contract.ServerPath]waits.CellID{},
 		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]contract.ServerPath{},
@@ -61,17 +61,17 @@ type netBuilder struct {
 	begun    map[*program.StackResource]waits.CellID
 	members  map[*program.StackResource][]contract.ServerPath
 	waits    map[contract.ServerPath][]binding.Wait
-	// conditions are the wait conditions that are there.
+	// conditions are the wait conditions with a process of their own.
 	conditions map[*binding.Signal]waits.CellID
-	inner      map[*program.StackResource][]*binding.Signal // by the stack resource whose members they stand in
+	inner      map[*program.StackResource][]*binding.Signal // by the stack resource whose members contain them
 }
 
 // part is what becomes a process: a resource, or a group's member.
 type part struct {
 	path   contract.ServerPath
 	at     source.Place
-	nest   *program.StackResource // that it is, if it stands for others
-	within *program.StackResource // whose member it is, or lies in
+	nest   *program.StackResource // itself, if it is a stack resource
+	within *program.StackResource // whose member it is or belongs to
 	server *program.Server        // nil without roles
 	boots  bool                   // it is a server, with roles or without
 }
@@ -120,15 +120,15 @@ func (b *netBuilder) declareServer(path contract.ServerPath, s *program.Server) 
 	}
 }
 
-// process is a resource with what Heat waits for before it makes it and, if it is
-// a server, its roles. A nested stack or a group begins with its own turn, and is
-// there when all its members are.
+// process adds a resource with what Heat waits for before it creates it and, if it is
+// a server, its roles. The members of a nested stack or a group wait for its start, and
+// it is complete when all its members are.
 func (b *netBuilder) process(x part) {
 	path, name, at, s := x.path, string(x.path), x.at, x.server
 	made := b.made[path]
 	start := waits.Task{Name: name, At: at, Heat: true, Completion: made, Owns: []waits.CellID{made}}
 	if x.within != nil {
-		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.begun[x.within], At: at, What: "the stack around it"})
+		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.begun[x.within], At: at, What: "its enclosing stack"})
 	}
 	for _, e := range b.analysis.Edges[path] {
 		if on, ok := b.made[e.On]; ok {
@@ -172,7 +172,7 @@ func conditionOf(s *binding.Signal) string {
 
 func (b *netBuilder) declareCondition(s *binding.Signal) {
 	if s.Beside && s.In.StackResource == nil {
-		return // its role stands for it
+		return // its role replaces it
 	}
 	b.conditions[s] = b.net.AddCell(string(s.In.PathOf(s.Name)))
 	if s.In.StackResource != nil {
@@ -180,8 +180,8 @@ func (b *netBuilder) declareCondition(s *binding.Signal) {
 	}
 }
 
-// condition is the process of a wait condition: Heat makes it when what its servers
-// lie in is there, and it is there when their roles are done.
+// condition adds the process of a wait condition: Heat creates it after the resource that
+// contains its servers, and it is complete when their roles are done.
 func (b *netBuilder) condition(s *binding.Signal) {
 	cell, known := b.conditions[s]
 	if !known {

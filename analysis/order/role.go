@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// task makes the task of a role: what it waits for before it begins, what its source
+// task builds the task of a role: what it waits for before it begins, what its source
 // does, its completion.
 func (b *netBuilder) task(role *program.Role) waits.Task {
 	done := b.done[role]
@@ -57,13 +57,13 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 	return t
 }
 
-// lowering makes the steps of one role.
+// lowering builds the steps of one role.
 type lowering struct {
 	*netBuilder
 	role *program.Role
 }
 
-// input finds an input that is read where the source asks for it.
+// input finds an input that is read where the source reads it.
 func (l *lowering) input(name string) *program.Input {
 	return lists.Find(l.role.Inputs, func(in *program.Input) bool { return in.Name == name && !in.Eager })
 }
@@ -73,7 +73,7 @@ func (l *lowering) output(name string) *program.Output {
 	return lists.Find(l.role.Outputs, func(o *program.Output) bool { return o.Name == name && o.Value == nil && !o.AtEnd })
 }
 
-// sizeOf is about how many steps a role has.
+// sizeOf estimates how many steps a role has.
 func sizeOf(role *program.Role) int {
 	size := len(role.DependsOn) + len(role.Inputs) + len(role.Outputs) + 1
 	if role.Meaning != nil && role.Meaning.Sequence != nil {
@@ -82,10 +82,10 @@ func sizeOf(role *program.Role) int {
 	return size
 }
 
-// body adds what the role's source does. Where the driver cannot tell, every input
-// is read and every output written at some time.
+// body adds what the role's source does. Where the driver does not know, every input
+// is read and every output written at some point.
 func (l *lowering) body(out []waits.Step) []waits.Step {
-	if l.role.Meaning == nil { // why its source has none is said; that it may block is not a second finding
+	if l.role.Meaning == nil { // the reason is reported already; a possible deadlock is no second finding
 		return append(append(out, l.writes(nil)...), l.reads(nil)...)
 	}
 	sequence := l.role.Meaning.Sequence
@@ -194,7 +194,7 @@ func (l *lowering) read(out []waits.Step, in *program.Input, at source.Place, gu
 }
 
 // conditionNames are the named conditions of an expression by the place of their
-// `if`: what is folded has only what they mean.
+// `if`: folded expressions have only their definitions.
 func conditionNames(e *hot.Expr) map[source.Span]string {
 	names := map[source.Span]string{}
 	e.Walk(func(x *hot.Expr) bool {
@@ -208,7 +208,7 @@ func conditionNames(e *hot.Expr) map[source.Span]string {
 	return names
 }
 
-// reading makes the reads of one input.
+// reading builds the reads of one input.
 type reading struct {
 	*lowering
 	like  waits.Step

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A cycle can be as long as the template. Of a long one the beginning and the end are
-// told.
+// A cycle can be as long as the template. Of a long one only the beginning and the end are
+// shown.
 const (
 	mostTold  = 12
 	toldFirst = 6
 	toldLast  = 3
 )
 
-// tells says whether a step of a cycle is told. With the first that is not comes how
-// many those are.
+// tells says whether a step of a cycle is shown; for the first hidden one, left is the
+// number of hidden ones.
 func tells(step, steps int) (told bool, left int) {
 	if steps <= mostTold || step < toldFirst || step >= steps-toldLast {
 		return true, 0
@@ -25,7 +25,7 @@ func tells(step, steps int) (told bool, left int) {
 	return false, left
 }
 
-// spelledOut writes down who waits for whom.
+// spelledOut writes a cycle with arrows.
 func spelledOut(names []string) string {
 	var out []string
 	for i, name := range names {

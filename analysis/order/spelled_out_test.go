@@ -41,7 +41,7 @@ func TestLongCircle(t *testing.T) {
 	if want := "s0.r → s1.r → s2.r → s3.r → s4.r → s5.r → … (391 more) → s397.r → s398.r → s399.r → s0.r"; !strings.HasSuffix(d.Message, want) {
 		t.Error(d.Message)
 	}
-	if len(d.Notes) != 2*9+1 || d.Notes[12].Message != "and so on: 391 more, each of which waits for the next" {
+	if len(d.Notes) != 2*9+1 || d.Notes[12].Message != "… 391 more, each of which waits for the next" {
 		t.Errorf("%d notes: %v", len(d.Notes), d.Notes)
 	}
 	diags = source.Diagnostics{}

@@ -8,15 +8,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// In an update nothing waits for a value that is there, and a role that is done has written all
-// of its outputs: but those that a changed plan gives it. Such an output is written by the role's
-// hook update, and a hook that reads one waits. So hooks can wait for each other though the roles
-// themselves, whose sources differ, do not.
+// In an update nothing waits for existing values, and a role that is done has written all of
+// its outputs except those that a changed plan adds. Such an output is written by the role's
+// update hook, and a hook that reads one waits. So hooks can wait for each other even if the
+// roles themselves, whose sources differ, do not.
 
-// UpdateDeadlocks warns of hooks update that wait for each other's outputs, if these come to a
-// live deployment. The net is that of the deployment (Net) in which all resources are there, each
-// role does what its hook does, and what a hook does not write has a value. Only what every way
-// of the hooks leads to is told.
+// UpdateDeadlocks warns of update hooks that wait for each other's outputs, if these are added to
+// a live deployment. The net is that of the deployment (Net) in which all resources exist, each
+// role does what its hook does, and cells that no hook writes have values. Only certain deadlocks
+// are reported.
 func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	if !anyWaits(p) {
 		return
@@ -36,12 +36,12 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 		}
 		d := f.tell()
 		d.Code, d.Severity = source.UpdateDeadlock, source.Warning
-		d.Message = "if these outputs come to a live deployment, hooks update wait for each other: " + f.spelledOut()
+		d.Message = "if these outputs are added to a live deployment, update hooks wait for each other: " + f.spelledOut()
 		diags.Add(d)
 	}
 }
 
-// anyWaits says that there are hooks that read, and hooks that write.
+// anyWaits says whether there are hooks that read, and hooks that write.
 func anyWaits(p *program.Program) bool {
 	reads, writes := false, false
 	for role := range p.Roles {
@@ -52,12 +52,12 @@ func anyWaits(p *program.Program) bool {
 	return reads && writes
 }
 
-// known says that the order of a hook's reads and writes is.
+// known says whether the order of a hook's reads and writes is known.
 func known(hook *program.Task) bool {
 	return hook != nil && hook.Meaning != nil && hook.Meaning.Sequence != nil && hook.Meaning.Sequence.Complete
 }
 
-// updates is the process of a server that is there, and runs its hooks.
+// updates adds the process of an existing server that runs its hooks.
 func (b *netBuilder) updates(s *program.Server) {
 	there := waits.Task{Name: string(s.Path), At: s.At(), Heat: true, Completion: -1}
 	settled := func(cell waits.CellID, at source.Place) {

@@ -60,7 +60,7 @@ func hooks(t *testing.T, lines string) []string {
 }
 
 func TestHooksThatWaitForEachOther(t *testing.T) {
-	const spelledOut = "H511 if these outputs come to a live deployment, hooks update wait for each other: a.r → b.r → a.r"
+	const spelledOut = "H511 if these outputs are added to a live deployment, update hooks wait for each other: a.r → b.r → a.r"
 	for name, c := range map[string]struct{ lines, want string }{
 		"each reads first":           {"a.r x <- b.y: get b.y; put x\nb.r y <- a.x: get a.x; put y", spelledOut},
 		"one writes first":           {"a.r x <- b.y: put x; get b.y\nb.r y <- a.x: get a.x; put y", ""},
@@ -68,7 +68,7 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		"one does not write it":      {"a.r x <- b.y: get b.y\nb.r y <- a.x: get a.x; put y", ""},
 		"one does not read it":       {"a.r x <- b.y: put x\nb.r y <- a.x: get a.x; put y", ""},
 		"perhaps it does not":        {"a.r x <- b.y: if test -e f; then get b.y; fi; put x\nb.r y <- a.x: get a.x; put y", ""},
-		"by the order on one server": {"a.q <- b.y: get b.y\na.r x: put x\nb.r y <- a.x: get a.x; put y", "H511 if these outputs come to a live deployment, hooks update wait for each other: a.q → b.r → a.q"},
+		"by the order on one server": {"a.q <- b.y: get b.y\na.r x: put x\nb.r y <- a.x: get a.x; put y", "H511 if these outputs are added to a live deployment, update hooks wait for each other: a.q → b.r → a.q"},
 		"by the order on both":       {"a.q <- b.y: get b.y\na.r x: put x\nb.s <- a.x: get a.x\nb.t y: put y", "H501 deadlock in every order of events: a.q → b.s → a.q"},
 	} {
 		if got := strings.Join(hooks(t, c.lines), "\n"); got != c.want {

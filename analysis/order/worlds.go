@@ -11,23 +11,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// mostWorlds is how many combinations of choices are tried.
+// mostWorlds bounds how many combinations of choices are tried.
 const mostWorlds = 4096
 
-// choice is something that Heat will know and hotc does not: a value that is compared, or
+// choice is a value that Heat will know and hotc does not: one side of a comparison, or
 // the truth of a test that is not a comparison.
 type choice struct {
 	expr      *hot.Expr
-	parameter *hot.Parameter // whose value it is, if it is just that
+	parameter *hot.Parameter // whose value it is, if it is a parameter
 	truth     bool           // it is true or false
-	values    []value.Value  // that make a difference
+	values    []value.Value  // the values to distinguish
 	class     int            // the same for all that are compared with each other
 	chosen    int
 }
 
 func (c *choice) value() value.Value { return c.values[c.chosen] }
 
-// other is a value that none of those is that are spoken of.
+// other is a value that differs from all mentioned ones.
 type other int
 
 // worlds are the combinations of all choices.
@@ -37,7 +37,7 @@ type worlds struct {
 	byKey    map[string]*choice
 }
 
-// newWorlds are those of the choices in some tests. There may be too many to try.
+// newWorlds are those of the choices in some tests; few is false if they are too many to try.
 func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 	w = &worlds{template: t, byKey: map[string]*choice{}}
 	for _, x := range tests {
@@ -51,7 +51,7 @@ func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 	all := 1
 	for _, c := range w.choices {
 		if c.values = c.among(spoken[c.class], members[c.class]); len(c.values) == 0 {
-			return w, false // no value would do
+			return w, false // no value is possible
 		}
 		if all *= len(c.values); all > mostWorlds {
 			return w, false
@@ -60,8 +60,8 @@ func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 	return w, true
 }
 
-// among are the values that a choice may have of those that are spoken of, and of others,
-// so many that all choices of its class may differ.
+// among are the mentioned values that a choice may have, and enough others for all choices
+// of its class to differ.
 func (c *choice) among(spoken []value.Value, members int) []value.Value {
 	if c.truth {
 		return []value.Value{true, false}
@@ -82,13 +82,13 @@ func (c *choice) among(spoken []value.Value, members int) []value.Value {
 	return values
 }
 
-// admits says whether a parameter may have a value, as get_param gives it.
+// admits says whether a parameter may have a value, as get_param returns it.
 func admits(p *hot.Parameter, v value.Value) bool {
 	cast, err := p.Cast(v)
 	return err == nil && value.Equal(cast, v) && p.Check(v) == nil
 }
 
-// allowed are the only values that a parameter may have; none if there are others.
+// allowed are the only values that a parameter may have; none if it is not restricted.
 func allowed(p *hot.Parameter) (values []value.Value) {
 	for _, c := range p.Constraints {
 		for _, v := range c.Allowed {
@@ -131,8 +131,8 @@ func (w *worlds) note(e *hot.Expr) {
 	}
 }
 
-// partsOf takes a condition apart: an `equals`, and, or, not or if, something that is
-// known, or something that stays open.
+// partsOf takes a condition apart: an `equals`, and, or, not or if; "known", or "open" for
+// what Heat decides.
 func partsOf(e *hot.Expr) (meaning string, items []*hot.Expr) {
 	if _, isBool := e.Value.(bool); e.IsValue() && isBool {
 		return "known", nil
@@ -167,7 +167,7 @@ func (w *worlds) choice(e *hot.Expr) *choice {
 	return c
 }
 
-// next goes to the next world. After the last one it is at the first again and says so.
+// next advances to the next world; after the last one it returns false, at the first.
 func (w *worlds) next() bool {
 	for _, c := range w.choices {
 		if c.chosen++; c.chosen < len(c.values) {
@@ -217,10 +217,10 @@ func (w *worlds) all(tests []test) bool {
 	return !slices.ContainsFunc(tests, func(x test) bool { return w.holds(x.condition) != x.want })
 }
 
-// any says whether something that has guards is there in this world.
+// any says whether something with guards exists in this world.
 func (w *worlds) any(g guards) bool { return g == nil || slices.ContainsFunc(g, w.all) }
 
-// told says for which values some tests hold in this world: `x is "a" and y is not "b"`.
+// told describes the values for which some tests hold in this world: `x is "a" and y is not "b"`.
 func (w *worlds) told(tests []test) string {
 	those := worlds{template: w.template, byKey: map[string]*choice{}}
 	for _, x := range tests {
@@ -241,7 +241,7 @@ func (w *worlds) told(tests []test) string {
 		}
 	}
 	if len(out) == 0 {
-		return "the conditions around it hold"
+		return "its conditions hold"
 	}
 	return strings.Join(out, " and ")
 }

@@ -1,11 +1,11 @@
-// Package preview works out what a change sets going: which roles run again, in which order,
+// Package preview computes what a change triggers: which roles run again, in which order,
 // and how long that takes (docs/updates.md). `hotc apply --dry-run`, `hotc up` and
-// `hotc explain --changes` all show what is found here.
+// `hotc explain --changes` all show this result.
 //
-// A change begins with roles that it concerns itself, with values that are others, and with
-// servers that are built anew. From there it runs along what is followed: who follows a role
-// that runs, runs after it, once. How long that takes is the time of a net (analysis/waits) in
-// which each role that runs waits for those before it, and each server does one thing at a time.
+// A change begins with roles that it affects directly, with new values, and with servers
+// that are replaced. From there it propagates: a role that follows a role that runs, runs
+// after it, once. The duration is that of a net (analysis/waits) in which each role that
+// runs waits for those before it, and each server does one thing at a time.
 package preview
 
 import (
@@ -19,26 +19,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// How is what is run of a role.
+// How says what runs of a role.
 type How string
 
 // The ways in which a role takes part in a change.
 const (
 	Hook  How = "hook"  // its hook update runs
 	Again How = "again" // it runs again
-	Run   How = "run"   // it runs as for the first time: it has not, has failed, or its server is built anew
+	Run   How = "run"   // it runs as for the first time: it has not run, has failed, or its server is replaced
 )
 
-// Role is what is to be known of a role.
+// Role is a node of the graph.
 type Role struct {
 	Key     contract.RoleKey
 	Server  contract.ServerPath
-	Follows []Followed // whose newer versions bring it up to date
+	Follows []Followed // cells whose new versions update it
 	Writes  []contract.CellName
-	How     How // what brings it up to date
+	How     How // what updates it
 }
 
-// Followed is a cell that a role follows by one of its inputs.
+// Followed is a cell that a role follows through one of its inputs.
 type Followed struct {
 	Cell  contract.CellName
 	Input string
@@ -54,7 +54,7 @@ type Graph struct {
 	order     []int // each after those that it follows
 }
 
-// New makes the graph of all roles, those of a server in the order in which they run.
+// New builds the graph of all roles, those of a server in the order in which they run.
 func New(roles []Role) *Graph {
 	g := &Graph{roles: roles, index: map[contract.RoleKey]int{}, writers: map[contract.CellName]int{}, followers: map[contract.CellName][]int{}}
 	for i, r := range roles {
@@ -73,7 +73,7 @@ func New(roles []Role) *Graph {
 	return g
 }
 
-// sort puts a role behind those that it follows.
+// sort puts a role after those that it follows.
 func (g *Graph) sort(i int, seen []bool) {
 	if seen[i] {
 		return
@@ -95,7 +95,7 @@ func (g *Graph) followed(i int) (all []int) {
 	return all
 }
 
-// Brings is what brings a role of a plan up to date, which has something that does.
+// Brings is what updates a role of a plan that can be updated.
 func Brings(r *contract.Role) How {
 	if contract.FindTask(r.Hooks, contract.HookUpdate) != nil {
 		return Hook
@@ -132,23 +132,23 @@ func followed(r *contract.Role, cell contract.CellName) Followed {
 	return Followed{Cell: cell}
 }
 
-// Begin is what a change sets going by itself.
+// Begin is what a change affects directly.
 type Begin struct {
 	Roles map[contract.RoleKey]How
-	// Why says of Roles what has changed of them, as a clause.
+	// Why says, for Roles, what has changed, as a clause.
 	Why   map[contract.RoleKey]string
-	Cells []contract.CellName   // that get other values
-	Anew  []contract.ServerPath // servers that are built anew
-	// After are roles that others of these wait for, though they do not follow them: those that
-	// they read from, where the change is one of Heat's.
+	Cells []contract.CellName   // cells with new values
+	Anew  []contract.ServerPath // servers that are replaced
+	// After are roles that these wait for without following them: those that they read from,
+	// where the change is one of Heat's.
 	After map[contract.RoleKey][]contract.RoleKey
 }
 
-// Preview is what a change sets going (docs/json.md).
+// Preview is what a change triggers (docs/json.md).
 type Preview struct {
 	// Runs are the roles that run, each after those before it that it follows.
 	Runs []Step `json:"runs"`
-	// Seconds is how long all of it takes; -1 is that nobody can tell.
+	// Seconds is the total duration; -1 if unknown.
 	Seconds  float64  `json:"seconds"`
 	Critical []string `json:"critical_path"`
 }
@@ -157,17 +157,17 @@ type Preview struct {
 type Step struct {
 	Role contract.RoleKey `json:"role"`
 	How  How              `json:"how"`
-	// After are the roles that it follows, of those that run.
+	// After are the roles that it follows, among those that run.
 	After []contract.RoleKey `json:"after,omitempty"`
 	// Why is a clause in English: what has changed.
 	Why   string  `json:"why,omitempty"`
-	Start float64 `json:"start"` // -1 where nobody can tell, as is End
+	Start float64 `json:"start"` // -1 if unknown, as is End
 	End   float64 `json:"end"`
 
 	role int
 }
 
-// Of is what a change sets going, if roles and boots take so long.
+// Of is what a change triggers, given the durations of roles and boots.
 func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 	how, cells := g.reach(b)
 	p := &Preview{Runs: []Step{}}
@@ -177,7 +177,7 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 		}
 		s := Step{Role: g.roles[i].Key, How: how[i], Start: -1, End: -1, role: i}
 		for _, w := range g.followed(i) {
-			if how[w] == Run || how[w] != "" && how[i] != Run { // what runs for the first time takes the values that are there
+			if how[w] == Run || how[w] != "" && how[i] != Run { // a first run reads the existing values
 				s.After = append(s.After, g.roles[w].Key)
 			}
 		}
@@ -195,7 +195,7 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 	return p
 }
 
-// why says what a role runs for, where some cells get other values.
+// why explains why a role runs, if some cells get new values.
 func (g *Graph) why(i int, b Begin, cells []contract.CellName) string {
 	r := &g.roles[i]
 	if slices.Contains(b.Anew, r.Server) {
@@ -207,10 +207,10 @@ func (g *Graph) why(i int, b Begin, cells []contract.CellName) string {
 	return Changes(lists.Only(r.Follows, func(f Followed) bool { return f.Input != "" && slices.Contains(cells, f.Cell) }))
 }
 
-// mostInputs is how many inputs of a role are named.
+// mostInputs bounds how many inputs of a role are named.
 const mostInputs = 3
 
-// Changes says of some of a role's inputs, as a clause, that they change.
+// Changes says, as a clause, that some of a role's inputs change.
 func Changes(follows []Followed) string {
 	var names []string
 	for _, f := range follows {
@@ -231,7 +231,7 @@ func Changes(follows []Followed) string {
 	return kind + Change(names)
 }
 
-// Change says of some things, as a clause, that they change.
+// Change says, as a clause, that the named ones change.
 func Change(names []string) string {
 	if len(names) == 1 {
 		return names[0] + " changes"
@@ -248,7 +248,7 @@ func Listed[T ~string](names []T) string {
 	return lists.Join(names[:last]) + " and " + string(names[last])
 }
 
-// reach finds what runs, by role, and the cells that get other values by that.
+// reach finds what runs, by role, and the cells that get new values.
 func (g *Graph) reach(b Begin) (how map[int]How, cells []contract.CellName) {
 	how, cells = map[int]How{}, slices.Clone(b.Cells)
 	begin := func(i int, as How) {
@@ -275,7 +275,7 @@ func (g *Graph) reach(b Begin) (how map[int]How, cells []contract.CellName) {
 	return how, cells
 }
 
-// predict says when each step runs.
+// predict computes when each step runs.
 func (g *Graph) predict(p *Preview, b Begin, d timeline.Durations) {
 	net := &waits.Net{}
 	done := map[contract.RoleKey]waits.CellID{}

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// attributes looks at the references that binding left to Heat in an input of a role.
+// attributes checks the references that binding left to Heat in an input of a role.
 func (c *checker) attributes(bound *hot.Expr) {
 	bound.Walk(func(x *hot.Expr) bool {
 		if r := x.Ref(); r.Kind == hot.ToAttribute && !r.Computed {
@@ -21,8 +21,8 @@ func (c *checker) attributes(bound *hot.Expr) {
 	})
 }
 
-// ofType warns of an attribute that the resource's type has not in stock Heat; a
-// cloud's own may have it.
+// ofType warns of an attribute that the resource's type lacks in stock Heat; a cloud's
+// version may have it.
 func (c *checker) ofType(r hot.Ref) {
 	c.ofMembers(r)
 	kind := c.kind(r.Name)
@@ -34,7 +34,7 @@ func (c *checker) ofType(r hot.Ref) {
 	}
 }
 
-// ofMembers is ofType for what is read of a group's members, where these are plain resources.
+// ofMembers is ofType for attributes of a group's members, where these are plain resources.
 func (c *checker) ofMembers(r hot.Ref) {
 	if r.Attribute == "" || len(c.uses) == 0 || c.template.Resource(r.Name) == nil {
 		return
@@ -57,8 +57,8 @@ func (c *checker) ofMembers(r hot.Ref) {
 	}
 }
 
-// kind is the type of a resource, "" if it is a nested stack, or not there, or another
-// one in another use of the template.
+// kind is the type of a resource, "" if it is a nested stack, is absent, or differs between
+// uses of the template.
 func (c *checker) kind(resource string) string {
 	r := c.template.Resource(resource)
 	if r == nil {

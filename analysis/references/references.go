@@ -1,8 +1,8 @@
-// Package references looks at every expression that Heat will evaluate: names that
-// lead nowhere, and arguments that a function cannot take. Heat would find them
-// after the upload, some of them in the middle of a deployment.
+// Package references checks every expression that Heat will evaluate: for unknown names,
+// and for arguments that a function does not accept. Heat would find them after the
+// upload, some of them in the middle of a deployment.
 //
-// What stands in roles' blocks is looked at by binding.
+// Expressions in roles' blocks are checked by binding.
 package references
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Check looks at each template once.
+// Check checks each template once.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	uses := map[*hot.Template][]*program.Stack{}
 	var templates []*hot.Template
@@ -48,11 +48,11 @@ type checker struct {
 	program  *program.Program
 	template *hot.Template
 	uses     []*program.Stack
-	// placeholders are values in whose place Heat gets another one.
+	// placeholders are values that hotc replaces for Heat.
 	placeholders map[*yaml.Node]*hot.Parameter
 	looked       map[*yaml.Node]bool
-	inCondition  bool // what is looked at is the definition of a condition
-	// inOutput says that Heat takes what it cannot evaluate, and gives no value then.
+	inCondition  bool // inside the definition of a condition
+	// inOutput says that Heat accepts what it cannot evaluate, and returns no value then.
 	inOutput bool
 	diags    *source.Diagnostics
 }
@@ -68,7 +68,7 @@ func (c *checker) check() {
 			switch {
 			case p.Kind == program.InDependsOn:
 				c.dependsOn(p.Node, severity)
-			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is looked at once
+			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is checked once
 				c.looked[p.Node] = true
 				c.calls(p.Node, severity)
 				c.withoutElse(p.Node)
@@ -84,17 +84,17 @@ func (c *checker) check() {
 	}
 	c.inCondition = true
 	for _, condition := range c.template.Conditions {
-		c.call(condition.Expr, source.Warning) // who uses one has looked at it already
+		c.call(condition.Expr, source.Warning) // those in use are checked already
 	}
 }
 
-// absent says whether a resource is there in no use of the template.
+// absent says whether a resource is absent in all uses of the template.
 func (c *checker) absent(resource string) bool {
 	return !slices.ContainsFunc(c.uses, func(s *program.Stack) bool { return !s.Absent(resource) })
 }
 
-// enabled says whether something is there, or may be, and what a mistake in it is:
-// Heat looks only at what is there.
+// enabled says whether something exists, or may exist, and the severity of a mistake in it:
+// Heat checks only what exists.
 func (c *checker) enabled(condition *yaml.Entry) (bool, source.Severity) {
 	if condition == nil {
 		return true, source.Error
@@ -111,7 +111,7 @@ func (c *checker) enabled(condition *yaml.Entry) (bool, source.Severity) {
 	return true, source.Warning
 }
 
-// fold evaluates what the compiler was given. Where a template has several uses,
+// fold evaluates an expression with the supplied values. Where a template has several uses,
 // with values of their own, its parameters are left open.
 func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
 	return hot.Fold(e, c.given)
@@ -129,10 +129,10 @@ func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
 	return call, nil
 }
 
-// calls looks at all calls below a node, the outer ones first.
+// calls checks all calls below a node, the outer ones first.
 func (c *checker) calls(n *yaml.Node, severity source.Severity) {
 	if n.Target() != nil || c.placeholders[n] != nil {
-		return // an alias is looked at where the anchor stands
+		return // an alias is checked at its anchor
 	}
 	if r, is := c.template.NamedAt(n); is && r.Kind != hot.ToFile {
 		c.reference(r, severity)
@@ -164,8 +164,8 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 	c.dropped(folded, seen, severity)
 }
 
-// dropped looks at the references that folding has seen and that are gone: their value
-// does not matter, but Heat follows them all the same.
+// dropped checks the references that folding has removed: their value does not matter, but
+// Heat follows them nevertheless.
 func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Severity) {
 	references := 0
 	folded.Walk(func(x *hot.Expr) bool {
@@ -175,10 +175,10 @@ func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Se
 		return true
 	})
 	if references == len(seen) {
-		return // none is gone
+		return // none was removed
 	}
 	left := map[source.Place]bool{}
-	var open []source.Span // of what may not be looked at
+	var open []source.Span // of what Heat may not evaluate
 	folded.Walk(func(x *hot.Expr) bool {
 		if x.Kind == hot.CallExpr {
 			left[x.At] = true
@@ -199,11 +199,11 @@ func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Se
 	}
 }
 
-// wrong says why an expression cannot be evaluated.
+// wrong reports why an expression cannot be evaluated.
 func (c *checker) wrong(err error, severity source.Severity) {
 	if wrong := (*hot.Error)(nil); errors.As(err, &wrong) {
 		if c.inCondition && !wrong.NoCondition {
-			severity = source.Error // Heat reads the arguments even where nobody uses it
+			severity = source.Error // Heat parses the arguments even of an unused condition
 		}
 		message := wrong.Message
 		if wrong.Err != nil {
@@ -213,8 +213,7 @@ func (c *checker) wrong(err error, severity source.Severity) {
 	}
 }
 
-// names looks at the references that are left in an expression: those that Heat
-// will follow.
+// names checks the references that are left in an expression: those that Heat will follow.
 func (c *checker) names(e *hot.Expr, severity source.Severity) {
 	if e.Kind == hot.CallExpr {
 		if e.Func.Meaning() == "if" {
@@ -224,7 +223,7 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 				c.names(choice.Condition, severity)
 				c.inOutput = in
 			}
-			severity = source.Warning // it is still open which branch is taken
+			severity = source.Warning // it is unknown which branch is taken
 		}
 		c.reference(e.Ref(), severity)
 	}
@@ -233,7 +232,7 @@ func (c *checker) names(e *hot.Expr, severity source.Severity) {
 	}
 }
 
-// reference looks for what is named.
+// reference checks that the named parameter or resource exists.
 func (c *checker) reference(r hot.Ref, severity source.Severity) {
 	if r.Name == "" && r.Computed {
 		return
@@ -246,7 +245,7 @@ func (c *checker) reference(r hot.Ref, severity source.Severity) {
 		c.parameter(r, severity)
 	case hot.ToResource:
 		c.find(r.At, r.Name, severity)
-	case hot.ToAttribute: // outputs of roles and of nested stacks, and servers' attributes, are binding's
+	case hot.ToAttribute: // binding checks outputs of roles and of nested stacks, and servers' attributes
 		c.find(r.At, r.Name, severity)
 		c.ofType(r)
 	}
@@ -260,11 +259,11 @@ func (c *checker) parameter(r hot.Ref, severity source.Severity) {
 	c.unknown(severity, source.UnknownParameter, r.At, fmt.Sprintf("there is no parameter %q", r.Name), r.Name, known)
 }
 
-// find looks for a resource.
+// find checks that a resource exists.
 func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	r := c.template.Resource(name)
 	switch {
-	case r == nil && c.template.Root.Get(c.template.Words().Resources).Get(name) != nil: // it is there, and not as it should be
+	case r == nil && c.template.Root.Get(c.template.Words().Resources).Get(name) != nil: // it exists, but is malformed
 	case r == nil:
 		known := c.template.ResourceNames()
 		c.unknown(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q", name), name, known)
@@ -273,29 +272,29 @@ func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	}
 }
 
-// nameTwice reports a resource that is called like a parameter, which Heat refuses
+// nameTwice reports a resource with the name of a parameter, which Heat refuses
 // (heat/engine/stack.py, validate).
 func (c *checker) nameTwice(r *hot.Resource, severity source.Severity) {
 	if p := c.template.Parameter(r.Name); p != nil {
-		c.add(severity, source.NameTwice, c.template.Place(r.Entry.Key), fmt.Sprintf("a parameter is called %q, too, which Heat refuses", r.Name), "rename one of them").Note(c.template.Place(p.Entry.Key), "the parameter")
+		c.add(severity, source.NameTwice, c.template.Place(r.Entry.Key), fmt.Sprintf("a parameter is also named %q, which Heat refuses", r.Name), "rename one of them").Note(c.template.Place(p.Entry.Key), "the parameter")
 	}
 }
 
 func (c *checker) dependsOn(n *yaml.Node, severity source.Severity) {
 	for _, item := range n.OneOrMore() {
-		// a dot is for a role, which binding looks for
+		// a name with a dot is a role, which binding checks
 		if name, is := item.Text(); is && !strings.Contains(name, ".") && !c.absent(name) {
 			c.find(c.template.Place(item), name, severity)
 		}
 	}
 }
 
-// unknown is a diagnostic of a name that is not there, with the nearest that is.
+// unknown reports an unknown name, with the nearest known one.
 func (c *checker) unknown(severity source.Severity, code source.Code, at source.Place, message, name string, known []string) {
 	c.add(severity, code, at, message, "").Meant(name, hot.Nearest(name, known))
 }
 
-// add is a diagnostic, unless what is wrong at that place is said already.
+// add adds a diagnostic, unless that place has an error already.
 func (c *checker) add(severity source.Severity, code source.Code, at source.Place, message, hint string) *source.Diagnostic {
 	d := &source.Diagnostic{Code: code, Severity: severity, At: at, Message: message, Hint: hint}
 	if !c.diags.FailedAt(at) {

@@ -7,8 +7,8 @@ import (
 )
 
 // withoutElse warns of each `if` without an else in a resource, unless its condition
-// is known to be true: many a Heat cannot hash a resource in which one is left out
-// (hot.Expr.WithElse says why). Outputs are no matter.
+// is known to be true: some versions of Heat cannot hash a resource in which it is omitted
+// (see hot.Expr.WithElse). Outputs are not affected.
 func (c *checker) withoutElse(n *yaml.Node) {
 	if c.template.Version < hot.V20210416 || c.template.Version.CFN() || n.Target() != nil {
 		return
@@ -24,8 +24,8 @@ func (c *checker) withoutElse(n *yaml.Node) {
 	}
 }
 
-// leftWithoutElse is withoutElse for an input of a role, to which hotc gives an else
-// where it can.
+// leftWithoutElse is withoutElse for an input of a role, to which hotc adds an else
+// where possible.
 func (c *checker) leftWithoutElse(bound *hot.Expr) {
 	bound.WithElse().Walk(func(x *hot.Expr) bool {
 		if x.MayVanish() && len(x.Cells()) == 0 {
@@ -40,5 +40,5 @@ func (c *checker) noElse(at source.Place) {
 		return
 	}
 	c.add(source.Warning, source.IfWithoutElse, at, "Heat before 23.0.0 fails (\"EllipsisType takes no arguments\") if this condition is false",
-		"give it an else: null for a whole property; in a list or map, `list_concat: [[a], {if: [c, [b], []]}]`, `map_merge: [{a: 1}, {if: [c, {b: 2}, {}]}]`")
+		"add an else: null for a whole property; in a list or map, `list_concat: [[a], {if: [c, [b], []]}]`, `map_merge: [{a: 1}, {if: [c, {b: 2}, {}]}]`")
 }

@@ -12,25 +12,25 @@ import (
 
 var attributePath = Rule{Code: source.AttributePath, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findAttributePaths}
 
-// findAttributePaths finds paths into attributes that are texts or numbers: Heat gives null
-// for a name in a text, and for a number the character at that place (heat/engine/
+// findAttributePaths finds paths into attributes that are strings or numbers: Heat gives null
+// for a name in a string, and for an index the character there (heat/engine/
 // attributes.py, select_from_attribute).
 func findAttributePaths(l *Look) {
 	l.attributes(func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, kind resourcetype.Kind) {
 		if len(r.Path) == 0 || slices.Contains([]resourcetype.Kind{resourcetype.Map, resourcetype.List, resourcetype.Any, ""}, kind) {
 			return
 		}
-		gives, hint := "nothing, not even an error", ""
+		gives, hint := "null, without an error", ""
 		if _, index := r.Path[0].(int64); index && kind == resourcetype.String {
 			gives = "a single character"
 		} else if kind == resourcetype.String {
-			hint = "if the text is JSON, a nested template with a parameter of type json reads it"
+			hint = "if the string is JSON, a nested template with a parameter of type json parses it"
 		}
-		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s: a path into it gives %s", r.Attribute, t.Name, kind, l.Types.Says(t), gives), hint)
+		l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s: a path into it yields %s", r.Attribute, t.Name, kind, l.Types.Says(t), gives), hint)
 	})
 }
 
-// attributes visits the reads of attributes of resources whose type is known; an alias once.
+// attributes visits reads of attributes of resources with a known type; an alias once.
 func (l *Look) attributes(visit func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, kind resourcetype.Kind)) {
 	seen := map[*yaml.Node]bool{}
 	l.References(l.Template.Root, func(r hot.Ref, n *yaml.Node) {
@@ -41,8 +41,8 @@ func (l *Look) attributes(visit func(r hot.Ref, n *yaml.Node, t *resourcetype.Ty
 	})
 }
 
-// attribute is the type of the resource whose attribute is read, and the type that its table
-// gives the attribute, "" if none; nil if that is not known, or not the same in all uses.
+// attribute is the type of the resource whose attribute is read, and the attribute's type in
+// its table, "" if none; nil if the type is unknown, or differs between uses.
 func (l *Look) attribute(r hot.Ref) (t *resourcetype.Type, kind resourcetype.Kind) {
 	resource := l.Template.Resource(r.Name)
 	if r.Kind != hot.ToAttribute || r.Attribute == "" || resource == nil {

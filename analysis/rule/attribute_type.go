@@ -9,8 +9,8 @@ import (
 
 var attributeType = Rule{Code: source.AttributeType, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findAttributeTypes}
 
-// findAttributeTypes finds whole attributes as the values of properties that do not take
-// them: Heat sees it when the value is there (heat/engine/properties.py, Property.get_value).
+// findAttributeTypes finds whole attributes as values of properties of another type: Heat
+// notices when it has the value (heat/engine/properties.py, Property.get_value).
 func findAttributeTypes(l *Look) {
 	for _, v := range l.Typed() {
 		r := l.Ref(v.Node)
@@ -20,13 +20,13 @@ func findAttributeTypes(l *Look) {
 		}
 		hint := ""
 		if kind == resourcetype.Map || kind == resourcetype.List {
-			hint = fmt.Sprintf("say which part: {get_attr: [%s, %s, …]}", r.Name, r.Attribute)
+			hint = fmt.Sprintf("select a part: {get_attr: [%s, %s, …]}", r.Name, r.Attribute)
 		}
-		l.Found(v.Node, fmt.Sprintf("%s must be %s; the attribute %q of %s is %s in %s", v.Name(), v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
+		l.Found(v.Node, fmt.Sprintf("%s must be %s, but the attribute %q of %s is %s in %s", v.Name(), v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
 	}
 }
 
-// takes says whether a property may take what an attribute of a type gives.
+// takes says whether a property may accept an attribute of a type.
 func takes(property, attribute resourcetype.Kind) bool {
 	collection := attribute == resourcetype.Map || attribute == resourcetype.List
 	switch property {

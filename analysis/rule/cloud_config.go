@@ -13,8 +13,7 @@ import (
 
 var cloudConfig = Rule{Code: source.CloudConfig, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findCloudConfigs}
 
-// findCloudConfigs finds cloud-configs that cloud-init ignores, and keys of them that it
-// nearly knows.
+// findCloudConfigs finds cloud-configs that cloud-init ignores, and misspelt keys in them.
 func findCloudConfigs(l *Look) {
 	for _, t := range l.BootTexts() {
 		if !strings.HasPrefix(strings.TrimLeft(t.text, " \t\r\n"), "#cloud-config") || t.format == "HEAT_CFNTOOLS" && !t.part {
@@ -33,10 +32,10 @@ func findCloudConfigs(l *Look) {
 			at := t.at(int(e.Key.Span.Start), int(e.Key.Span.End))
 			switch near := hot.Nearest(e.Name, cloudinit.Keys()); {
 			case !slices.Contains(cloudinit.Keys(), e.Name) && near != "":
-				l.FoundAt(at, fmt.Sprintf("cloud-init knows no %q, and ignores it", e.Name), meant(near))
+				l.FoundAt(at, fmt.Sprintf("cloud-init does not know the key %q and ignores it", e.Name), meant(near))
 			case cloudinit.IsList(e.Name) && (e.Value.Kind == yaml.Map || e.Value.Kind == yaml.Scalar && !e.Value.IsNull()):
 				if t.text[e.Value.Start:e.Value.End] == t.replaced[e.Value.Start:e.Value.End] {
-					l.FoundAt(at, fmt.Sprintf("%s must be a list: cloud-init does nothing with %s", e.Name, e.Value.Kind), "begin each item with a dash")
+					l.FoundAt(at, fmt.Sprintf("%s must be a list: cloud-init ignores %s", e.Name, e.Value.Kind), "begin each item with a dash")
 				}
 			}
 		}

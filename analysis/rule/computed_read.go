@@ -12,8 +12,8 @@ import (
 
 var computedRead = Rule{Code: source.ComputedRead, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findComputedReads}
 
-// findComputedReads finds run-time inputs that a script perhaps reads from its environment, by a
-// name that is computed: they are not there.
+// findComputedReads finds run-time inputs that a script may read from its environment by a
+// computed name: they are not there.
 func findComputedReads(l *roles, role *program.Role) {
 	meanings := append([]*program.Meaning{role.Meaning}, lists.Map(role.Apart(), func(t *program.Task) *program.Meaning { return t.Meaning })...)
 	for _, m := range meanings {
@@ -32,12 +32,12 @@ func findComputedReads(l *roles, role *program.Role) {
 			}
 		}
 		if len(missing) > 0 {
-			message := fmt.Sprintf("role %s reads its environment by a name that is computed: it does not find there what comes at run time, which is %s", role.Key(), strings.Join(missing, ", "))
+			message := fmt.Sprintf("role %s reads its environment by computed names: its run-time inputs are not there, namely %s", role.Key(), strings.Join(missing, ", "))
 			if first.Unknown != "" {
-				message = fmt.Sprintf("role %s is a script for %s, a language that hotc does not know: in its environment it does not find what comes at run time, which is %s", role.Key(), first.Unknown, strings.Join(missing, ", "))
+				message = fmt.Sprintf("role %s is a script for %s, which hotc cannot parse: its run-time inputs are not in its environment, namely %s", role.Key(), first.Unknown, strings.Join(missing, ", "))
 			}
 			l.diags.Warning(source.ComputedRead, first.At, message,
-				"`eager: true` on an input awaits it before the script starts; `eager: false` says that it is read otherwise").Note(role.At, "the role")
+				"`eager: true` on an input awaits it before the script starts; `eager: false` declares that it is read in another way").Note(role.At, "the role")
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 var constantCondition = Rule{Code: source.ConstantCondition, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findConstantConditions}
 
-// findConstantConditions finds conditions that no parameter can change. One that is written
-// as true or false says so openly, and is a switch.
+// findConstantConditions finds conditions that no parameter can change. A literal true or
+// false is obvious, and a switch.
 func findConstantConditions(l *Look) {
 	for _, c := range l.Template.Conditions {
 		if c.Expr.IsValue() {
@@ -18,7 +18,7 @@ func findConstantConditions(l *Look) {
 		}
 		folded, err := hot.Fold(c.Expr, func(call *hot.Expr) (*hot.Expr, error) { return call, nil })
 		if err == nil && folded.IsValue() {
-			l.Found(c.Entry.Key, fmt.Sprintf("the condition %q is %v, whatever is given", c.Name, folded.Value), "compare a parameter, or leave the condition out")
+			l.Found(c.Entry.Key, fmt.Sprintf("the condition %q is always %v", c.Name, folded.Value), "compare a parameter, or remove the condition")
 		}
 	}
 }

@@ -6,35 +6,35 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// demand is what a type's validate() asks of properties beside its table, which the
-// generator of the tables cannot find by trying. What stock Heat's methods ask for is all
-// here, in Blocks, or in a rule of its own (server_boot.go, server_network.go, …), but for
-// what only a cloud decides.
+// demand is what a type's validate() requires of properties beyond its table, which the
+// generator of the tables cannot find by trial. All requirements of stock Heat's methods
+// are here, in Blocks, or in a rule of their own (server_boot.go, server_network.go, …),
+// except those that only a cloud decides.
 type demand struct {
-	// path is that of the maps that it is about; "" is the resource's own properties.
+	// path is that of the maps that it applies to; "" is the resource's own properties.
 	path string
-	// of is the property whose value decides: one of `is`, or none of `not`. "" is always.
+	// of is the property whose value decides: one of `is`, or none of `not`. "" means always.
 	of      string
 	is, not []string
 
-	// beside is a property without which nothing is asked for; "" is none.
+	// beside is a property without which the demand does not apply; "" is none.
 	beside string
 
 	oneOf, excludes []string // at least one of these, and at most one
 	needs, without  []string
-	ascending       []string // numbers none of which is larger than one that follows
+	ascending       []string // numbers in ascending order
 
-	// property has one of some values, or is what like says and says calls so.
+	// property must be one of values, or satisfy like, which says describes.
 	property string
 	values   []string
 	like     func(v value.Value) bool
 	says     string
 }
 
-// demands are those of each type (heat/engine/resources, validate).
+// demands are the demands of each type (heat/engine/resources, validate).
 var demands = map[string][]demand{
 	"AWS::AutoScaling::AutoScalingGroup": {{oneOf: []string{"InstanceId", "LaunchConfigurationName"}}, {excludes: []string{"InstanceId", "LaunchConfigurationName"}},
-		{ascending: []string{"MinSize", "DesiredCapacity", "MaxSize"}}, {property: "MinSize", like: notNegative, says: "no negative number"},
+		{ascending: []string{"MinSize", "DesiredCapacity", "MaxSize"}}, {property: "MinSize", like: notNegative, says: "zero or a positive number"},
 		{property: "VPCZoneIdentifier", like: atMostOne, says: "a list of one item"},
 		{path: "update_policy.AutoScalingRollingUpdate", property: "PauseTime", like: atMostAnHour, says: anHour}},
 	"AWS::AutoScaling::LaunchConfiguration": {{oneOf: []string{"InstanceId", "ImageId"}}, {oneOf: []string{"InstanceId", "InstanceType"}},
@@ -89,7 +89,7 @@ var demands = map[string][]demand{
 	"OS::Neutron::RBACPolicy":  {{of: "object_type", is: []string{"qos_policy"}, property: "action", values: []string{"access_as_shared"}}},
 	"OS::Neutron::Router": {{excludes: []string{"l3_agent_id", "l3_agent_ids"}}, {excludes: []string{"distributed", "l3_agent_id"}}, {excludes: []string{"distributed", "l3_agent_ids"}},
 		{excludes: []string{"distributed", "ha"}}, {of: "ha", not: []string{"true"}, property: "l3_agent_ids", like: atMostOne, says: "a list of one item"}},
-	"OS::Neutron::SecurityGroup": {{property: "name", like: func(v value.Value) bool { return v != "default" }, says: "another name than Neutron's own group"}},
+	"OS::Neutron::SecurityGroup": {{property: "name", like: func(v value.Value) bool { return v != "default" }, says: "a name other than that of Neutron's own group"}},
 	"OS::Neutron::Segment": {{of: "network_type", is: []string{"flat", "vlan"}, needs: []string{"physical_network"}},
 		{of: "network_type", is: []string{"vlan"}, needs: []string{"segmentation_id"}},
 		{of: "network_type", is: []string{"local", "flat"}, without: []string{"segmentation_id"}},
@@ -118,7 +118,7 @@ var demands = map[string][]demand{
 	"OS::Zaqar::Subscription":     {{property: "subscriber", like: isSubscriber, says: "http:…, https:…, mailto:…, trust+http:… or trust+https:…"}},
 	"OS::Zun::Container": {{path: "mounts", oneOf: []string{"volume_id", "volume_size"}}, {path: "mounts", excludes: []string{"volume_id", "volume_size"}},
 		{path: "networks", oneOf: []string{"network", "port"}}, {path: "networks", excludes: []string{"port", "fixed_ip"}},
-		{property: "restart_policy", like: isRestartPolicy, says: "no, always, unless-stopped or on-failure, perhaps with :COUNT"}},
+		{property: "restart_policy", like: isRestartPolicy, says: "no, always, unless-stopped or on-failure, optionally with :COUNT"}},
 }
 
 var (
@@ -136,7 +136,7 @@ var (
 		{path: "session_persistence", of: "type", is: []string{"SOURCE_IP"}, without: []string{"cookie_name"}}}
 )
 
-// demands are those that are about a block.
+// demands visits the demands that apply to a block.
 func (b *Block) demands(yield func(demand) bool) {
 	for _, d := range demands[b.Type.Name] {
 		if d.path == b.Path && (d.beside == "" || b.Get(d.beside) != nil && !falsy(b.Get(d.beside))) && !yield(d) {
@@ -145,8 +145,8 @@ func (b *Block) demands(yield func(demand) bool) {
 	}
 }
 
-// sets are groups of properties that belong together, and beside what: what the type's table
-// says of the resource's own, and what is asked for besides.
+// sets visits groups of properties that belong together, and the condition for it: those of
+// the type's table for the resource's own, and those of demands.
 func (b *Block) sets(own [][]string, asked func(demand) []string) func(yield func(names []string, beside string) bool) {
 	return func(yield func([]string, string) bool) {
 		for _, names := range own {
@@ -162,7 +162,7 @@ func (b *Block) sets(own [][]string, asked func(demand) []string) func(yield fun
 	}
 }
 
-// because says beside what something is asked for.
+// because names the property that makes the demand apply.
 func (d demand) because() string {
 	if d.beside == "" {
 		return ""

@@ -12,8 +12,8 @@ import (
 
 var dependentProperty = Rule{Code: source.DependentProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findDependentProperties}
 
-// findDependentProperties finds properties that a type needs, or does not take, because of
-// the value of another one.
+// findDependentProperties finds properties that a type requires, or does not accept, because
+// of the value of another one.
 func findDependentProperties(l *Look) {
 	for _, b := range l.Blocks() {
 		l.besideItself(b)
@@ -40,15 +40,15 @@ func findDependentProperties(l *Look) {
 			}
 			l.valued(b, d, decides, because)
 			for _, name := range l.surely(b, d.without) {
-				l.Found(b.Node.Entry(name).Key, when(fmt.Sprintf("%s takes no property %q%s", b.Of, name, because), decides), "")
+				l.Found(b.Node.Entry(name).Key, when(fmt.Sprintf("%s does not accept the property %q%s", b.Of, name, because), decides), "")
 			}
 		}
 	}
 }
 
-// besideItself finds what stands among the value_specs of a network and is a property of its
-// own (heat/engine/resources/openstack/neutron/neutron.py, validate_properties; the types
-// with a validate() of their own drop its answer).
+// besideItself finds properties among the value_specs of a network (heat/engine/resources/
+// openstack/neutron/neutron.py, validate_properties; types with a validate() of their own
+// drop its result).
 func (l *Look) besideItself(b *Block) {
 	specs := b.Get("value_specs")
 	if b.Path != "" || b.Type.Name != "OS::Neutron::Net" || specs == nil || l.IsCall(specs) {
@@ -56,12 +56,12 @@ func (l *Look) besideItself(b *Block) {
 	}
 	for _, e := range specs.All() {
 		if b.Known[e.Name] != nil || e.Name == "shared" || e.Name == "tenant_id" {
-			l.Found(e.Key, fmt.Sprintf("%s takes no %q among its value_specs", b.Of, e.Name), "")
+			l.Found(e.Key, fmt.Sprintf("%s does not accept %q among its value_specs", b.Of, e.Name), "")
 		}
 	}
 }
 
-// valued looks at the value that a demand is about.
+// valued checks the value of a demand's property.
 func (l *Look) valued(b *Block, d demand, decides Known, because string) {
 	n := b.Get(d.property)
 	if d.property == "" || n == nil || l.falsyToHeat(n) {
@@ -83,7 +83,7 @@ func (l *Look) valued(b *Block, d demand, decides Known, because string) {
 	}
 }
 
-// falsyToHeat says whether a value is one that Heat takes for none.
+// falsyToHeat says whether Heat treats a value as unset.
 func (l *Look) falsyToHeat(n *yaml.Node) bool {
 	k, known := l.Value(n)
 	return known && !value.Truthy(k.Value)
@@ -116,16 +116,15 @@ func (l *Look) decided(b *Block, d demand) (Known, bool) {
 	return k, slices.Contains(d.is, text) || d.not != nil && !slices.Contains(d.not, text)
 }
 
-// said is a value as people call it.
+// said describes a value in messages.
 func said(v value.Value) string {
 	if v == nil {
-		return "not given"
+		return "not set"
 	}
 	return value.ToString(v)
 }
 
-// ascending compares numbers that are to be in order; of those that are not there, or not
-// known, nothing is said.
+// ascending checks that the known ones among some numbers are in order.
 func (l *Look) ascending(b *Block, names []string) {
 	last, lastName := int64(0), ""
 	for _, name := range names {
@@ -133,9 +132,9 @@ func (l *Look) ascending(b *Block, names []string) {
 		if n == nil {
 			continue
 		}
-		if v, k, known := l.Number(n); known && v >= 0 { // -1 is as much as one likes
+		if v, k, known := l.Number(n); known && v >= 0 { // -1 is unlimited
 			if lastName != "" && last > v {
-				l.Found(n, when(fmt.Sprintf("%s of %s is %d, and so less than %s, which is %d", name, b.Of, v, lastName, last), k), "")
+				l.Found(n, when(fmt.Sprintf("%s of %s is %d, less than %s, which is %d", name, b.Of, v, lastName, last), k), "")
 			}
 			last, lastName = v, name
 		}

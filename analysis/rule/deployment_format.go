@@ -10,7 +10,7 @@ import (
 
 var deploymentFormat = Rule{Code: source.DeploymentFormat, Category: Resources, Severity: source.Error, Truth: HeatRefuses, Template: findDeploymentFormats}
 
-// findDeploymentFormats looks at the servers of deployments (heat/engine/resources/
+// findDeploymentFormats checks the servers of deployments (heat/engine/resources/
 // openstack/heat/software_deployment.py, validate).
 func findDeploymentFormats(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment") {
@@ -31,6 +31,6 @@ func findDeploymentFormats(l *Look) {
 			}
 			is, at, what = value.ToString(v.Value), format, "the format"
 		}
-		l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, is), "give it `user_data_format: SOFTWARE_CONFIG`"), at, what)
+		l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, is), "set its `user_data_format: SOFTWARE_CONFIG`"), at, what)
 	}
 }

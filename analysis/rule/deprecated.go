@@ -17,7 +17,7 @@ var (
 func findDeprecatedTypes(l *Look) {
 	for r := range l.Resources {
 		if kind := l.Use(r.Name).Type(r); l.Types.DoesNothing(kind) && kind != "OS::Heat::None" && r.TypeNode != nil {
-			l.Found(r.TypeNode, fmt.Sprintf("Heat %s makes nothing of %s: the type is kept for stacks that have it", l.Types.Release(), kind), "")
+			l.Found(r.TypeNode, fmt.Sprintf("Heat %s ignores the type %s, which it keeps only for existing stacks", l.Types.Release(), kind), "")
 		}
 	}
 	for _, b := range l.Blocks() {
@@ -35,20 +35,20 @@ func findDeprecatedProperties(l *Look) {
 	l.deprecatedAttributes()
 	for _, b := range l.Blocks() {
 		if b.Type.Deprecated != nil {
-			continue // the whole type is
+			continue // the whole type is deprecated
 		}
 		for _, e := range b.Node.All() {
 			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
 				d := l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in %s", e.Name, b.Of, ailing(p.Status), l.Types.Says(b.Type)), *p.Deprecated)
 				if newer := b.newer(e.Name); newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
-					d.Fix = &source.Fix{Does: fmt.Sprintf("call it %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
+					d.Fix = &source.Fix{Does: fmt.Sprintf("rename it to %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
 				}
 			}
 		}
 	}
 }
 
-// newer is the property that Heat makes of an older one; "" if there is none.
+// newer is the property that Heat translates an older one to; "" if there is none.
 func (b *Block) newer(name string) string {
 	for _, other := range b.names() {
 		if b.Known[other].Instead == name {
@@ -65,7 +65,7 @@ func ailing(s resourcetype.Status) string {
 	return "deprecated"
 }
 
-// deprecatedAttributes finds reads of attributes that should not be read any more.
+// deprecatedAttributes finds reads of deprecated attributes.
 func (l *Look) deprecatedAttributes() {
 	l.attributes(func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, _ resourcetype.Kind) {
 		if s := t.Ailing[r.Attribute]; s.Deprecated != nil {

@@ -13,24 +13,24 @@ import (
 
 var exclusiveProperties = Rule{Code: source.ExclusiveProperties, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findExclusiveProperties}
 
-// findExclusiveProperties finds properties that a type does not take beside each other, and
-// some that it takes only beside another. What a function gives may be nothing.
+// findExclusiveProperties finds properties that exclude each other, and some that require
+// another. A function may yield null.
 func findExclusiveProperties(l *Look) {
 	for _, b := range l.Blocks() {
 		for names := range b.sets(b.Type.Excludes, func(d demand) []string { return d.excludes }) {
 			if there := l.surely(b, names); len(there) > 1 {
-				l.Found(b.Node.Entry(there[1]).Key, fmt.Sprintf("%s takes only one of the properties %s", b.Of, strings.Join(there, ", ")), "leave one of them out")
+				l.Found(b.Node.Entry(there[1]).Key, fmt.Sprintf("%s accepts only one of the properties %s", b.Of, strings.Join(there, ", ")), "keep only one of them")
 			}
 		}
 		for _, pair := range b.Type.Needs {
 			if b.Path == "" && len(l.surely(b, pair[:1])) > 0 && b.Node.Entry(pair[1]) == nil {
-				l.Found(b.Node.Entry(pair[0]).Key, fmt.Sprintf("%s takes the property %q only beside %q", b.Of, pair[0], pair[1]), "")
+				l.Found(b.Node.Entry(pair[0]).Key, fmt.Sprintf("%s accepts the property %q only together with %q", b.Of, pair[0], pair[1]), "")
 			}
 		}
 	}
 }
 
-// surely are those of some properties that have a value, whatever is given.
+// surely are those of some properties that certainly have a value.
 func (l *Look) surely(b *Block, names []string) []string {
 	var there []string
 	for _, name := range names {
@@ -41,8 +41,8 @@ func (l *Look) surely(b *Block, names []string) []string {
 	return there
 }
 
-// mayBeFalse says whether a function may give a boolean that is false, or gives what Heat
-// takes for none.
+// mayBeFalse says whether a function may yield false, or yields a value that Heat treats
+// as unset.
 func (l *Look) mayBeFalse(b *Block, name string, n *yaml.Node) bool {
 	if !l.IsCall(n) {
 		return false

@@ -13,9 +13,9 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// For every template beside the rules: after a sure fix Heat's verdict is what it was, or
-// better; after a guess, too. What is mended is found no more, nothing else is, and a second
-// mending changes nothing.
+// For every template beside the rules: after a safe fix Heat's verdict is unchanged or
+// better; so it is after an unsafe one. Fixed findings are gone, no others appear, and a
+// second run changes nothing.
 func TestFixesHold(t *testing.T) {
 	fixed := 0
 	for _, file := range chunkFiles(t) {
@@ -54,7 +54,7 @@ func TestFixesHold(t *testing.T) {
 	}
 }
 
-// A comment goes with the entry that it is about, and stays where it may be about the next.
+// A comment is removed with its entry, and stays where it may describe the next.
 func TestCommentsGoWithTheirEntries(t *testing.T) {
 	for text, want := range map[string]string{
 		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n": "\n  # of b\n  b: {type: string}\n",
@@ -91,7 +91,7 @@ func codes(found []lint.Finding) (out []string) {
 	return out
 }
 
-// mend looks at a chunk's files in the working directory, and writes what is mended.
+// mend fixes a chunk's files in the working directory.
 func mend(t *testing.T, c chunk, how string, write bool) *lint.Report {
 	t.Helper()
 	o := lint.Options{Compile: emit.Options{Environments: c.environments(), Parameters: map[string]string{}, Signal: "heat",

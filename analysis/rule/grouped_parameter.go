@@ -38,9 +38,9 @@ func findGroupedParameters(l *Look) {
 			name, isText := n.Text()
 			switch first := at[name]; {
 			case !isText || !l.declares(name):
-				l.Found(n, fmt.Sprintf("there is no parameter %s to be grouped", value.EncodeJSON(n.Data())), "").Meant(name, hot.Nearest(name, known))
+				l.Found(n, fmt.Sprintf("there is no parameter %s to group", value.EncodeJSON(n.Data())), "").Meant(name, hot.Nearest(name, known))
 			case first != nil:
-				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "leave it in one of them"), first, "the first time")
+				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "keep it in one group"), first, "the first group")
 			default:
 				at[name] = n
 			}
@@ -48,12 +48,12 @@ func findGroupedParameters(l *Look) {
 	}
 }
 
-// declares says whether there is a parameter, be it one with mistakes of its own.
+// declares says whether a parameter is declared, even if with mistakes.
 func (l *Look) declares(name string) bool {
 	return l.Template.Parameter(name) != nil || l.Template.Root.Get(l.Template.Words().Parameters).Entry(name) != nil
 }
 
-// falsy says whether Python takes a node for nothing.
+// falsy says whether a node is falsy in Python.
 func falsy(n *yaml.Node) bool {
 	switch n.Kind {
 	case yaml.List:

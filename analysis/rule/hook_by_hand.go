@@ -9,20 +9,20 @@ import (
 
 var hookByHand = Rule{Code: source.HookByHand, Category: Roles, Severity: source.Info, Truth: HeatsTables, Whole: true, Role: findHooksByHand}
 
-// findHooksByHand tells of hooks that Heat's own commands do not run: when a stack is
-// suspended or resumed, nothing on a server notices. It tells once, of all of them.
+// findHooksByHand finds hooks that Heat's own commands do not run: nothing on a server
+// notices when its stack is suspended or resumed. All are reported in one diagnostic.
 func findHooksByHand(l *roles, role *program.Role) {
 	for _, t := range role.Hooks {
 		if t.Name != "suspend" && t.Name != "resume" {
 			continue
 		}
 		if l.byHand != nil {
-			l.byHand.Notes = append(l.byHand.Notes, source.Note{At: t.At, Message: fmt.Sprintf("so it is with the hook %s of %s", t.Name, role.Key())})
+			l.byHand.Notes = append(l.byHand.Notes, source.Note{At: t.At, Message: fmt.Sprintf("nor does it run the hook %s of %s", t.Name, role.Key())})
 			continue
 		}
 		l.byHand = &source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
 			Message: fmt.Sprintf("`openstack stack %s` does not run the hook %s of %s", t.Name, t.Name, role.Key()),
-			Hint:    "`hotc suspend --run-hooks` before the stack is suspended, `hotc resume --run-hooks` after it was resumed"}
+			Hint:    "run `hotc suspend --run-hooks` before suspending the stack, `hotc resume --run-hooks` after resuming it"}
 		l.diags.Add(l.byHand)
 	}
 }

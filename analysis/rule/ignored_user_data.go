@@ -10,14 +10,14 @@ import (
 
 var ignoredUserData = Rule{Code: source.IgnoredUserData, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findIgnoredUserData}
 
-// elsewhereKnown are beginnings that other programs than cloud-init know: those of Windows and
-// of network devices.
+// elsewhereKnown are beginnings that programs other than cloud-init know: on Windows and on
+// network devices.
 var elsewhereKnown = []string{"#ps1", "rem ", "@echo", "<", "{", "Content-Type:", "MIME-Version:", "From ", "!", "set "}
 
-// findIgnoredUserData finds user_data of which nothing on the server takes notice, by its
+// findIgnoredUserData finds user_data that everything on the server ignores, by its
 // beginning. In the default format Heat's own script runs it, if it is a program (heat/
-// cloudinit/loguserdata.py); in the other two cloud-init reads it, or whatever else an image
-// has.
+// cloudinit/loguserdata.py); in the other two, cloud-init or another program in the image
+// reads it.
 func findIgnoredUserData(l *Look) {
 	archives := map[*Block]bool{}
 	for _, t := range l.BootTexts() {
@@ -26,7 +26,7 @@ func findIgnoredUserData(l *Look) {
 		}
 		if t.part {
 			if t.format == "HEAT_CFNTOOLS" && !archives[t.server] {
-				l.Found(t.server.Get("user_data"), "this archive does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat tries to run it as one program", "say `user_data_format: RAW`, or SOFTWARE_CONFIG")
+				l.Found(t.server.Get("user_data"), "this archive has no effect: in the default format, HEAT_CFNTOOLS, Heat tries to run it as a program", "set `user_data_format: RAW`, or SOFTWARE_CONFIG")
 			}
 			archives[t.server] = true
 			continue
@@ -40,10 +40,10 @@ func findIgnoredUserData(l *Look) {
 		at := t.at(0, len(line))
 		switch {
 		case t.format == "HEAT_CFNTOOLS" && !strings.HasPrefix(t.text, "#!"):
-			what := "this user_data does nothing: in the format HEAT_CFNTOOLS, which is the default, Heat only runs it if it begins with #!"
-			l.FoundAt(at, what, "say `user_data_format: RAW`, if it is meant for cloud-init")
+			what := "this user_data has no effect: in the default format, HEAT_CFNTOOLS, Heat runs it only if it begins with #!"
+			l.FoundAt(at, what, "set `user_data_format: RAW`, if it is meant for cloud-init")
 		case t.format != "HEAT_CFNTOOLS" && !cloudinit.Known(t.text):
-			l.FoundAt(at, "cloud-init does not know what this user_data is: its first line says so, and this is none of those", "begin a script with `#!/bin/sh`, a cloud-config with `#cloud-config`").Severity = source.Info
+			l.FoundAt(at, "cloud-init does not recognise this user_data by its first line", "begin a script with `#!/bin/sh`, a cloud-config with `#cloud-config`").Severity = source.Info
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 var indexInFunction = Rule{Code: source.IndexInFunction, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findIndexInFunctions}
 
-// beforeIndex are functions whose value depends on their argument otherwise than by holding
-// it: Heat calls them before it puts a member's number in (heat/engine/resources/openstack/
+// beforeIndex are functions whose value does not just contain their argument: Heat calls
+// them before it substitutes a member's index (heat/engine/resources/openstack/
 // heat/resource_group.py, build_resource_definition).
 var beforeIndex = []string{"digest", "contains", "equals", "yaql", "str_split"}
 
@@ -31,8 +31,8 @@ func findIndexInFunctions(l *Look) {
 func (l *Look) indexIn(n *yaml.Node, index string) {
 	if l.IsCall(n) && slices.Contains(beforeIndex, firstName(n)) {
 		if at := holds(n, index); at != nil {
-			l.Found(at, fmt.Sprintf("Heat calls %s before it puts a member's number in the place of %s: all members get the same", firstName(n), index),
-				"make a nested template the member, give it the index as a parameter, and call the function there")
+			l.Found(at, fmt.Sprintf("Heat calls %s before it replaces %s by a member's index: all members get the same value", firstName(n), index),
+				"make the member a nested template, pass it the index as a parameter, and call the function there")
 		}
 		return
 	}
@@ -41,7 +41,7 @@ func (l *Look) indexIn(n *yaml.Node, index string) {
 	}
 }
 
-// holds is the first text in a node that holds another one, nil if none does.
+// holds is the first string in a node that contains another one, nil if none does.
 func holds(n *yaml.Node, text string) *yaml.Node {
 	if s, is := n.Text(); is && strings.Contains(s, text) {
 		return n

@@ -9,21 +9,21 @@ import (
 
 var largeUserData = Rule{Code: source.LargeUserData, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findLargeUserData}
 
-// Nova refuses more user_data than mostUserData, in base64. wrapping is what Heat adds before,
-// by the format (heat/engine/clients/os/nova.py, build_userdata).
+// Nova refuses more user_data than mostUserData, in base64. wrapping is what Heat adds
+// before that, by format (heat/engine/clients/os/nova.py, build_userdata).
 const mostUserData = 65535
 
 var wrapping = map[string]int{"HEAT_CFNTOOLS": 8100, "SOFTWARE_CONFIG": 3200, "RAW": 0}
 
-// findLargeUserData leaves texts alone of which something is replaced: what by is not known.
+// findLargeUserData skips texts with replacements: their final size is unknown.
 func findLargeUserData(l *Look) {
 	for _, t := range l.BootTexts() {
 		if t.server == nil || !t.whole || t.format == "" || t.part {
 			continue
 		}
 		if n := base64.StdEncoding.EncodedLen(len(t.text) + wrapping[t.format]); n > mostUserData {
-			l.Found(t.node, fmt.Sprintf("this user_data has %d bytes when Heat has wrapped it for the format %s and written it in base64; Nova takes %d", n, t.format, mostUserData),
-				"fetch the large part from elsewhere when the server boots, or hand it over in a software deployment")
+			l.Found(t.node, fmt.Sprintf("this user_data has %d bytes after Heat wraps it for the format %s and encodes it in base64; Nova accepts %d", n, t.format, mostUserData),
+				"fetch the large part from elsewhere when the server boots, or pass it in a software deployment")
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// without is the fix that takes an entry of a block out, with its line; nil where something
-// else stands in the line.
+// without is the fix that removes an entry of a block, with its line; nil where the line
+// contains something else.
 func (l *Look) without(e *yaml.Entry) *source.Fix {
 	file := l.Template.File
 	start, end := file.LineStart(e.Key.Span.Start), file.LineEnd(e.Value.Span.End)
@@ -16,10 +16,10 @@ func (l *Look) without(e *yaml.Entry) *source.Fix {
 	if strings.TrimSpace(before) != "" || strings.TrimSpace(behind) != "" || e.Merged || e.Value.Target() != nil {
 		return nil
 	}
-	return &source.Fix{Does: "leave it out", Edits: []source.Edit{{Span: source.Span{Start: start, End: end}}}}
+	return &source.Fix{Does: "remove it", Edits: []source.Edit{{Span: source.Span{Start: start, End: end}}}}
 }
 
-// withoutItem is the fix that takes an item out of a list in which others stay.
+// withoutItem is the fix that removes an item from a list in which others stay.
 func (l *Look) withoutItem(list *yaml.Node, i int) *source.Fix {
 	file, item := l.Template.File, list.Items[i]
 	if item.Target() != nil || list.Target() != nil {
@@ -38,11 +38,11 @@ func (l *Look) withoutItem(list *yaml.Node, i int) *source.Fix {
 	default:
 		out.End = list.Items[1].Start
 	}
-	return &source.Fix{Does: "leave it out", Edits: []source.Edit{{Span: out}}}
+	return &source.Fix{Does: "remove it", Edits: []source.Edit{{Span: out}}}
 }
 
-// perhapsWithout is without for an entry of a section, where perhaps something else was to
-// be mended. The last one goes with its section, which may not be empty.
+// perhapsWithout is an unsafe without for an entry of a section, where the mistake may be
+// elsewhere. The last entry is removed with its section, which must not be empty.
 func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
 	if around := l.Template.Root.Entry(section); around != nil && len(around.Value.Entries) == 1 {
 		e = around
@@ -55,8 +55,8 @@ func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
 	return fix
 }
 
-// withComments is the lines of an entry with the comments above it, if these are its own: not
-// where the next entry follows at once and has none, which they may be about as well.
+// withComments extends the lines of an entry by its own comments above it: not if the next
+// entry follows at once without comments, as they may describe that as well.
 func (l *Look) withComments(lines source.Span) source.Span {
 	file := l.Template.File
 	line := func(from uint32) string { return file.Slice(source.Span{Start: from, End: file.LineEnd(from)}) }

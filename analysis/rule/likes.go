@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// What types ask of single values in their validate(), beside what their tables say.
+// What types require of single values in their validate(), beyond their tables.
 
 func notNegative(v value.Value) bool { return atLeast(v, 0) }
 
@@ -32,7 +32,7 @@ var duration = regexp.MustCompile(`^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\n?$`)
 
 const anHour = "at most an hour, written like PT5M"
 
-// atMostAnHour is about a duration as Heat reads it (heat/common/timeutils.py,
+// atMostAnHour parses a duration as Heat does (heat/common/timeutils.py,
 // parse_isoduration).
 func atMostAnHour(v value.Value) bool {
 	m := duration.FindStringSubmatch(value.ToString(v))
@@ -47,7 +47,7 @@ func atMostAnHour(v value.Value) bool {
 	return seconds <= 3600
 }
 
-// isBase64 is Python's b64decode, which passes over what is no base64.
+// isBase64 is Python's b64decode, which skips characters that are not base64.
 func isBase64(v value.Value) bool {
 	text := strings.Map(func(r rune) rune {
 		if r > 0x7f || strings.ContainsRune("+/=", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -56,7 +56,7 @@ func isBase64(v value.Value) bool {
 		return -1
 	}, value.ToString(v))
 	_, err := base64.StdEncoding.DecodeString(text)
-	return err == nil || strings.Contains(strings.TrimRight(text, "="), "=") // what follows padding is not read
+	return err == nil || strings.Contains(strings.TrimRight(text, "="), "=") // Python ignores what follows padding
 }
 
 func isWebAddress(v value.Value) bool {

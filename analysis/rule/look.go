@@ -15,7 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Look is what a rule sees: a template, and the stacks that are made of it.
+// Look is what a rule sees: a template, and the stacks that use it.
 type Look struct {
 	Program  *program.Program
 	Template *hot.Template
@@ -24,22 +24,22 @@ type Look struct {
 
 	environment *environment.Environment
 	shell       func(script string) []Advice
-	lint        bool // it is `hotc lint` that looks
+	lint        bool // running as `hotc lint`
 	now         time.Time
 	rule        *Rule
 	diags       *source.Diagnostics
 	typed       *typed
 	calls       map[*yaml.Node]*call
-	whole       []placed // the calls in the whole of wholeOf
+	whole       []placed // all calls in wholeOf
 	wholeOf     *hot.Template
-	resources   []*hot.Resource   // that are there
-	near        map[string]string // what nearFunction has found
+	resources   []*hot.Resource   // the present ones
+	near        map[string]string // results of nearFunction
 
 	boot   []*bootText
-	booted bool // boot is there
+	booted bool // boot is computed
 }
 
-// call is a call of a function in the template, read once for all rules.
+// call is a function call in the template, parsed once for all rules.
 type call struct {
 	expr *hot.Expr
 	ref  hot.Ref
@@ -57,7 +57,7 @@ func (l *Look) call(n *yaml.Node) *call {
 	return c
 }
 
-// Ref is what a call refers to; no reference if the node is none.
+// Ref is what a call refers to; the zero Ref if the node is not a call.
 func (l *Look) Ref(n *yaml.Node) hot.Ref {
 	if n == nil || !l.IsCall(n) {
 		return hot.Ref{}
@@ -68,13 +68,13 @@ func (l *Look) Ref(n *yaml.Node) hot.Ref {
 	return l.call(n).ref
 }
 
-// Found adds a finding of the rule, unless an error is there already.
+// Found adds a finding of the rule, unless the place has an error already.
 func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic {
 	return l.FoundAt(l.Template.Place(at), message, hint)
 }
 
-// FoundOf is Found where a type's table tells, of a value that is known. It is an error where
-// the table is surely that of the cloud: the user has named its release, or has the type
+// FoundOf is Found for what a type's table says about a known value. It is an error where
+// the table is certainly that of the cloud: the user named its release, or the type comes
 // from the cloud itself.
 func (l *Look) FoundOf(t *resourcetype.Type, at source.Spanned, message string, k Known) *source.Diagnostic {
 	severity := l.rule.Severity
@@ -84,7 +84,7 @@ func (l *Look) FoundOf(t *resourcetype.Type, at source.Spanned, message string, 
 	return l.found(severity, l.Template.Place(at), when(message, k), "")
 }
 
-// FoundAt is Found in whatever file.
+// FoundAt is Found in any file.
 func (l *Look) FoundAt(at source.Place, message, hint string) *source.Diagnostic {
 	return l.found(l.rule.Severity, at, message, hint)
 }
@@ -102,8 +102,8 @@ func (l *Look) Note(d *source.Diagnostic, at source.Spanned, message string) {
 	d.Note(l.Template.Place(at), message)
 }
 
-// Resources are those that are there in some use of the template, and that are Heat's to
-// make: not one that exists already.
+// Resources visits those that are present in some use of the template and that Heat creates:
+// not those with an external_id.
 func (l *Look) Resources(yield func(*hot.Resource) bool) {
 	if l.resources == nil {
 		l.resources = slices.DeleteFunc(slices.Clone(l.Template.Resources), func(r *hot.Resource) bool {
@@ -117,8 +117,8 @@ func (l *Look) Resources(yield func(*hot.Resource) bool) {
 	}
 }
 
-// there is a resource that is there in some use of the template, and its type; nil if it is
-// there in none.
+// there is a resource that is present in some use of the template, and its type; nil if it
+// is present in none.
 func (l *Look) there(name string) (r *hot.Resource, kind string) {
 	if r = l.Template.Resource(name); r != nil {
 		if s := l.Use(name); s != nil {
@@ -131,23 +131,23 @@ func (l *Look) there(name string) (r *hot.Resource, kind string) {
 // nested says whether the template is nested in another one.
 func (l *Look) nested() bool { return l.Uses[0].StackResource != nil }
 
-// Use is a stack in which a resource is there; nil if there is none.
+// Use is a stack in which a resource is present; nil if there is none.
 func (l *Look) Use(resource string) *program.Stack {
 	return lists.Find(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) })
 }
 
-// Known is a value that is known before anything is made.
+// Known is a value that is known before the stack is created.
 type Known struct {
 	Value value.Value
-	// If says what else might be, "" if nothing: "the parameter x is left to its default".
+	// If is the assumption behind it, "" if none: "the parameter x is left to its default".
 	If string
 }
 
-// mostUses is how many uses of a template are looked at for the values that it gets.
+// mostUses bounds how many uses of a template are searched for values.
 const mostUses = 16
 
-// Values are those that a node has in the uses of the template, as far as they are known
-// and different; without any function it is what is written.
+// Values are the distinct known values that a node has in the uses of the template; without
+// any function, the literal one.
 func (l *Look) Values(n *yaml.Node) []Known { return l.appendValues(nil, n) }
 
 func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
@@ -155,7 +155,7 @@ func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
 		return append(out, Known{Value: n.Data()})
 	}
 	if r := l.Ref(n); (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && !r.Computed {
-		return nil // as most calls
+		return nil // like most calls
 	}
 	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {
 		k := Known{}
@@ -170,7 +170,7 @@ func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
 	return out
 }
 
-// valueIn is the value of a call in one use of the template. What is wrong with it is said
+// valueIn is the value of a call in one use of the template. Its errors are reported
 // elsewhere.
 func (l *Look) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value, known bool) {
 	if r, is := l.Template.NamedAt(n); is && r.Kind == hot.ToParameter {
@@ -183,8 +183,8 @@ func (l *Look) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value,
 	return folded.Value, true
 }
 
-// offByDefault says whether a node stands in a resource that is not there if all parameters
-// are left to their defaults: then a default is no value of the node.
+// offByDefault says whether a node is in a resource that is absent if all parameters
+// are left to their defaults: then a default is not a value of the node.
 func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
 	r := lists.Find(l.Template.Resources, func(r *hot.Resource) bool { return r.Entry.Value.Span.Contains(n.Span) })
 	if r == nil || r.Condition == nil {
@@ -194,8 +194,8 @@ func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
 	return err == nil && folded.IsValue() && folded.Value == false
 }
 
-// Value is what a node has in all uses of the template; false if that is not known, or not
-// the same.
+// Value is the value that a node has in all uses of the template; false if it is unknown, or
+// differs.
 func (l *Look) Value(n *yaml.Node) (Known, bool) {
 	if values := l.Values(n); len(values) == 1 {
 		return values[0], true
@@ -203,7 +203,7 @@ func (l *Look) Value(n *yaml.Node) (Known, bool) {
 	return Known{}, false
 }
 
-// Number is the whole number that a node has in all uses of the template, if that is known.
+// Number is the integer that a node has in all uses of the template, if it is known.
 func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
 	if n.IsNull() {
 		return 0, k, false
@@ -214,8 +214,8 @@ func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
 	return number, k, known && isWhole && is
 }
 
-// given is what a reference is known to give in a use of the template. Files are large, and of
-// no property's concern.
+// given resolves a reference in a use of the template as far as it is known. Files are not
+// read: they are large, and no property's value.
 func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
 	if r := call.Ref(); r.Kind == hot.ToParameter && !r.Computed {
 		if v, known := l.parameter(s, r, k); known {
@@ -225,8 +225,8 @@ func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, err
 	return call, nil
 }
 
-// parameter is what a reference to one is known to give in a use of the template: its default,
-// too, unless the stack around hands a value over.
+// parameter is the known value of a reference to a parameter in a use of the template, the
+// default included, unless the enclosing stack passes a value.
 func (l *Look) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, known bool) {
 	if v, known := s.Supplied.Parameters[r.Name]; known {
 		return hot.SelectParam(v, r.Path), true
@@ -236,14 +236,14 @@ func (l *Look) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, 
 		return nil, false
 	}
 	v, err := p.Cast(p.Default.Data())
-	if err != nil { // said where the parameter is declared
+	if err != nil { // reported where the parameter is declared
 		return nil, false
 	}
 	k.If = fmt.Sprintf("the parameter %q is left to its default", r.Name)
 	return hot.SelectParam(v, r.Path), true
 }
 
-// computed says whether a function stands in a node.
+// computed says whether a node contains a function call.
 func (l *Look) computed(n *yaml.Node) bool {
 	if n.Kind == yaml.Map && l.IsCall(n) {
 		return true
@@ -251,7 +251,7 @@ func (l *Look) computed(n *yaml.Node) bool {
 	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return l.computed(e.Value) })
 }
 
-// mayBeNothing says whether a node may be null, as far as is known.
+// mayBeNothing says whether a node may be null.
 func (l *Look) mayBeNothing(n *yaml.Node) bool {
 	if n.IsNull() || !l.IsCall(n) {
 		return n.IsNull()
@@ -259,16 +259,16 @@ func (l *Look) mayBeNothing(n *yaml.Node) bool {
 	switch r := l.Ref(n); r.Kind {
 	case hot.ToResource, hot.ToFile:
 		return false
-	case hot.ToParameter: // one is never null
+	case hot.ToParameter: // never null
 		return len(r.Path) > 0 || r.Computed
 	}
 	return true
 }
 
-// IsCall says whether a node is a call of a function.
+// IsCall says whether a node is a function call.
 func (l *Look) IsCall(n *yaml.Node) bool { return l.Template.IsCall(n) }
 
-// when adds to a message what it depends on.
+// when adds the assumption to a message.
 func when(message string, k Known) string {
 	if k.If != "" {
 		message += ", if " + k.If
@@ -276,10 +276,10 @@ func when(message string, k Known) string {
 	return message
 }
 
-// meant is a hint at a name.
+// meant is a hint that suggests a name.
 func meant(near string) string { return fmt.Sprintf("did you mean %q?", near) }
 
-// firstName is the first key of a map; "" of all else.
+// firstName is the key of a map with one entry; otherwise "".
 func firstName(n *yaml.Node) string {
 	if n.Kind == yaml.Map && len(n.Entries) == 1 {
 		return n.Entries[0].Name

@@ -22,8 +22,8 @@ type mendedMutant struct {
 	Name          string
 }
 
-// Templates are changed at random and mended by `hotc lint --fix` and `--fix=unsafe`: what Heat
-// took it takes afterwards, too, and Heat reads the mended text as the one before but for as many
+// Templates are changed at random and fixed by `hotc lint --fix` and `--fix=unsafe`: Heat still
+// accepts what it accepted, and reads the fixed text like the original except in as many
 // places as there are edits. SEEDS, SEED and DURATION are as in TestMutants.
 func TestMendedMutants(t *testing.T) {
 	seeds := newSeeds(t)
@@ -87,8 +87,8 @@ func TestMendedMutants(t *testing.T) {
 	sameButForEdits(t, all)
 }
 
-// differences prints, as stock Heat reads two texts, in how many places they differ: a key that is
-// gone or new, a value that is another one.
+// differences prints in how many places two texts differ, as stock Heat reads them: keys that
+// are removed or added, values that changed.
 const differences = `
 import json, sys
 from heat.common import template_format
@@ -106,8 +106,8 @@ for x in json.load(sys.stdin):
         print('%s: %d places differ, after %d edits\n%s' % (x['Name'], n, x['Changes'], x['After']))
 `
 
-// sameButForEdits compares as Heat reads: an edit changes a value, or a key, which is one that is
-// gone and one that is new.
+// sameButForEdits compares as Heat reads: an edit changes a value, or a key, which counts as
+// one removed and one added.
 func sameButForEdits(t *testing.T, all []mendedMutant) {
 	t.Helper()
 	text, err := json.Marshal(all)

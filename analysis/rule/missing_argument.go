@@ -8,8 +8,8 @@ import (
 
 var missingArgument = Rule{Code: source.MissingArgument, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingArguments}
 
-// findMissingArguments finds parameters of nested templates that have no default, and that
-// nobody gives a value.
+// findMissingArguments finds parameters of nested templates with neither a default nor a
+// value.
 func findMissingArguments(l *Look) {
 	for _, s := range l.Uses {
 		if s.StackResource == nil {
@@ -17,7 +17,7 @@ func findMissingArguments(l *Look) {
 		}
 		d := s.StackResource.Definition()
 		if d.Properties != nil && s.StackResource.In.Template.IsCall(d.Properties.Value) {
-			continue // a function gives them all
+			continue // a function yields them all
 		}
 		for _, p := range l.Template.Parameters {
 			if _, given := s.Supplied.Parameters[p.Name]; given || p.Default != nil || s.Arguments[p.Name] != nil {
@@ -30,7 +30,7 @@ func findMissingArguments(l *Look) {
 			l.diags.Add(&source.Diagnostic{Code: l.rule.Code, Severity: l.rule.Severity, At: s.StackResource.In.Template.Place(at),
 				Message: fmt.Sprintf("%s needs the parameter %q, which has no default", l.Template.File.Name, p.Name),
 				Notes:   []source.Note{{At: l.Template.Place(p.Entry.Key), Message: "the parameter"}},
-				Hint:    "give it among the properties, or in parameter_defaults of an environment"})
+				Hint:    "set it among the properties, or in parameter_defaults of an environment"})
 		}
 	}
 }

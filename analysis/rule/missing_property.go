@@ -12,9 +12,9 @@ import (
 
 var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingProperties}
 
-// findMissingProperties leaves out what a misspelt name was perhaps to be: that is said
-// already. A null or a function that gives none counts as there: Heat has its own opinion
-// on each.
+// findMissingProperties skips properties that a misspelt name may have meant: that is
+// reported already. A null, or a function that yields null, counts as present: Heat treats
+// each differently.
 func findMissingProperties(l *Look) {
 	l.membersWithoutType()
 	for _, t := range l.Typed() {
@@ -60,8 +60,8 @@ func findMissingProperties(l *Look) {
 	}
 }
 
-// membersWithoutType finds groups that do not say of what type their members are: to Heat's
-// tables that is a map like any other, or an item that may be null.
+// membersWithoutType finds groups without a type for their members: in Heat's tables that
+// is an ordinary map, or an item that may be null.
 func (l *Look) membersWithoutType() {
 	for b := range l.BlocksOf("OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup") {
 		name := "resource"

@@ -28,7 +28,7 @@ func findMisspeltFunctions(l *Look) {
 func (l *Look) misspelt(n *yaml.Node) {
 	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
 		if near := l.nearFunction(name); near != "" {
-			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is given as it is", name), "").Meant(name, near)
+			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is passed unchanged", name), "").Meant(name, near)
 		}
 	}
 	for x := range n.Below() {
@@ -36,8 +36,8 @@ func (l *Look) misspelt(n *yaml.Node) {
 	}
 }
 
-// nearFunction is the function that a name is a slip for, "" if there is none. The same few
-// names stand everywhere.
+// nearFunction is the function that a misspelt name means, "" if there is none. Templates
+// repeat the same few names.
 func (l *Look) nearFunction(name string) string {
 	near, is := l.near[name]
 	if !is {

@@ -20,13 +20,13 @@ import (
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
-// What must be found of a hundred mutants that Heat refuses, at the place that was changed.
+// The required findings per hundred mutants that Heat refuses, at the place of the change.
 const foundOfHundred = 95
 
-// Templates are changed at random, one mistake each, and judged by stock Heat and by hotc:
-// of what Heat refuses hotc finds at least 95 in 100, where it was changed; what Heat takes
-// has no error. SEEDS=2000, SEED=n or DURATION=10m play others; HOTC_TEMPLATES=DIR takes the
-// templates in a folder instead of testdata/seeds; -v lists what was missed.
+// Templates are changed at random, one mistake each, and checked by stock Heat and by hotc:
+// of what Heat refuses hotc finds at least 95 in 100, at the place of the change; what Heat
+// accepts has no error. SEEDS=2000, SEED=n or DURATION=10m run others; HOTC_TEMPLATES=DIR uses
+// the templates in a folder instead of testdata/seeds; -v lists what was missed.
 func TestMutants(t *testing.T) {
 	seeds := newSeeds(t)
 	refused, found := 0, 0
@@ -38,7 +38,7 @@ func TestMutants(t *testing.T) {
 		}
 		verdict := stockHeat.Oracle(t).Validate(t, m.chunk().write(t).with(m.parameters))
 		if cloudOnly.MatchString(verdict.Error) || strings.HasPrefix(verdict.Error, "UserParameterMissing") {
-			return // the judge's stand-ins have failed, not Heat; or a value must be given
+			return // the oracle's stand-ins failed, not Heat; or a value must be supplied
 		}
 		news := m.findings()
 		if verdict.Accepted {
@@ -64,24 +64,24 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// laterErrors are those that Heat has when it makes the stack: a nested one's parameters are
-// compared with their constraints only then.
+// laterErrors are those that Heat reports only when it creates the stack: it checks a nested
+// stack's parameters against their constraints only then.
 var laterErrors = map[source.Code]bool{source.BadParameter: true}
 
-// cloudOnly is what the judge says where it has no cloud to ask.
+// cloudOnly matches the oracle's errors for the lack of a cloud.
 var cloudOnly = regexp.MustCompile(`MagicMock|'Mock'|EndpointNotFound|Unable to establish connection|AuthorizationFailure|Could not find|Failed to discover|keystone`)
 
-// template is one that Heat takes.
+// template is one that Heat accepts.
 type template struct {
 	name       string
 	files      map[string]string
 	text       []byte
 	parameters map[string]any
-	baseline   map[string]bool // what hotc says of it as it is
+	baseline   map[string]bool // the findings in the original
 	nodes      []place
 }
 
-// place is a node of a template: what it is called in the map around, and in which list.
+// place is a node of a template: its key in the enclosing map, and its list.
 type place struct {
 	node, in *yaml.Node
 	entry    *yaml.Entry // nil for a list's item
@@ -159,9 +159,9 @@ type mutant struct {
 	*template
 	kind   string
 	text   []byte
-	said   string   // what was done
-	lines  [2]int   // between which a finding is at the place
-	naming []string // names by which a finding elsewhere is about it
+	said   string   // describes the change
+	lines  [2]int   // the lines whose findings are at the place
+	naming []string // names by which a finding elsewhere refers to it
 }
 
 func (m *mutant) String() string { return m.name + ": " + m.kind + ": " + m.said }
@@ -183,13 +183,13 @@ func (m *mutant) lint() []*source.Diagnostic {
 	return m.chunk().lintWith(given)
 }
 
-// findings are those that the template without the mistake has not.
+// findings are those that the original does not have.
 func (m *mutant) findings() []*source.Diagnostic {
 	return slices.DeleteFunc(m.lint(), func(d *source.Diagnostic) bool { return m.baseline[essence(d)] || d.Severity == source.Info })
 }
 
-// found says whether one of the findings is about the mistake: it stands at its place, or
-// names what was renamed or taken away.
+// found says whether one of the findings refers to the mistake: it is at its place, or
+// names what was renamed or removed.
 func (m *mutant) found(found []*source.Diagnostic) bool {
 	return slices.ContainsFunc(found, func(d *source.Diagnostic) bool {
 		if d.At.File == nil {
@@ -200,7 +200,7 @@ func (m *mutant) found(found []*source.Diagnostic) bool {
 	})
 }
 
-// mutant makes one; nil if the dice fall where nothing can be done.
+// mutant makes one; nil if the random choice does not apply.
 func (l seedList) mutant(number uint64) *mutant {
 	g := rand.New(rand.NewPCG(number, 20))
 	for range 100 {
@@ -216,11 +216,11 @@ func (l seedList) mutant(number uint64) *mutant {
 			around := source.NewFile("", s.text)
 			first, _ := around.Position(p.start())
 			last, _ := around.Position(p.node.Span.End)
-			if p.entry != nil && change.around { // what is missing, is missing in the map around
+			if p.entry != nil && change.around { // a missing entry is reported at the enclosing map
 				first, _ = around.Position(p.in.Span.Start)
 				first-- // the map's own key
 			}
-			if call := s.callAround(p); call != nil { // a function is one thing
+			if call := s.callAround(p); call != nil { // a function counts as a whole
 				from, _ := around.Position(call.Span.Start)
 				to, _ := around.Position(call.Span.End)
 				first, last = min(first, from), max(last, to)
@@ -239,8 +239,8 @@ func (p place) start() uint32 {
 	return p.node.Span.Start
 }
 
-// at says where a place is: "resources", "*", "properties" matches resources.x.properties;
-// the last word may be one of several.
+// at matches a place: "resources", "*", "properties" matches resources.x.properties; the
+// last word may be one of several.
 func (p place) at(pattern ...string) bool {
 	if len(p.path) != len(pattern) {
 		return false
@@ -268,7 +268,7 @@ func replace(n source.Spanned, text string) source.Edit {
 	return source.Edit{Span: n.Extent(), New: text}
 }
 
-// misspelt is a name with a slip.
+// misspelt is a name with a typo.
 func misspelt(g *rand.Rand, name string) string {
 	i := g.IntN(len(name))
 	switch g.IntN(3) {
@@ -284,7 +284,7 @@ func misspelt(g *rand.Rand, name string) string {
 
 var references = []string{"get_param", "get_resource", "get_attr"}
 
-// changes are the mistakes that people make.
+// changes are the usual mistakes.
 var changes = []change{
 	{"renamed reference", false, func(g *rand.Rand, s *template, p place) (e source.Edit, said string, names []string, ok bool) {
 		name, isText := p.node.Text()
@@ -426,7 +426,7 @@ var changes = []change{
 	}},
 }
 
-// callAround is the outermost function that a place stands in.
+// callAround is the outermost function around a place.
 func (s *template) callAround(p place) *yaml.Node {
 	var call *yaml.Node
 	for _, x := range s.nodes {
@@ -454,7 +454,7 @@ func isCall(n *yaml.Node) bool {
 	return len(n.Entries) == 1 && hot.V20180831.Functions().Lookup(n.Entries[0].Name) != nil
 }
 
-// dropped takes an entry away.
+// dropped removes an entry.
 func dropped(s *template, p place) (source.Edit, bool) {
 	start, end := p.start(), p.node.Span.End
 	if p.in.Style == yaml.Flow {

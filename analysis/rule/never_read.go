@@ -10,9 +10,9 @@ import (
 
 var neverRead = Rule{Code: source.NeverRead, Category: Roles, Severity: source.Warning, Truth: TextShows, Whole: true, Role: findNeverRead}
 
-// findNeverRead finds run-time inputs that the role's script never asks for. One that
-// is known before the script starts is in its environment, for every program that
-// it calls.
+// findNeverRead finds run-time inputs that the role's script never reads. Inputs that
+// are known before the script starts are in its environment, where any program that
+// it calls may read them.
 func findNeverRead(l *roles, role *program.Role) {
 	if !read(role) {
 		return
@@ -30,13 +30,13 @@ func findNeverRead(l *roles, role *program.Role) {
 		why, isLost := lost[in.Name]
 		switch {
 		case isLost:
-			message := fmt.Sprintf("%s reads input %q from a variable, which will be empty: it comes at run time, and no wait can be put into the script", sourceName(role), in.Name)
+			message := fmt.Sprintf("%s reads input %q from a variable, which will be empty: the value arrives at run time, and no wait can be inserted into the script", sourceName(role), in.Name)
 			l.diags.Warning(source.NeverRead, in.At, message, "`$(hotc-agent get "+in.Name+")` waits for it; `eager: true` makes the whole role wait").Note(why.At, why.Why)
 			continue
 		case !role.Meaning.Sequence.Complete || readsAny(role) || taskReads(role, in.Name):
 			continue
 		}
-		hint := "leave the input out, or read it where it is needed"
+		hint := "remove the input, or read it where it is needed"
 		if role.Driver == "script" {
 			hint += ": `$(hotc-agent get " + in.Name + ")`"
 		}
@@ -45,7 +45,7 @@ func findNeverRead(l *roles, role *program.Role) {
 	}
 }
 
-// unread finds inputs, known at whatever time, that no text of the role's tool mentions.
+// unread finds inputs of any time that no file of the role's tool mentions.
 func unread(l *roles, role *program.Role) {
 	files := map[string]*program.Step{}
 	for _, f := range role.Files {
@@ -56,7 +56,7 @@ func unread(l *roles, role *program.Role) {
 		if !is || files[in.Name] != nil || in.Eager || taskReads(role, in.Name) {
 			continue
 		}
-		hint := "leave the input out, or correct its name"
+		hint := "remove the input, or correct its name"
 		if meant != "" {
 			hint = fmt.Sprintf("did you mean %q?", meant)
 		}

@@ -11,8 +11,8 @@ import (
 
 var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findNeverSignalled}
 
-// findNeverSignalled finds wait conditions whose handle nothing else reads: whoever is to
-// signal it cannot know how.
+// findNeverSignalled finds wait conditions whose handle nothing else reads: no one knows
+// how to signal it.
 func findNeverSignalled(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition") {
 		handle := cmp.Or(b.Get("handle"), b.Get("Handle"))
@@ -27,8 +27,8 @@ func findNeverSignalled(l *Look) {
 			}
 		})
 		if !read {
-			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: nobody can signal it, and the stack waits until its timeout", of.Name),
-				"give `{get_attr: ["+of.Name+", curl_cli]}` to a server's user_data"), l.Template.Resource(of.Name).Entry.Key, "the handle")
+			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: it cannot be signalled, and the stack waits until the timeout", of.Name),
+				"use `{get_attr: ["+of.Name+", curl_cli]}` in a server's user_data"), l.Template.Resource(of.Name).Entry.Key, "the handle")
 		}
 	}
 }

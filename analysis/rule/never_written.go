@@ -13,7 +13,7 @@ import (
 var neverWritten = Rule{Code: source.NeverWritten, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNeverWritten}
 
 // findNeverWritten finds outputs that no statement of the role's script writes: the
-// role would fail at its end, and all that waits for the output with it.
+// role would fail at its end, and so would everything that waits for the output.
 func findNeverWritten(l *roles, role *program.Role) {
 	if !read(role) {
 		return
@@ -52,7 +52,7 @@ func findNeverWritten(l *roles, role *program.Role) {
 	}
 }
 
-// unwritten finds outputs that no text of the role's tool mentions.
+// unwritten finds outputs that no file of the role's tool mentions.
 func unwritten(l *roles, role *program.Role) {
 	for _, o := range role.Outputs {
 		meant, is := role.Meaning.Sequence.Unwritten[o.Name]
@@ -71,7 +71,7 @@ func unwritten(l *roles, role *program.Role) {
 	}
 }
 
-// noteReaders names some of those that wait for an output.
+// noteReaders adds notes on some inputs that wait for an output.
 func (l *roles) noteReaders(d *source.Diagnostic, o *program.Output) {
 	readers := l.readersOf(o)
 	for _, in := range readers[:min(len(readers), mostReaders)] {
@@ -83,5 +83,5 @@ func declares(role *program.Role, output string) bool {
 	return slices.ContainsFunc(role.Outputs, func(o *program.Output) bool { return o.Name == output })
 }
 
-// mostReaders is how many readers a diagnostic names.
+// mostReaders bounds how many readers a diagnostic names.
 const mostReaders = 3

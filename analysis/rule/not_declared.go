@@ -13,8 +13,8 @@ import (
 
 var notDeclared = Rule{Code: source.NotDeclared, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNotDeclared}
 
-// findNotDeclared finds statements that read an input, or write an output, which the
-// role does not declare: the agent refuses them.
+// findNotDeclared finds statements that read an undeclared input, or write an undeclared
+// output: the agent refuses them.
 func findNotDeclared(l *roles, role *program.Role) {
 	taskWrites(l, role)
 	if !read(role) {

@@ -13,15 +13,15 @@ import (
 
 var oddSpace = Rule{Code: source.OddSpace, Category: Reading, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findOddSpaces}
 
-// oddSpaces look like spaces, or like nothing, and are neither to YAML nor to a shell.
+// oddSpaces look like spaces, or are invisible, but are letters to YAML and to a shell.
 var oddSpaces = map[rune]string{'\u00a0': "a non-breaking space", '\u2007': "a figure space", '\u202f': "a narrow non-breaking space", '\u3000': "an ideographic space",
-	'\u200b': "a space of no width", '\u200c': "a joiner of no width", '\u200d': "a joiner of no width", '\u2060': "a joiner of no width", '\ufeff': "a byte order mark"}
+	'\u200b': "a zero-width space", '\u200c': "a zero-width joiner", '\u200d': "a zero-width joiner", '\u2060': "a zero-width joiner", '\ufeff': "a byte order mark"}
 
-// forPeople are entries that only people read.
+// forPeople are entries that only humans read.
 var forPeople = []string{"description", "label", "Description"}
 
-// findOddSpaces finds characters that nobody can see in keys, and in texts that machines
-// read: the first of each.
+// findOddSpaces finds odd spaces in keys, and in strings that machines read: the first in
+// each.
 func findOddSpaces(l *Look) {
 	text := l.Template.File.Text
 	if !slices.ContainsFunc([]string{"\u00a0", "\u2007", "\u202f", "\u3000", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff"}, func(s string) bool { return bytes.Contains(text, []byte(s)) }) {
@@ -51,7 +51,7 @@ func (l *Look) oddSpacesIn(n *yaml.Node) {
 	}
 }
 
-// oddSpace tells of the first one in a part of the text.
+// oddSpace reports the first one in a part of the text.
 func (l *Look) oddSpace(span source.Span, what string) {
 	part := l.Template.File.Slice(span)
 	i := strings.IndexFunc(part, func(r rune) bool { return oddSpaces[r] != "" })
@@ -63,8 +63,8 @@ func (l *Look) oddSpace(span source.Span, what string) {
 	if what != "" {
 		what = fmt.Sprintf(" in %s%q", what, part)
 	}
-	d := l.Found(at, fmt.Sprintf("here is %s (U+%04X)%s: to Heat, and to a shell, it is a letter like any other", oddSpaces[r], r, what), "write a space, or nothing")
+	d := l.Found(at, fmt.Sprintf("%s (U+%04X)%s: to Heat and to a shell it is an ordinary letter", oddSpaces[r], r, what), "replace it by a space, or remove it")
 	if r == '\u00a0' {
-		d.Fix = &source.Fix{Does: "write a space", Unsafe: true, Edits: []source.Edit{{Span: at, New: " "}}}
+		d.Fix = &source.Fix{Does: "replace it by a space", Unsafe: true, Edits: []source.Edit{{Span: at, New: " "}}}
 	}
 }

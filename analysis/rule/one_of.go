@@ -10,8 +10,8 @@ import (
 
 var oneOf = Rule{Code: source.OneOf, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findOneOf}
 
-// why says of what is not plain why it is needed.
-var why = map[string]string{"OS::Nova::KeyPair": "Nova makes no keys from its version 2.92 on"}
+// why are reasons for what is not obvious.
+var why = map[string]string{"OS::Nova::KeyPair": "Nova no longer generates keys, from version 2.92 on"}
 
 func findOneOf(l *Look) {
 	for _, b := range l.Blocks() {

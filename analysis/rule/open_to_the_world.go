@@ -11,15 +11,15 @@ import (
 
 var openToTheWorld = Rule{Code: source.OpenToTheWorld, Category: Security, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findOpenToTheWorld}
 
-// findOpenToTheWorld finds rules of security groups that let everybody reach ssh, remote
-// desktops, or everything.
+// findOpenToTheWorld finds security group rules that open ssh, remote desktops, or every
+// port to all addresses.
 func findOpenToTheWorld(l *Look) {
 	for n := range l.groupRules {
 		l.groupRule(n)
 	}
 }
 
-// groupRules are the rules of security groups, within them and by themselves.
+// groupRules visits the rules of security groups, inline and separate.
 func (l *Look) groupRules(yield func(*yaml.Node) bool) {
 	for b := range l.BlocksOf("OS::Neutron::SecurityGroup", "OS::Neutron::SecurityGroupRule") {
 		rules := []*yaml.Node{b.Node}
@@ -34,7 +34,7 @@ func (l *Look) groupRules(yield func(*yaml.Node) bool) {
 	}
 }
 
-// sensitive are ports behind which one logs in.
+// sensitive are ports for logins.
 var sensitive = []struct {
 	port int64
 	name string
@@ -64,16 +64,16 @@ func (l *Look) groupRule(n *yaml.Node) {
 	}
 	if least == "" && most == "" {
 		if n.Get("remote_ip_prefix").IsNull() && n.Get("protocol").IsNull() {
-			return // it says nothing at all
+			return // it restricts nothing explicitly
 		}
-		l.Found(n, "this lets everybody reach every port", "say which ports, or from where: remote_ip_prefix, remote_group")
+		l.Found(n, "this opens every port to all addresses", "restrict the ports, or the sources: remote_ip_prefix, remote_group")
 		return
 	}
 	first, _, isFirst := l.Number(n.Get("port_range_min"))
 	last, _, isLast := l.Number(n.Get("port_range_max"))
 	for _, s := range sensitive {
 		if isFirst && isLast && first <= s.port && s.port <= last {
-			l.Found(n, fmt.Sprintf("this lets everybody reach %s (port %d)", s.name, s.port), "say from where: remote_ip_prefix, remote_group")
+			l.Found(n, fmt.Sprintf("this opens %s (port %d) to all addresses", s.name, s.port), "restrict the sources: remote_ip_prefix, remote_group")
 			return
 		}
 	}

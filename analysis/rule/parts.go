@@ -8,20 +8,20 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// part is a property's value, or one within, that a function gives.
+// part is a property's value, or a value inside it that a function yields.
 type part struct {
-	within   string // "size of ", "an item of "; "" of the property's own value
+	within   string // "size of ", "an item of "; "" for the property's own value
 	of       *Typed
 	property *resourcetype.Property
 	value    value.Value
 	known    Known
 }
 
-// name is what people call it: "size of OS::Cinder::Volume".
+// name describes it in messages: "size of OS::Cinder::Volume".
 func (p part) name() string { return p.within + p.of.Name() }
 
-// Parts visits a property's values as far as they are known: one that is written is looked
-// into where its own parts stand, one that a function gives is taken apart here.
+// Parts visits a property's known values: the parts of a literal one are typed values of
+// their own, one that a function yields is taken apart here.
 func (l *Look) Parts(t *Typed) func(yield func(part) bool) {
 	return func(yield func(part) bool) {
 		for _, k := range l.valuesOf(t) {
@@ -63,7 +63,7 @@ func (p part) walk(yield func(part) bool) bool {
 	return true
 }
 
-// fields are the names that a map has and may have; false if the part is no such map.
+// fields are the names that a map has and may have; false if the part is not such a map.
 func (p part) fields() (has *value.Dict, may []string, is bool) {
 	has, is = p.value.(*value.Dict)
 	return has, slices.Sorted(maps.Keys(p.property.Properties)), is && p.property.Properties != nil

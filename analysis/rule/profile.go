@@ -9,26 +9,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Budget is the share of all the time spent on templates that one rule may take. A rule that takes
-// more looks at something that it should be given, or at it more often than once.
+// Budget is the share of the total time that one rule may take. A rule that takes more
+// computes something that it should share, or computes it more than once.
 const Budget = 0.08
 
-// Profile is what each rule takes (`hotc lint --profile`). The zero value is empty; nil measures
-// nothing. Templates may be looked at side by side: the times are added up.
+// Profile is the time that each rule takes (`hotc lint --profile`). The zero value is empty;
+// nil measures nothing. Templates may be checked in parallel: the times are added up.
 type Profile struct {
 	mu    sync.Mutex
 	whole time.Duration
 	spent map[source.Code]Spent
 }
 
-// Spent is what the looks of a rule took.
+// Spent is what the runs of a rule took.
 type Spent struct {
 	Code  source.Code
 	Time  time.Duration
 	Looks int // at templates and roles
 }
 
-// fewLooks are too few to tell what a rule takes: the first look of a process reads Heat's tables.
+// fewLooks are too few to judge a rule by: the first run in a process reads Heat's tables.
 const fewLooks = 20
 
 // Over says that the rule took more than its budget of the whole.
@@ -36,7 +36,7 @@ func (s Spent) Over(whole time.Duration) bool {
 	return s.Looks >= fewLooks && s.Time.Seconds() > Budget*whole.Seconds()
 }
 
-// Begin is when something begins, for Whole.
+// Begin returns the start time for Whole.
 func (p *Profile) Begin() (now time.Time) {
 	if p != nil {
 		now = time.Now()
@@ -44,7 +44,7 @@ func (p *Profile) Begin() (now time.Time) {
 	return now
 }
 
-// Whole adds what all the stages took for a template, its rules among them.
+// Whole adds the time of all stages for a template, rules included.
 func (p *Profile) Whole(began time.Time) {
 	if p == nil {
 		return
@@ -68,7 +68,7 @@ func (p *Profile) look(r *Rule, began time.Time) {
 	p.spent[r.Code] = Spent{r.Code, s.Time + took, s.Looks + 1}
 }
 
-// Sum is the time of all stages, and what each rule took of it, the most first.
+// Sum is the time of all stages, and each rule's share of it, the largest first.
 func (p *Profile) Sum() (whole time.Duration, rules []Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What rules take is added up, the most first; a few looks do not tell that one takes too much.
+// Rules' times are added up, the largest first; a few runs are not enough to exceed the budget.
 func TestProfile(t *testing.T) {
 	var none *Profile
 	none.Whole(none.Begin())

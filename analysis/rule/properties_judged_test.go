@@ -34,8 +34,8 @@ type heat struct {
 	out *bufio.Reader
 }
 
-// verdict is what Heat says of a resource's properties by their types, of the whole
-// resource, and of an attribute; "" is nothing.
+// verdict contains Heat's errors for a resource's properties by their types, for the whole
+// resource, and for an attribute; "" is none.
 type verdict struct{ Properties, Whole, Attribute string }
 
 // byTypes are the rules that follow from the types of properties alone.
@@ -106,8 +106,8 @@ func laterRefused(kind string, d *source.Diagnostic) bool {
 	return kind == "OS::Senlin::Cluster" || kind == "AWS::IAM::User" && d.Code == source.WrongKind
 }
 
-// What hotc says of a resource's properties, Heat says, too: of resources that are as
-// their types want them nothing, of those with one mistake that.
+// hotc and Heat agree on a resource's properties: neither objects to valid ones, and both
+// find a single mistake.
 func TestAgreesWithHeat(t *testing.T) {
 	h := startHeat(t)
 	if *seed == 0 {
@@ -151,7 +151,7 @@ func TestAgreesWithHeat(t *testing.T) {
 	}
 }
 
-// The attributes of every type, and some that are not.
+// The attributes of every type, and some unknown ones.
 func TestAttributesAgreeWithHeat(t *testing.T) {
 	h := startHeat(t)
 	for _, name := range types.Names() {
@@ -165,12 +165,12 @@ func TestAttributesAgreeWithHeat(t *testing.T) {
 	}
 }
 
-// generator makes properties up.
+// generator generates properties.
 type generator struct{ *rand.Rand }
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// valid are properties as a type wants them.
+// valid are properties that a type accepts.
 func (g *generator) valid(known map[string]*resourcetype.Property) map[string]any {
 	out := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
@@ -199,7 +199,7 @@ func isInstead(known map[string]*resourcetype.Property, name string) bool {
 }
 
 func (g *generator) value(p *resourcetype.Property) any {
-	for range 2000 { // few of the texts fit a pattern
+	for range 2000 { // few strings match a pattern
 		if v := g.anyValue(p); p.Violation(asHOT(v)) == nil {
 			return v
 		}
@@ -261,13 +261,13 @@ func (g *generator) anyValue(p *resourcetype.Property) any {
 		if p.Properties != nil {
 			return g.valid(p.Properties)
 		}
-		return map[string]any{"k": "v", "type": "OS::Heat::None"} // a group asks for a type
+		return map[string]any{"k": "v", "type": "OS::Heat::None"} // a group requires a type
 	case resourcetype.Any:
 	}
 	return "x"
 }
 
-// spoil makes one mistake, and says which.
+// spoil makes one mistake, and describes it.
 func (g *generator) spoil(known map[string]*resourcetype.Property, props map[string]any) string {
 	given := slices.Sorted(maps.Keys(props))
 	switch what := g.IntN(5); {
@@ -335,7 +335,7 @@ func (g *generator) wrong(k resourcetype.Kind) any {
 	return pick[any](g, "x", 1, true, dict)
 }
 
-// A misspelt name is one finding: what was meant is not missing as well.
+// A misspelt name is one finding: the intended property is not reported as missing, too.
 func TestMisspeltPropertyIsOneFinding(t *testing.T) {
 	for spelt, want := range map[string][]source.Code{
 		"flavor": nil, "flavour": {source.UnknownProperty}, "size": {source.MissingProperty, source.UnknownProperty},

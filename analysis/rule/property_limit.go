@@ -9,7 +9,7 @@ import (
 
 var propertyLimit = Rule{Code: source.PropertyLimit, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyLimits}
 
-// findPropertyLimits compares values with the constraints that Heat's tables hold.
+// findPropertyLimits checks values against the constraints in Heat's tables.
 func findPropertyLimits(l *Look) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {

@@ -25,8 +25,8 @@ func findPropertyTypes(l *Look) {
 	}
 }
 
-// findHandedOver finds what is not a text among a nested template's arguments that are to be
-// texts. Of other types its parameters are compared when the stack is put together.
+// findHandedOver finds arguments of a nested template that must be strings and are not.
+// Parameters of other types are checked when the stack is assembled.
 func findHandedOver(l *Look) {
 	for _, s := range l.Uses {
 		for e, around := range l.textArguments(s) {
@@ -41,8 +41,8 @@ func findHandedOver(l *Look) {
 	}
 }
 
-// textArguments are what a nested template is given for parameters that are texts, and the look at
-// the template around, where that is written.
+// textArguments visits a nested template's arguments for string parameters, with the Look of
+// the enclosing template, which contains them.
 func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
 	return func(yield func(*yaml.Entry, *Look) bool) {
 		if s.StackResource == nil || s.StackResource.Definition().Properties == nil {
@@ -60,8 +60,8 @@ func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
 	}
 }
 
-// valuesOf are the values of a property as far as they are known. A text into which a
-// group puts its members' names is not.
+// valuesOf are the known values of a property. A string that contains a group's index
+// variable is not known.
 func (l *Look) valuesOf(t *Typed) []Known {
 	if !t.valued {
 		t.values, t.valued = l.find(t), true
@@ -73,7 +73,7 @@ func (l *Look) find(t *Typed) []Known {
 	if t.Node.IsNull() {
 		return append(t.one[:0], Known{Value: t.Property.Nothing()})
 	}
-	if !l.IsCall(t.Node) { // what stands within is looked at by itself
+	if !l.IsCall(t.Node) { // nested values are checked by themselves
 		switch t.Node.Kind {
 		case yaml.List:
 			return append(t.one[:0], Known{Value: shallow(t.Node, len(t.Node.Items))})
@@ -92,7 +92,7 @@ func (l *Look) find(t *Typed) []Known {
 	return values
 }
 
-// shallow is a list of so many items, of which nothing else is known.
+// shallow is a list of which only the length and the scalars are known.
 func shallow(n *yaml.Node, length int) []value.Value {
 	list := make([]value.Value, length)
 	for i, x := range n.Items {
@@ -103,7 +103,7 @@ func shallow(n *yaml.Node, length int) []value.Value {
 	return list
 }
 
-// described is a value of the wrong type, as people call it.
+// described describes a value of the wrong type in messages.
 func described(v value.Value) string {
 	switch v := v.(type) {
 	case string:

@@ -20,9 +20,9 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// Templates that lie elsewhere, such as public ones: HOTC_PUBLIC=DIR. What Heat takes has no
-// error, and Heat takes it with every fix made; of what it refuses, -v lists that of which hotc says nothing, and how often each
-// rule finds something.
+// Templates from elsewhere, such as public ones: HOTC_PUBLIC=DIR. What Heat accepts has no
+// error, and Heat accepts it with every fix applied; -v lists what only Heat refuses, and
+// how often each rule finds something.
 func TestPublicTemplates(t *testing.T) {
 	dir := os.Getenv("HOTC_PUBLIC")
 	if dir == "" {
@@ -100,9 +100,9 @@ func TestPublicTemplates(t *testing.T) {
 	t.Logf("%d accepted, %d of them mended, %d refused, of which %d are found; hits: %v", accepted, mended, refused, found, hits)
 }
 
-// mendedStands makes the fixes of a template, the sure ones and then the guesses, too, and
-// asks Heat about the outcome, which lies beside the template for that time. It says how
-// often something was mended.
+// mendedStands applies the fixes of a template, the safe ones and then the unsafe ones, too,
+// and asks Heat about the result, which is stored beside the template meanwhile. It returns
+// the number of fixed versions.
 func mendedStands(t *testing.T, name string, given map[string]any, asText map[string]string) (mended int) {
 	t.Helper()
 	for _, unsafe := range []bool{false, true} {
@@ -131,7 +131,7 @@ func mendedStands(t *testing.T, name string, given map[string]any, asText map[st
 	return mended
 }
 
-// stillDeclared are the values of parameters that a template has.
+// stillDeclared are the values of parameters that a template declares.
 func stillDeclared(text []byte, given map[string]any) map[string]any {
 	out := map[string]any{}
 	if parsed := hot.ParseTemplate(source.NewFile("mended.yaml", text), &source.Diagnostics{}); parsed != nil {
@@ -144,7 +144,7 @@ func stillDeclared(text []byte, given map[string]any) map[string]any {
 	return out
 }
 
-// madeUp is a value that a parameter takes.
+// madeUp is a value that a parameter accepts.
 func madeUp(p *hot.Parameter) any {
 	for _, c := range p.Constraints {
 		if len(c.Allowed) > 0 {

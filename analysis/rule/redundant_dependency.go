@@ -11,7 +11,7 @@ import (
 var redundantDependency = Rule{Code: source.RedundantDependency, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findRedundantDependencies}
 
 // findRedundantDependencies finds names in depends_on that the properties read already,
-// whatever any condition says.
+// under all conditions.
 func findRedundantDependencies(l *Look) {
 	for r := range l.Resources {
 		if r.DependsOn == nil || r.Properties == nil {
@@ -28,8 +28,8 @@ func findRedundantDependencies(l *Look) {
 		}
 		for _, i := range redundant {
 			name, _ := items[i].Text()
-			d := l.Found(items[i], fmt.Sprintf("%q reads %q already, and so waits for it", r.Name, name), "leave it out")
-			l.Note(d, reads[name], "here")
+			d := l.Found(items[i], fmt.Sprintf("%q already reads %q, and so waits for it", r.Name, name), "remove it")
+			l.Note(d, reads[name], "it is read here")
 			switch {
 			case len(redundant) < len(items):
 				d.Fix = l.withoutItem(r.DependsOn.Value, i)
@@ -40,7 +40,7 @@ func findRedundantDependencies(l *Look) {
 	}
 }
 
-// certain are the resources that an expression reads in any case: not in a branch of an if.
+// certain collects the resources that an expression always reads: not in a branch of an if.
 func (l *Look) certain(n *yaml.Node, reads map[string]*yaml.Node) {
 	if l.IsCall(n) {
 		if r := l.Ref(n); r.Kind == hot.ToResource || r.Kind == hot.ToAttribute {

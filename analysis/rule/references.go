@@ -7,8 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// References visits all references in a part of the template, whether Heat follows them or
-// not.
+// References visits all references in a part of the template, evaluated or not.
 func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	for _, c := range l.callsIn(n) {
 		if c.ref.Kind != hot.NoRef {
@@ -17,7 +16,7 @@ func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	}
 }
 
-// referred are the names that references of some kinds have; all says that some are computed.
+// referred are the names in references of some kinds; all says that some are computed.
 func (l *Look) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) {
 	names = map[string]bool{}
 	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
@@ -28,19 +27,19 @@ func (l *Look) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) 
 	return names, names[""]
 }
 
-// placed is a call of a function where it stands, and what it refers to.
+// placed is a function call with its place and reference.
 type placed struct {
 	at  *yaml.Node
 	ref hot.Ref
 }
 
-// callsIn are the calls of functions in a part of the template, in the order of the text. In
-// the whole of it they are looked for once for all rules.
+// callsIn are the function calls in a part of the template, in order. Those in the whole
+// template are collected once for all rules.
 func (l *Look) callsIn(n *yaml.Node) []placed {
 	if n != l.Template.Root {
 		return l.appendCalls(nil, n)
 	}
-	if l.wholeOf != l.Template { // of a copy of the Look, it is another one
+	if l.wholeOf != l.Template { // a copy of the Look has another template
 		usual := 4 * len(l.Template.Resources)
 		l.whole, l.wholeOf = l.appendCalls(make([]placed, 0, usual), n), l.Template
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// relations are what a type's validate() asks of several values together and no demand can
-// say.
+// relations are what a type's validate() requires of several values together and no demand
+// can express.
 var relations = map[string]func(*Look, *Block){
 	"AWS::AutoScaling::AutoScalingGroup": (*Look).launchConfiguration,
 	"OS::Barbican::Order":                (*Look).expired,
@@ -31,8 +31,7 @@ var relations = map[string]func(*Look, *Block){
 	"OS::Trove::Instance":                (*Look).usersDatabases,
 }
 
-// number is a whole number as far as it is known; what is not written is what the table
-// says.
+// number is an integer, if it is known; otherwise is the table's default.
 func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, known bool) {
 	if n.IsNull() {
 		return otherwise, k, true
@@ -40,7 +39,7 @@ func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, kno
 	return l.Number(n)
 }
 
-// shortString compares the length of a random text with what it must have at least.
+// shortString compares the length of a random string with its minimum.
 func (l *Look) shortString(b *Block) {
 	length, known, is := l.number(b.Get("length"), 32)
 	least := int64(0)
@@ -49,7 +48,7 @@ func (l *Look) shortString(b *Block) {
 			return
 		}
 		if b.Node.Get(name).IsNull() && name == "character_classes" {
-			least++ // letters and digits, of which there is one
+			least++ // the default: letters and digits, at least one
 		}
 		for _, item := range b.Get(name).List() {
 			more, k, isMin := l.number(item.Get("min"), 1)
@@ -64,11 +63,11 @@ func (l *Look) shortString(b *Block) {
 		if n := b.Get("length"); n != nil {
 			at = n
 		}
-		l.Found(at, when(fmt.Sprintf("length of %s is %d, and its classes and sequences need %d", b.Of, length, least), known), "")
+		l.Found(at, when(fmt.Sprintf("length of %s is %d, but its classes and sequences need %d", b.Of, length, least), known), "")
 	}
 }
 
-// longDelay compares a delay with what Heat gives a stack.
+// longDelay compares a delay with a stack's default timeout.
 func (l *Look) longDelay(b *Block) {
 	least, k1, is1 := l.number(b.Get("min_wait"), 0)
 	jitter, k2, is2 := l.number(b.Get("max_jitter"), 0)
@@ -79,8 +78,8 @@ func (l *Look) longDelay(b *Block) {
 				k1 = k
 			}
 		}
-		l.Found(b.within(), when(fmt.Sprintf("this waits up to %d seconds, and Heat gives a stack %d, if nothing else is said", longest, stackTimeout), k1),
-			fmt.Sprintf("make the stack with `--timeout %d` (minutes) or more", (longest+59)/60))
+		l.Found(b.within(), when(fmt.Sprintf("this waits up to %d seconds, but Heat's default timeout for a stack is %d", longest, stackTimeout), k1),
+			fmt.Sprintf("create the stack with `--timeout %d` (minutes) or more", (longest+59)/60))
 	}
 }
 
@@ -92,7 +91,7 @@ func (l *Look) sameActions(b *Block) {
 		for _, n := range config.Get("actions").List() {
 			action := l.text(n)
 			if seen[action] {
-				l.Found(n, fmt.Sprintf("%s takes only one config for the action %s", b.Of, action), "leave it out of one of them")
+				l.Found(n, fmt.Sprintf("%s accepts only one config for the action %s", b.Of, action), "remove it from one of them")
 			}
 			own[action] = action != ""
 		}
@@ -102,7 +101,7 @@ func (l *Look) sameActions(b *Block) {
 	}
 }
 
-// sameSecrets finds secrets that a container is given twice.
+// sameSecrets finds secrets that a container lists twice.
 func (l *Look) sameSecrets(b *Block) {
 	var nodes []*yaml.Node
 	for _, e := range b.Node.All() {
@@ -121,21 +120,21 @@ func (l *Look) sameSecrets(b *Block) {
 			name = r.Name
 		}
 		if name != "" && seen[name] {
-			l.Found(n, fmt.Sprintf("%s takes a secret only once", b.Of), "")
+			l.Found(n, fmt.Sprintf("%s accepts a secret only once", b.Of), "")
 		}
 		seen[name] = true
 	}
 }
 
-// allowedResources finds names in a policy that are no resource's.
+// allowedResources finds names in a policy that are not resources.
 func (l *Look) allowedResources(b *Block) {
 	for _, n := range b.Get("AllowedResources").List() {
 		l.named(n)
 	}
 }
 
-// named is the resource that a node names, with its type; nil where it names none, which is
-// a finding.
+// named is the resource that a node names, with its type; a finding, and nil, if it names
+// none.
 func (l *Look) named(n *yaml.Node) (r *hot.Resource, kind string) {
 	name := l.text(n)
 	if name == "" {
@@ -147,7 +146,7 @@ func (l *Look) named(n *yaml.Node) (r *hot.Resource, kind string) {
 	return r, kind
 }
 
-// expired finds a secret that would be useless from the beginning.
+// expired finds a secret that has expired already.
 func (l *Look) expired(b *Block) {
 	n := b.Get("expiration")
 	if n == nil || l.now.IsZero() {
@@ -163,8 +162,8 @@ func (l *Look) expired(b *Block) {
 	}
 }
 
-// launchConfiguration finds a group whose configuration is a mere name: Heat wants a
-// reference, which makes the group wait for it.
+// launchConfiguration finds a group that names its configuration by a string: Heat needs
+// a reference, which makes the group wait for it.
 func (l *Look) launchConfiguration(b *Block) {
 	n := b.Get("LaunchConfigurationName")
 	if r, _ := l.named(n); r != nil && b.Resource.Entry.Value.Get(l.Template.Words().DependsOn) == nil {
@@ -172,7 +171,7 @@ func (l *Look) launchConfiguration(b *Block) {
 	}
 }
 
-// tasks looks at a workflow's tasks.
+// tasks checks a workflow's tasks.
 func (l *Look) tasks(b *Block) {
 	if params := b.Get("params"); l.text(b.Get("type")) == "reverse" && params != nil && params.Kind == yaml.Map && !l.IsCall(params) {
 		if n := params.Get("task_name"); n.IsNull() || l.falsyToHeat(n) {
@@ -182,20 +181,20 @@ func (l *Look) tasks(b *Block) {
 	for _, task := range b.Get("tasks").List() {
 		for _, e := range task.Get("policies").All() {
 			if !task.Get(e.Name).IsNull() && !l.IsCall(task.Get("policies")) {
-				l.Found(e.Key, fmt.Sprintf("a task of %s takes %q only once: among its policies or beside them", b.Of, e.Name), "")
+				l.Found(e.Key, fmt.Sprintf("a task of %s accepts %q only once: among its policies or beside them", b.Of, e.Name), "")
 			}
 		}
 	}
 }
 
-// ownDeployments finds metadata in the place that a server's deployments are told of.
+// ownDeployments finds metadata under the key that Heat uses for a server's deployments.
 func (l *Look) ownDeployments(b *Block) {
 	if e := b.Resource.MetadataEntry("deployments"); e != nil && l.text(b.Get("user_data_format")) == "SOFTWARE_CONFIG" {
-		l.Found(e.Key, fmt.Sprintf("the metadata of %s takes no \"deployments\" where user_data_format is SOFTWARE_CONFIG: Heat writes its own there", b.Of), "")
+		l.Found(e.Key, fmt.Sprintf("the metadata of %s must not contain \"deployments\" where user_data_format is SOFTWARE_CONFIG: Heat writes its own there", b.Of), "")
 	}
 }
 
-// usersDatabases finds databases of users that an instance does not have.
+// usersDatabases finds users' databases that an instance lacks.
 func (l *Look) usersDatabases(b *Block) {
 	names := lists.Map(b.Get("databases").List(), func(d *yaml.Node) string { return l.text(d.Get("name")) })
 	if len(names) == 0 || slices.Contains(names, "") {

@@ -11,8 +11,8 @@ import (
 
 var replacedServer = Rule{Code: source.ReplacedServer, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findReplacedServers}
 
-// findReplacedServers finds servers whose user_data tells of a group's members: Heat makes
-// the server anew, with an empty disk, at the first update after the group has grown.
+// findReplacedServers finds servers whose user_data depends on a group's members: Heat
+// replaces the server, with an empty disk, at the first update after the group has grown.
 func findReplacedServers(l *Look) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		data := b.Get("user_data")
@@ -31,13 +31,13 @@ func findReplacedServers(l *Look) {
 			if told = nesting.IsGroup(kind); !told {
 				return
 			}
-			l.Note(l.Found(n, fmt.Sprintf("the user_data of %q tells of the members of %q: when their number changes, the next update makes this server anew", b.Resource.Name, r.Name),
-				"`user_data_update_policy: IGNORE` keeps the server; a software deployment tells it of changes"), group.Entry.Key, "the group")
+			l.Note(l.Found(n, fmt.Sprintf("the user_data of %q depends on the members of %q: when their number changes, the next update replaces this server", b.Resource.Name, r.Name),
+				"`user_data_update_policy: IGNORE` keeps the server; a software deployment informs it of changes"), group.Entry.Key, "the group")
 		})
 	}
 }
 
-// isText says whether a property surely has a text, which it has, too, if it is not there.
+// isText says whether a property certainly has a string value, which is also its default.
 func (l *Look) isText(n *yaml.Node, text string) bool {
 	if n == nil {
 		return true

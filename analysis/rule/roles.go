@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// checkRoles looks at every role by every rule that is about roles. Most look only at
-// scripts that were read to the end: what cannot be looked into may do anything.
+// checkRoles runs every rule about roles on every role. Most check only scripts that were
+// fully parsed: others may do anything.
 func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile *Profile, diags *source.Diagnostics) {
 	l := &roles{analysis: a, diags: &source.Diagnostics{}}
 	defer l.tell(diags)
@@ -23,13 +23,13 @@ func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile 
 	}
 }
 
-// read says whether a role's source was read.
+// read says whether a role's source was parsed.
 func read(role *program.Role) bool { return role.Meaning != nil && role.Meaning.Sequence != nil }
 
-// tell reports what was found. What the members of a group, or the uses of a template,
-// have in common is told of the first. Places are compared as text, since each member
-// has its script from a file of its own, and with the role that a note names, since two
-// scripts may stand in one line.
+// tell reports the findings. One that members of a group, or uses of a template, have in
+// common is reported for the first. Places are compared as strings, since each member's
+// script is a file of its own, and with the role that a note names, since one line may
+// contain two scripts.
 func (l *roles) tell(diags *source.Diagnostics) {
 	told := map[string]bool{}
 	for _, d := range l.diags.All() {
@@ -48,8 +48,8 @@ func (l *roles) tell(diags *source.Diagnostics) {
 type roles struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
-	readers  map[contract.CellName][]*program.Input // by cell; made when needed
-	byHand   *source.Diagnostic                     // that of hooksByHand
+	readers  map[contract.CellName][]*program.Input // by cell; built when needed
+	byHand   *source.Diagnostic                     // the only one of findHooksByHand
 }
 
 // readersOf are the inputs that wait for an output.
@@ -75,7 +75,8 @@ func (l *roles) index(in *program.Input, bound *binding.Bound) {
 	}
 }
 
-// names are what the steps of a role's files and source read, or write.
+// names are the inputs that the steps of a role's files and source read, or the outputs
+// that they write.
 func names(role *program.Role, op program.StepOp) map[string]*program.Step {
 	out := namesIn(role.Meaning.Sequence, op)
 	for _, f := range role.Files {
@@ -101,7 +102,7 @@ func noteIn(names map[string]*program.Step, op program.StepOp) func(*program.Ste
 // readsAny says whether a step may read any input.
 func readsAny(role *program.Role) bool { return names(role, program.ReadAny)[""] != nil }
 
-// sourceName is how a role's source is called.
+// sourceName names a role's source in messages.
 func sourceName(role *program.Role) string {
 	if len(role.Meaning.Files) == 1 && role.Meaning.Files[0].Name != "" {
 		return role.Meaning.Files[0].Name

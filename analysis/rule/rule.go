@@ -1,12 +1,12 @@
-// Package rule holds the rules of `hotc lint`: what is wrong with a template, or hardly
-// meant. A rule is a value, in a file of its own, with its templates and what is found in
-// them beside it (NAME.yaml, NAME.out); a line in rules.go registers it, and
+// Package rule contains the rules of `hotc lint`: what is wrong, or probably unintended, in
+// a template. A rule is a value, in a file of its own, with test templates and their expected
+// findings beside it (NAME.yaml, NAME.out); a line in rules.go registers it, and
 // docs/rules/CODE.md is its page.
 //
-// A rule looks at a template once, in the light of all its uses (Look), or at the roles of
-// the whole program. It finds and never prints. What the stages before it find wrong (a
-// text that is not valid YAML, a reference that leads nowhere) has its line in stages.go, so that
-// all that hotc says of a template can be listed, chosen and explained in one way.
+// A rule checks a template once, considering all its uses (Look), or the roles of the
+// whole program. It finds and never prints. Findings of earlier stages (invalid YAML, a
+// dangling reference) are registered in stages.go, so that everything hotc reports about
+// a template can be listed, selected and explained in one way.
 package rule
 
 import (
@@ -21,34 +21,33 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Rule is one thing that hotc finds in templates.
+// Rule is one kind of finding in templates.
 type Rule struct {
 	Code     source.Code
 	Category Category
-	// Severity is that of what is surely wrong; a finding that depends on what is not known
-	// yet may be less.
+	// Severity applies to what is certainly wrong; a finding that depends on unknown values
+	// may be less severe.
 	Severity source.Severity
 	Truth    Truth
-	// LintOnly says that `hotc compile` has nothing to say of it.
+	// LintOnly says that `hotc compile` does not report it.
 	LintOnly bool
-	// Whole says that it looks only at programs without errors: one may be why something
-	// looks unused.
+	// Whole says that it checks only programs without errors: an error may be the reason
+	// why something looks unused.
 	Whole bool
-	// Everywhere says that what is found in a file holds only if it is found with every
-	// template by way of which the file is looked at.
+	// Everywhere says that a finding in a file counts only if it is found by way of every
+	// root template from which the file is checked.
 	Everywhere bool
 
-	// Template looks at a template, Role at a role; both are nil where a stage finds it.
+	// Template checks a template, Role a role; both are nil where a stage finds it.
 	Template func(*Look)
 	Role     func(*roles, *program.Role)
 }
 
-// Truth is how it is known that a finding is right.
+// Truth is the evidence that a finding is right.
 type Truth uint8
 
-// How it is known: stock Heat refuses the template; it takes it, and what it makes of it
-// fails, or does not what it says; stock Heat's own tables say so; or it is there for
-// everybody to read.
+// Stock Heat refuses the template; it accepts the template, but the result fails or does
+// not do what it says; stock Heat's own tables say so; or the text itself shows it.
 const (
 	HeatRefuses Truth = iota
 	CreationFails
@@ -76,41 +75,41 @@ const (
 	Security  Category = "security"
 )
 
-// Of finds the rule of a code; nil if hotc's stages that look at templates have none.
+// Of finds the rule of a code; nil if no rule or stage for templates has it.
 func Of(code source.Code) *Rule {
 	all := All()
 	return lists.Find(all, func(r *Rule) bool { return r.Code == code })
 }
 
-// Pack is the rules of one community, which look only where they are wanted. They lie in a
-// folder of their own (analysis/rule/pack).
+// Pack is the rules of one community, which are opt-in. Packs have a folder of their own
+// (analysis/rule/pack).
 type Pack struct {
 	Name, About string
 	Rules       []*Rule
 }
 
-// Wanted says which rules look.
+// Wanted selects the rules that run, and what they know.
 type Wanted struct {
-	Lint  bool    // those, too, of which a deployment is none the worse
-	Packs []*Rule // of the packs that are on
-	// Environment is what the environment files say; nil if that is no matter.
+	Lint  bool    // include rules that matter only to `hotc lint`
+	Packs []*Rule // the rules of the enabled packs
+	// Environment is the merged environment files; nil to skip checking them.
 	Environment *environment.Environment
-	// Shell looks at a script of a shell; nil if nothing is to.
+	// Shell checks a shell script; nil to skip that.
 	Shell func(script string) []Advice
-	// Now is what the time is; zero if that is no matter.
+	// Now is the current time; zero to skip checks of times.
 	Now time.Time
-	// Profile takes down how long rules take; nil if nobody asks.
+	// Profile records how long rules take; nil to record nothing.
 	Profile *Profile
 }
 
-// Check looks at a program by every rule that is wanted, and is not found by a stage.
+// Check runs every selected rule that is not found by a stage.
 func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.Diagnostics) {
 	whole := !diags.Failed()
 	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
 	for _, l := range looks(p) {
 		l.Types, l.diags, l.lint, l.shell, l.environment, l.now = p.Types, diags, want.Lint, want.Shell, want.Environment, want.Now
 		for _, t := range l.Typed() {
-			l.valuesOf(t) // here, so that no rule seems to take what all are given
+			l.valuesOf(t) // here, so that the profile charges no rule for what all share
 		}
 		for _, r := range rules {
 			if l.rule = r; r.Template != nil {
@@ -123,7 +122,7 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 	checkRoles(p, a, rules, want.Profile, diags)
 }
 
-// looks are the templates of a program, each with all its uses.
+// looks returns the templates of a program, each with all its uses.
 func looks(p *program.Program) []*Look {
 	var out []*Look
 	of := map[*hot.Template]*Look{}

@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// stockHeat is one judge for all tests of this package, with Heat's own resource types.
+// stockHeat is one oracle for all tests of this package, with Heat's own resource types.
 var stockHeat = heattest.Shared{Site: heattest.Site{Stock: true}}
 
 // chunk is one template of a rule's file, with the files that it names.
@@ -70,7 +70,7 @@ func (c chunk) lintWith(parameters map[string]string) []*source.Diagnostic {
 	return diags.All()
 }
 
-// shell stands in for shellcheck in chunks that speak of it: it dislikes every `rm -r`.
+// shell replaces shellcheck in chunks that mention it: it objects to every `rm -r`.
 func (c chunk) shell() func(string) []rule.Advice {
 	if !strings.Contains(c.title, "shellcheck") {
 		return nil
@@ -143,7 +143,7 @@ func chunkFiles(t *testing.T) []string {
 	return files
 }
 
-// Each rule's templates give what stands beside them.
+// Each rule's templates have the findings in the file beside them.
 func TestRules(t *testing.T) {
 	for _, file := range chunkFiles(t) {
 		t.Run(strings.TrimSuffix(file, ".yaml"), func(t *testing.T) {
@@ -175,15 +175,15 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("%s (-want +got; go test -update writes it anew):\n%s", golden, diff)
+				t.Errorf("%s (-want +got; go test -update rewrites it):\n%s", golden, diff)
 			}
 		})
 	}
 }
 
-// Where a rule says that Heat refuses something, Heat refuses the chunks in which something
-// is found, and takes the others. One whose title ends in "(not judged)" is left out, with
-// the reason in a comment, and so is one for another release of Heat.
+// Where a rule says that Heat refuses something, Heat refuses the chunks with findings, and
+// accepts the others. A chunk whose title ends in "(not judged)" is skipped, with the reason
+// in a comment, and so is one for another release of Heat.
 func TestHeatAgreesWithRules(t *testing.T) {
 	for _, file := range chunkFiles(t) {
 		for _, c := range readChunks(t, file) {
@@ -207,7 +207,7 @@ func TestHeatAgreesWithRules(t *testing.T) {
 	}
 }
 
-// After a fix its finding is gone, no other one is there, and what Heat took it still takes.
+// A fix removes its finding and adds no other, and Heat still accepts what it accepted.
 func TestFixesMend(t *testing.T) {
 	fixes := 0
 	for _, file := range chunkFiles(t) {
@@ -240,7 +240,7 @@ func TestFixesMend(t *testing.T) {
 	}
 }
 
-// No code stands twice, and each rule is one of hotc's codes.
+// Codes are unique, and each is one of hotc's.
 func TestRulesAreRegisteredOnce(t *testing.T) {
 	seen := map[source.Code]bool{}
 	for _, r := range rule.All() {

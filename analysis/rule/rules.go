@@ -1,6 +1,6 @@
 package rule
 
-// All are the rules, those that stages find first.
+// All returns the rules, those found by stages first.
 func All() []*Rule { return all }
 
 var all = append(stages(),

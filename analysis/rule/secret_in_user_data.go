@@ -14,24 +14,24 @@ import (
 var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findSecretsInUserData}
 
 // findSecretsInUserData finds secrets that Heat writes into user_data, which any program on
-// the server can ask the metadata service for, for as long as the server lives.
+// the server can get from the metadata service for the server's lifetime.
 func findSecretsInUserData(l *Look) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		if program.BlockOf(b.Resource) != nil {
-			continue // what roles get is looked at where it is bound
+			continue // roles' inputs are checked in analysis/binding
 		}
 		told := map[string]bool{}
 		l.References(b.Get("user_data"), func(r hot.Ref, n *yaml.Node) {
 			if what := l.secret(r); what != "" && !told[what] {
 				told[what] = true
-				l.Found(n, fmt.Sprintf("%s reaches the user_data of %q, which any program on that server can read as long as it lives", what, b.Resource.Name),
-					"let the server fetch it, or hand it over in a software deployment; and change it after the first boot")
+				l.Found(n, fmt.Sprintf("%s reaches the user_data of %q, which any program on that server can read for its lifetime", what, b.Resource.Name),
+					"let the server fetch it, or pass it in a software deployment; and change it after the first boot")
 			}
 		})
 	}
 }
 
-// secret is what a reference gives, if that is a secret; "" if not.
+// secret describes the value of a reference, if it is a secret; "" if not.
 func (l *Look) secret(r hot.Ref) string {
 	switch r.Kind {
 	case hot.ToParameter:

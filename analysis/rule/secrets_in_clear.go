@@ -12,27 +12,27 @@ var (
 	secretInClear = Rule{Code: source.SecretInClear, Category: Security, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findSecretsInClear}
 )
 
-// passwordLike are names that say what is in them.
+// passwordLike are names of parameters that contain a secret.
 var passwordLike = regexp.MustCompile(`(?i)(^|[_-])(password|passwd|passphrase|private_key|api_key|secret_key)$|[a-z](Password|Passwd|Passphrase|PrivateKey|ApiKey|SecretKey)$`)
 
 func findShownPasswords(l *Look) {
 	for _, p := range l.Template.Parameters {
 		if p.Type == "string" && !p.Hidden && passwordLike.MatchString(p.Name) {
-			l.Found(p.Entry.Key, fmt.Sprintf("the parameter %q looks like a secret, and is not hidden: whoever sees the stack sees it", p.Name), "`hidden: true`")
+			l.Found(p.Entry.Key, fmt.Sprintf("the parameter %q looks like a secret but is not hidden: anyone who can see the stack can see it", p.Name), "set `hidden: true`")
 		}
 	}
 }
 
-// findSecretsInClear finds secrets that stand in the template for everybody who reads it.
+// findSecretsInClear finds secrets in clear text in the template.
 func findSecretsInClear(l *Look) {
 	for _, p := range l.Template.Parameters {
 		if text, isText := p.Default.Text(); isText && text != "" && (p.Hidden || p.Type == "string" && passwordLike.MatchString(p.Name)) && passwordLike.MatchString(p.Name) {
-			l.Found(p.Default, fmt.Sprintf("the secret parameter %q has a default, which everybody who reads the template knows", p.Name), "leave the default out, or let OS::Heat::RandomString make one up")
+			l.Found(p.Default, fmt.Sprintf("the secret parameter %q has a default, which anyone who reads the template knows", p.Name), "remove the default, or generate the secret with OS::Heat::RandomString")
 		}
 	}
 	for b := range l.BlocksOf("OS::Nova::Server", "OS::Trove::Instance") {
 		if n := b.Get("admin_pass"); n != nil && !l.IsCall(n) {
-			l.Found(n, "a password in clear", "give it by a hidden parameter")
+			l.Found(n, "a password in clear text", "pass it as a hidden parameter")
 		}
 	}
 }

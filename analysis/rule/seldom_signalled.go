@@ -12,12 +12,11 @@ import (
 
 var seldomSignalled = Rule{Code: source.SeldomSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findSeldomSignalled}
 
-// repeats is what may run a line of a script more often than once, or elsewhere.
+// repeats matches what may run a line of a script more than once, or elsewhere.
 var repeats = regexp.MustCompile(`\b(for|while|until|xargs|parallel|function|eval|alias|cron\w*|systemd\w*)\b|<<|\(\)`)
 
-// findSeldomSignalled finds wait conditions that want more signals than are sent: where all
-// that reads the handle is the user_data of servers, in scripts without loops, each line
-// sends one.
+// findSeldomSignalled finds wait conditions that expect more signals than are sent: where only
+// servers' user_data reads the handle, in scripts without loops, each line sends one.
 func findSeldomSignalled(l *Look) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
 		of, count := l.Ref(b.Get("handle")), b.Get("count")
@@ -26,12 +25,12 @@ func findSeldomSignalled(l *Look) {
 		}
 		want, k, known := l.Number(count)
 		if sent, sure := l.signals(of.Name); known && sure && sent > 0 && int64(sent) < want {
-			l.Found(count, when(fmt.Sprintf("this waits for %d signals, and scripts send %d: the stack waits until the timeout", want, sent), k), "")
+			l.Found(count, when(fmt.Sprintf("this waits for %d signals, but scripts send only %d: the stack waits until the timeout", want, sent), k), "")
 		}
 	}
 }
 
-// signals says how many signals servers send to a handle, and whether that is sure.
+// signals counts the signals that servers send to a handle; sure says whether it is exact.
 func (l *Look) signals(handle string) (sent int, sure bool) {
 	readers, waits := 0, map[*yaml.Node]bool{}
 	for b := range l.BlocksOf("OS::Heat::WaitCondition") {

@@ -11,19 +11,19 @@ import (
 
 var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerBoot}
 
-// sources are what a device of a server can be made of; there must be one of them
+// sources are the possible sources of a server's device; there must be exactly one
 // (heat/engine/resources/openstack/nova/server.py, _validate_block_device_mapping).
 var sources = []string{"volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size", "ephemeral_format"}
 
 func findServerBoot(l *Look) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		image := b.Get("image")
-		open := image != nil && l.mayBeNothing(image) || l.elsewhere(b) // what may boot is not known
+		open := image != nil && l.mayBeNothing(image) || l.elsewhere(b) // the boot source is unknown
 		boots := 0
 		if image != nil {
 			boots++
 		}
-		empty := b.Node.Entry("image") != nil && b.Node.Get("image").IsNull() // to Heat, an image called ""
+		empty := b.Node.Entry("image") != nil && b.Node.Get("image").IsNull() // to Heat, an image named ""
 		for _, name := range []string{"block_device_mapping", "block_device_mapping_v2"} {
 			devices := b.Get(name)
 			if devices == nil {
@@ -42,9 +42,9 @@ func findServerBoot(l *Look) {
 			}
 		}
 		if v2 := b.Get("block_device_mapping_v2"); b.Get("block_device_mapping") != nil && v2 != nil && len(l.surely(b, []string{"block_device_mapping", "block_device_mapping_v2"})) == 2 {
-			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" takes only one of the properties block_device_mapping, block_device_mapping_v2", "leave one of them out")
+			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" accepts only one of the properties block_device_mapping, block_device_mapping_v2", "keep only one of them")
 		} else if !open && v2 != nil && (boots > 1 || boots > 0 && empty) {
-			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" boots from one thing, and here are several", "give all but one another `boot_index`, such as -1, and leave the image out if it boots from a volume")
+			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" has several boot sources, and can have only one", "give all but one another `boot_index`, such as -1, and remove the image if it boots from a volume")
 		}
 		if !open && boots == 0 {
 			l.Found(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
@@ -67,7 +67,7 @@ func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
 		case n.IsNull():
 		case l.mayBeNothing(n):
 			perhaps = append(perhaps, name)
-		case name == "ephemeral_format" && len(there) > 0 && there[len(there)-1] == "ephemeral_size": // one thing in two properties
+		case name == "ephemeral_format" && len(there) > 0 && there[len(there)-1] == "ephemeral_size": // one source in two properties
 		default:
 			there = append(there, name)
 		}
@@ -78,7 +78,7 @@ func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
 	}
 	switch {
 	case len(there) > 1:
-		l.Found(d, fmt.Sprintf("a server's device is made of one thing, not of %s", strings.Join(there, ", ")), "")
+		l.Found(d, fmt.Sprintf("a server's device has one source, not several: %s", strings.Join(there, ", ")), "")
 	case len(there)+len(perhaps) == 0:
 		l.Found(d, fmt.Sprintf("a server's device needs one of %s", strings.Join(sources, ", ")), "")
 	}

@@ -9,7 +9,7 @@ import (
 
 var serverNetwork = Rule{Code: source.ServerNetwork, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerNetworks}
 
-// findServerNetworks looks at the networks of servers (heat/engine/resources/openstack/
+// findServerNetworks checks the networks of servers (heat/engine/resources/openstack/
 // nova/server_network_mixin.py, _validate_network).
 func findServerNetworks(l *Look) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
@@ -24,7 +24,7 @@ func findServerNetworks(l *Look) {
 		}
 		hasPort := slices.ContainsFunc(networks, func(n *yaml.Node) bool { return !n.Get("port").IsNull() && !l.mayBeNothing(n.Get("port")) })
 		if hasPort && len(b.Get("security_groups").List()) > 0 {
-			l.Found(b.Node.Entry("security_groups").Key, "a server takes no security_groups beside a port, which has its own", "give the groups to the port")
+			l.Found(b.Node.Entry("security_groups").Key, "a server does not accept security_groups together with a port, which has its own", "set the groups on the port")
 		}
 	}
 }

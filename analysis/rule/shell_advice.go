@@ -9,11 +9,11 @@ import (
 
 var shellAdvice = Rule{Code: source.ShellAdvice, Category: UserData, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findShellAdvice}
 
-// Advice is what a checker of shell scripts says of a part of one.
+// Advice is a finding of a shell script checker.
 type Advice struct {
 	From, To int // bytes
 	Message  string
-	// Hint says how to be rid of it.
+	// Hint says how to fix it.
 	Hint string
 	// Mild says that it is a matter of style.
 	Mild bool
@@ -21,8 +21,8 @@ type Advice struct {
 
 var shellScript = regexp.MustCompile(`^#![ \t]*/\S*/(env[ \t]+)?(ba|da|k)?sh\b`)
 
-// findShellAdvice lets a checker look at scripts with a word in the place of each that Heat
-// replaces. What it says of a line with such a word may be about the word: that is left out.
+// findShellAdvice runs a checker on scripts with a placeholder for each word that Heat
+// replaces. Advice on a line with a placeholder may be about the placeholder: it is dropped.
 func findShellAdvice(l *Look) {
 	if l.shell == nil {
 		return
@@ -43,7 +43,7 @@ func findShellAdvice(l *Look) {
 	}
 }
 
-// wholeLines are the lines in which a part of a text stands.
+// wholeLines are the lines that contain a part of a text.
 func wholeLines(text string, a Advice) string {
 	from := strings.LastIndexByte(text[:a.From], '\n') + 1
 	to := len(text)

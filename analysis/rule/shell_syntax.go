@@ -7,8 +7,8 @@ import (
 
 var shellSyntax = Rule{Code: source.ShellSyntax, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findShellSyntax}
 
-// findShellSyntax reads scripts as their shell does, as they are written and with a word for
-// each that Heat replaces: only what is wrong both ways, at one place, is surely wrong.
+// findShellSyntax parses scripts as their shell does, as written and with placeholders for
+// the words that Heat replaces: only an error in both, at the same place, is certain.
 func findShellSyntax(l *Look) {
 	taken := map[string]bool{} // many servers have the same script
 	for _, t := range l.BootTexts() {
@@ -25,6 +25,6 @@ func findShellSyntax(l *Look) {
 				continue
 			}
 		}
-		l.FoundAt(t.at(int(at), min(int(at)+1, len(t.text))), "this script is not what its shell takes: "+message, "")
+		l.FoundAt(t.at(int(at), min(int(at)+1, len(t.text))), "this script is not valid for its shell: "+message, "")
 	}
 }

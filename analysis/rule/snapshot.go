@@ -9,9 +9,9 @@ import (
 
 var snapshotPolicy = Rule{Code: source.SnapshotPolicy, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findSnapshotPolicies}
 
-// findSnapshotPolicies finds the deletion policy Snapshot of types that make none (heat/
-// engine/resource.py, validate_deletion_policy). HOT says it in small letters, too; what a
-// cloud tells of its own types does not say.
+// findSnapshotPolicies finds the deletion policy Snapshot on types without snapshots (heat/
+// engine/resource.py, validate_deletion_policy). HOT accepts it in lower case, too; a cloud's
+// description of its own types does not mention snapshots.
 func findSnapshotPolicies(l *Look) {
 	for _, b := range l.Blocks() {
 		if b.Path != "" || b.Type.Snapshots || b.Type.Own != "" || l.Template.Resource(b.Resource.Name) != b.Resource {
@@ -23,7 +23,7 @@ func findSnapshotPolicies(l *Look) {
 		}
 		if v, known := l.Value(n); known {
 			if text, is := v.Value.(string); is && strings.EqualFold(text, "snapshot") {
-				l.Found(n, when(fmt.Sprintf("%s makes no snapshots in %s", b.Type.Name, l.Types.Says(b.Type)), v), "Retain keeps the thing itself")
+				l.Found(n, when(fmt.Sprintf("%s does not support snapshots in %s", b.Type.Name, l.Types.Says(b.Type)), v), "Retain keeps the resource itself")
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// stages are what the stages of the compiler find in templates.
+// stages returns the rules for what the compiler's stages find in templates.
 func stages() []*Rule {
 	var out []*Rule
 	add := func(c Category, t Truth, s source.Severity, codes ...source.Code) {

@@ -10,8 +10,8 @@ import (
 
 var ranges = Rule{Code: source.BadRange, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findBadRanges}
 
-// findBadRanges finds ranges that Neutron refuses when it makes them: of addresses outside of
-// their subnet, or whose beginning lies behind their end.
+// findBadRanges finds ranges that Neutron refuses at creation: addresses outside of their
+// subnet, or a start after the end.
 func findBadRanges(l *Look) {
 	for b := range l.BlocksOf("OS::Neutron::Subnet") {
 		cidr, known := l.prefix(b.Get("cidr"))
@@ -21,11 +21,11 @@ func findBadRanges(l *Look) {
 			end, isEnd := l.addr(p.Get("end"))
 			switch {
 			case isStart && isEnd && end.Less(start):
-				l.Found(p, fmt.Sprintf("the pool ends (%s) before it begins (%s)", end, start), "")
+				l.Found(p, fmt.Sprintf("the allocation pool ends (%s) before it starts (%s)", end, start), "")
 			case known && (isStart && !cidr.Contains(start) || isEnd && !cidr.Contains(end)):
-				l.Note(l.Found(p, fmt.Sprintf("the pool lies outside of the subnet %s", cidr), ""), b.Get("cidr"), "the subnet")
+				l.Note(l.Found(p, fmt.Sprintf("the allocation pool is outside of the subnet %s", cidr), ""), b.Get("cidr"), "the subnet")
 			case hasGateway && isStart && isEnd && !gateway.Less(start) && !end.Less(gateway):
-				l.Note(l.Found(p, fmt.Sprintf("the gateway %s lies in the pool", gateway), "begin the pool behind it"), b.Get("gateway_ip"), "the gateway")
+				l.Note(l.Found(p, fmt.Sprintf("the gateway %s is inside the allocation pool", gateway), "start the pool after it"), b.Get("gateway_ip"), "the gateway")
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func findBadRanges(l *Look) {
 	}
 }
 
-// portRange looks at a rule of tcp or udp: to icmp the two are a type and a code.
+// portRange checks a rule for tcp or udp: for icmp the two are a type and a code.
 func (l *Look) portRange(n *yaml.Node) {
 	if n.Kind != yaml.Map || n.Get("port_range_min").IsNull() || n.Get("port_range_max").IsNull() {
 		return
@@ -44,7 +44,7 @@ func (l *Look) portRange(n *yaml.Node) {
 	}
 	first, _, known := l.Number(n.Get("port_range_min"))
 	if last, _, too := l.Number(n.Get("port_range_max")); known && too && first > last {
-		l.Found(n.Get("port_range_min"), fmt.Sprintf("the first port, %d, lies behind the last, %d", first, last), "")
+		l.Found(n.Get("port_range_min"), fmt.Sprintf("the first port, %d, is greater than the last, %d", first, last), "")
 	}
 }
 
@@ -58,7 +58,7 @@ func (l *Look) prefix(n *yaml.Node) (netip.Prefix, bool) {
 	return p.Masked(), err == nil
 }
 
-// text is a node's text as far as it is known for sure; "" if it is not.
+// text is a node's string, if it is known for certain; otherwise "".
 func (l *Look) text(n *yaml.Node) (text string) {
 	if n == nil {
 		return ""

@@ -14,14 +14,14 @@ import (
 
 var surprisingScalar = Rule{Code: source.SurprisingScalar, Category: Reading, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findSurprisingScalars}
 
-// findSurprisingScalars finds words without quotes of which YAML 1.1, as Heat reads it,
-// makes something else than they say, where a text is asked for; and numbers that are none
-// of ten digits, where a number is.
+// findSurprisingScalars finds unquoted words that YAML 1.1, as Heat reads it, does not read
+// as strings, where a string is expected; and numbers that are not read as decimal, where a
+// number is expected.
 func findSurprisingScalars(l *Look) {
 	for _, t := range l.Typed() {
 		switch t.Property.Kind {
 		case resourcetype.String:
-			l.surprising(t.Node, "the text")
+			l.surprising(t.Node, "the string")
 		case resourcetype.Integer, resourcetype.Number:
 			if _, isNumber := t.Node.Value.(int64); isNumber {
 				l.surprising(t.Node, "the number")
@@ -29,42 +29,42 @@ func findSurprisingScalars(l *Look) {
 		case resourcetype.Map:
 			if t.Property.Properties == nil && slices.Contains(ofTexts, t.In.Type.Name) && t.key == "metadata" && t.items == 0 {
 				for _, e := range t.Node.All() {
-					l.surprising(e.Value, "the text")
+					l.surprising(e.Value, "the string")
 				}
 			}
 		}
 	}
 	for _, s := range l.Uses {
 		for e, around := range l.textArguments(s) {
-			around.surprising(e.Value, "the text")
+			around.surprising(e.Value, "the string")
 		}
 	}
 	for _, p := range l.Template.Parameters {
 		if p.Type != "string" {
 			continue
 		}
-		l.surprising(p.Default, "the text")
+		l.surprising(p.Default, "the string")
 		for _, c := range p.Entry.Value.Get("constraints").All() {
-			l.surprising(c.Value, "the text")
+			l.surprising(c.Value, "the string")
 		}
 		for _, c := range p.Entry.Value.Get("constraints").List() {
 			for _, n := range c.Get("allowed_values").List() {
-				l.surprising(n, "the text")
+				l.surprising(n, "the string")
 			}
 		}
 	}
 	for _, c := range l.callsIn(l.Template.Root) {
 		_, params := l.Template.TextAt(c.at)
 		for _, e := range params.All() {
-			l.surprising(e.Value, "the text")
+			l.surprising(e.Value, "the string")
 		}
 	}
 }
 
-// ofTexts are types whose metadata is texts.
+// ofTexts are types whose metadata values are strings.
 var ofTexts = []string{"OS::Nova::Server", "OS::Cinder::Volume"}
 
-// surprising looks at one scalar.
+// surprising checks one scalar.
 func (l *Look) surprising(n *yaml.Node, meant string) {
 	if n == nil || n.Kind != yaml.Scalar || n.Style != yaml.Plain || n.Target() != nil || n.Len() == 0 {
 		return
@@ -75,14 +75,14 @@ func (l *Look) surprising(n *yaml.Node, meant string) {
 		return
 	}
 	hint := fmt.Sprintf("write '%s' in quotes, if %s is meant", written, meant)
-	fix := &source.Fix{Does: "put it into quotes", Unsafe: true, Edits: []source.Edit{{Span: n.Span, New: "'" + written + "'"}}}
+	fix := &source.Fix{Does: "quote it", Unsafe: true, Edits: []source.Edit{{Span: n.Span, New: "'" + written + "'"}}}
 	if meant == "the number" {
 		hint, fix = fmt.Sprintf("write %s, if that is meant", read), nil
 	}
 	l.Found(n, fmt.Sprintf("Heat reads %s as %s", written, read), hint).Fix = fix
 }
 
-// asHeatReads is what Heat makes of a word, "" if that is what it says.
+// asHeatReads describes how Heat reads a word, "" if that is literal.
 func asHeatReads(v value.Value, written string) string {
 	switch v := v.(type) {
 	case bool:

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// typed are the properties of a template's resources, and of groups' members, beside what
-// stock Heat says of them. Types that stock Heat has not are left alone.
+// typed are the properties of a template's resources, and of groups' members, with stock
+// Heat's definitions of them. Types unknown to stock Heat are skipped.
 type typed struct {
 	blocks []*Block
 	values []*Typed
@@ -21,8 +21,8 @@ type typed struct {
 
 // Block is a map whose entries a type knows: a resource's properties, or a map within.
 type Block struct {
-	Of       string // as people call it: "OS::Neutron::Port", "networks of OS::Nova::Server"
-	Path     string // "" is the resource's own properties, else "networks"
+	Of       string // for messages: "OS::Neutron::Port", "networks of OS::Nova::Server"
+	Path     string // "" for the resource's own properties, otherwise like "networks"
 	Type     *resourcetype.Type
 	Resource *hot.Resource
 	Known    map[string]*resourcetype.Property
@@ -33,18 +33,18 @@ type Block struct {
 // Typed is a value that has a type.
 type Typed struct {
 	key      string // of the property
-	items    int    // how many lists it stands in
+	items    int    // how many lists contain it
 	Property *resourcetype.Property
 	Node     *yaml.Node
 	In       *Block
-	index    string // what the group puts a member's name for; "" if it puts it nowhere
+	index    string // the group's index variable; "" if there is none
 
-	values []Known // as far as they are known; worked out once for all rules
+	values []Known // the known ones; computed once for all rules
 	valued bool
-	one    [1]Known // the room of values, of which there is mostly one
+	one    [1]Known // backs values, of which there is mostly one
 }
 
-// Name is what people call it: "size of OS::Cinder::Volume".
+// Name describes it in messages: "size of OS::Cinder::Volume".
 func (t *Typed) Name() string {
 	return strings.Repeat("an item of ", t.items) + t.key + " of " + t.In.Of
 }
@@ -52,10 +52,10 @@ func (t *Typed) Name() string {
 // Blocks are all maps of properties.
 func (l *Look) Blocks() []*Block { return l.types().blocks }
 
-// Typed are all properties' values, and the items of lists.
+// Typed are the values of all properties, and the items of lists.
 func (l *Look) Typed() []*Typed { return l.types().values }
 
-// BlocksOf are the properties of the resources of some types.
+// BlocksOf visits the properties of the resources of some types.
 func (l *Look) BlocksOf(types ...string) func(yield func(*Block) bool) {
 	return func(yield func(*Block) bool) {
 		for _, b := range l.Blocks() {
@@ -66,7 +66,7 @@ func (l *Look) BlocksOf(types ...string) func(yield func(*Block) bool) {
 	}
 }
 
-// Get is the value of a property; nil if it is not there, or null.
+// Get is the value of a property; nil if it is absent or null.
 func (b *Block) Get(name string) *yaml.Node {
 	if n := b.Node.Get(name); !n.IsNull() {
 		return n
@@ -74,7 +74,7 @@ func (b *Block) Get(name string) *yaml.Node {
 	return nil
 }
 
-// Has says whether a property is there, or an older one that Heat takes for it.
+// Has says whether a property is set, by its name or by an older one that Heat accepts.
 func (b *Block) Has(name string) bool {
 	if b.Get(name) != nil {
 		return true
@@ -83,7 +83,7 @@ func (b *Block) Has(name string) bool {
 	return p != nil && p.Instead != "" && b.Get(p.Instead) != nil
 }
 
-// within is where what a block lacks must be written.
+// within is the place for what a block lacks.
 func (b *Block) within() source.Spanned {
 	if b.Path == "" && b.Resource.Properties != nil {
 		return b.Resource.Properties.Key
@@ -91,7 +91,7 @@ func (b *Block) within() source.Spanned {
 	return b.At
 }
 
-// elsewhere says whether a block may have entries that are not written there.
+// elsewhere says whether a block may have entries that are not written in it.
 func (l *Look) elsewhere(b *Block) bool {
 	return b.Node != nil && (b.Node.Kind != yaml.Map || l.IsCall(b.Node))
 }
@@ -114,7 +114,7 @@ func (l *Look) types() *typed {
 	return l.typed
 }
 
-// walker finds what is typed.
+// walker collects blocks and typed values.
 type walker struct {
 	*Look
 	*typed
@@ -152,7 +152,7 @@ func (w *walker) block(b *Block) {
 	for _, e := range b.Node.All() {
 		p := b.Known[e.Name]
 		if p == nil || p.Instead != "" && b.Node.Entry(p.Instead) != nil {
-			continue // Heat makes one value of the two
+			continue // Heat translates the one to the other
 		}
 		path := e.Name
 		if b.Path != "" {
@@ -176,7 +176,7 @@ func (w *walker) value(t Typed, path string) {
 	}
 }
 
-// usualRoom is how many values have their room made at once.
+// usualRoom is how many values are allocated at once.
 const usualRoom = 32
 
 func (w *walker) add(t Typed) *Typed {
@@ -189,5 +189,5 @@ func (w *walker) add(t Typed) *Typed {
 	return own
 }
 
-// names are those of a block's properties.
+// names are the names of a block's properties.
 func (b *Block) names() []string { return slices.Sorted(maps.Keys(b.Known)) }

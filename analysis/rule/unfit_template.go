@@ -15,8 +15,8 @@ import (
 
 var unfitTemplate = Rule{Code: source.UnfitTemplate, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnfitTemplates}
 
-// findUnfitTemplates finds templates that an environment puts in the place of a type that Heat
-// has, and that do not have what the type has
+// findUnfitTemplates finds templates that an environment maps a type of Heat's to, and that
+// lack its properties or attributes
 // (heat/engine/resources/template_resource.py, _validate_against_facade).
 func findUnfitTemplates(l *Look) {
 	said := map[string]bool{}
@@ -25,7 +25,7 @@ func findUnfitTemplates(l *Look) {
 		if n == nil || n.Definition().TypeNode == nil {
 			continue
 		}
-		written, _ := n.Definition().TypeNode.Text() // Type may be that of an environment already
+		written, _ := n.Definition().TypeNode.Text() // Type may be an environment's replacement
 		if t := l.Types.Lookup(written); t != nil && !said[t.Name] {
 			said[t.Name] = true
 			l.unfit(t, n)
@@ -36,7 +36,7 @@ func findUnfitTemplates(l *Look) {
 func (l *Look) unfit(t *resourcetype.Type, n *program.StackResource) {
 	say := func(at source.Spanned, format string, args ...any) {
 		d := l.FoundOf(t, at, fmt.Sprintf(format, args...), Known{})
-		d.Note(n.In.Template.Place(n.Definition().Entry.Key), fmt.Sprintf("the template stands for %s here", t.Name))
+		d.Note(n.In.Template.Place(n.Definition().Entry.Key), fmt.Sprintf("the template replaces %s here", t.Name))
 	}
 	whole := l.Template.Root.Entries[0].Key
 	var lacks []string
@@ -45,7 +45,7 @@ func (l *Look) unfit(t *resourcetype.Type, n *program.StackResource) {
 		if own := l.Template.Parameter(name); own == nil && p.Required {
 			lacks = append(lacks, name)
 		} else if want := p.Kind.Parameter(); own != nil && want != "" && want != own.Type {
-			say(own.Entry.Key, "the parameter %q stands for a property of %s and must have the type %s, not %s", name, t.Name, want, own.Type)
+			say(own.Entry.Key, "the parameter %q replaces a property of %s and must have the type %s, not %s", name, t.Name, want, own.Type)
 		}
 	}
 	if len(lacks) > 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// unknownProperty is a warning, as all that follows from the table is: a cloud's Heat may
-// know more, unless it is surely the table's.
+// unknownProperty is a warning, as is all that follows from the table: a cloud's Heat may
+// know more, unless the table is certainly its own.
 var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownProperties}
 
-// fewNames is how many names a hint lists.
+// fewNames bounds how many names a hint lists.
 const fewNames = 12
 
 func findUnknownProperties(l *Look) {

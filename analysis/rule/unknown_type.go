@@ -12,14 +12,14 @@ import (
 
 var unknownType = Rule{Code: source.UnknownType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownTypes}
 
-// findUnknownTypes finds types that are nearly Heat's own; others are a cloud's.
+// findUnknownTypes finds types that resemble Heat's own; others are a cloud's.
 func findUnknownTypes(l *Look) {
 	var names []string
-	noted := map[string]bool{} // the types of other makers
+	noted := map[string]bool{} // third-party types
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
 		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) {
-			return // an environment's doing
+			return // mapped by an environment
 		}
 		if names == nil {
 			names = l.Types.Names()
@@ -28,12 +28,12 @@ func findUnknownTypes(l *Look) {
 		near := hot.Nearest(kind, names)
 		switch {
 		case near != "" && closeTo(kind, near):
-			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, all is well")
+			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, ignore this warning")
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
-			l.Found(r.TypeNode, message, "if your cloud has it, or an environment that you deploy with maps it, all is well: --types tells hotc of the one, -e of the other")
+			l.Found(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
 		case l.lint && !noted[kind]:
 			noted[kind] = true
-			l.Found(r.TypeNode, message+": nothing is known of its properties", "-e names an environment that maps it; --types names a file in which your cloud tells of it").Severity = source.Info
+			l.Found(r.TypeNode, message+": nothing is known of its properties", "name an environment that maps it with -e, or your cloud's type descriptions with --types").Severity = source.Info
 		}
 	}
 	for r := range l.Resources {
@@ -45,14 +45,14 @@ func findUnknownTypes(l *Look) {
 	}
 }
 
-// knownNamespace says whether a type is called like Heat's own: OS::Nova::….
+// knownNamespace says whether a type is named like Heat's own: OS::Nova::….
 func knownNamespace(kind string, names []string) bool {
 	i := strings.LastIndex(kind, "::")
 	return i > 0 && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, kind[:i+2]) })
 }
 
 // closeTo says whether two names differ only in the last part or the one before it, and
-// there by a slip: `OS::Nova::Quota` is not a slip for `OS::Cinder::Quota`. A lost colon is one.
+// there by a typo: `OS::Nova::Quota` is not a typo of `OS::Cinder::Quota`. A lost colon is one.
 func closeTo(a, b string) bool {
 	if strings.ReplaceAll(a, ":", "") == strings.ReplaceAll(b, ":", "") {
 		return true

@@ -10,10 +10,10 @@ import (
 
 var unreachableAddress = Rule{Code: source.UnreachableAddress, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findUnreachableAddresses}
 
-// findUnreachableAddresses finds floating IPs of servers that Heat may hand out before
-// a router reaches the server's network: Neutron refuses that, now and then. Heat itself
-// orders what gives a port its address (heat/engine/resources/openstack/neutron/
-// floatingip.py, add_dependencies), and not what gives a server one.
+// findUnreachableAddresses finds floating IPs of servers that Heat may assign before
+// a router reaches the server's network: Neutron refuses that, intermittently. Heat itself
+// orders the assignment to a port (heat/engine/resources/openstack/neutron/
+// floatingip.py, add_dependencies), but not to a server.
 func findUnreachableAddresses(l *Look) {
 	var g *dependencies
 	for b := range l.BlocksOf("OS::Nova::FloatingIPAssociation") {
@@ -32,14 +32,14 @@ func findUnreachableAddresses(l *Look) {
 			if subnet.Kind != hot.ToResource || subnet.Name == "" || !g.reaches(server.Name, g.networkOf(subnet.Name)) || g.reaches(b.Resource.Name, i.Resource.Name) {
 				continue
 			}
-			d := l.Found(b.Resource.Entry.Key, fmt.Sprintf("%q may give %q its address before %q links its network to the router: Neutron refuses that", b.Resource.Name, server.Name, i.Resource.Name),
-				fmt.Sprintf("`depends_on: %s`", i.Resource.Name))
+			d := l.Found(b.Resource.Entry.Key, fmt.Sprintf("%q may assign %q its address before %q connects its network to the router: Neutron refuses that", b.Resource.Name, server.Name, i.Resource.Name),
+				fmt.Sprintf("add `depends_on: %s`", i.Resource.Name))
 			l.Note(d, i.Resource.Entry.Key, "the router's interface")
 		}
 	}
 }
 
-// dependencies are those between a template's resources, by their texts alone.
+// dependencies are those between a template's resources, by their references alone.
 type dependencies struct {
 	look *Look
 	of   map[string]map[string]bool
@@ -66,7 +66,7 @@ func (l *Look) dependencies() *dependencies {
 	return g
 }
 
-// reaches says whether a resource waits for another one, or for one that does.
+// reaches says whether a resource depends on another one, directly or not.
 func (g *dependencies) reaches(from, to string) bool {
 	seen := map[string]bool{}
 	var visit func(name string) bool
@@ -88,7 +88,7 @@ func (g *dependencies) reaches(from, to string) bool {
 	return visit(from)
 }
 
-// networkOf is the network of a subnet, or the subnet itself where that is not known.
+// networkOf is the network of a subnet, or the subnet itself if the network is unknown.
 func (g *dependencies) networkOf(subnet string) string {
 	if r := g.look.Template.Resource(subnet); r != nil && r.Properties != nil {
 		for _, name := range []string{"network", "network_id"} {

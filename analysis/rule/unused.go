@@ -12,8 +12,8 @@ var (
 	unusedCondition = Rule{Code: source.UnusedCondition, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedConditions}
 )
 
-// findUnusedParameters leaves nested templates alone: what is given to one of a family may
-// be for the others.
+// findUnusedParameters skips nested templates: a parameter may be passed to several
+// interchangeable ones.
 func findUnusedParameters(l *Look) {
 	if l.nested() || len(l.Template.Resources) == 0 {
 		return
@@ -31,11 +31,11 @@ func findUnusedConditions(l *Look) {
 	if len(conditions) == 0 {
 		return
 	}
-	words := map[string]bool{} // a condition is a name among other texts: whatever says it counts
+	words := map[string]bool{} // a condition is a plain string: any occurrence counts
 	collectWords(l.Template.Root, words)
 	for _, c := range conditions {
 		if !words[c.Name] {
-			l.Found(c.Key, fmt.Sprintf("nothing asks for the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)
+			l.Found(c.Key, fmt.Sprintf("nothing uses the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)
 		}
 	}
 }

@@ -12,10 +12,9 @@ import (
 
 var unusedEntry = Rule{Code: source.UnusedEntry, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Whole: true, Everywhere: true, Template: findUnusedEntries}
 
-// findUnusedEntries finds what environments say and no template of the program asks for:
-// defaults of parameters that none declares, and types of which none has a resource. What
-// stands below `resources` is left alone, and so is all of a program of which a part is not
-// there to be read.
+// findUnusedEntries finds entries of environments that no template of the program uses:
+// defaults of undeclared parameters, and types without resources. Entries below
+// `resources` are skipped, and so are programs with templates that cannot be read.
 func findUnusedEntries(l *Look) {
 	if l.environment == nil || len(l.environment.Files) == 0 || l.nested() {
 		return
@@ -35,7 +34,7 @@ func findUnusedEntries(l *Look) {
 	if !whole {
 		return
 	}
-	for _, f := range l.environment.Files { // a type may stand for another that is mapped, too
+	for _, f := range l.environment.Files { // a type may be mapped to another mapped type
 		for _, e := range f.Root.Get("resource_registry").All() {
 			if text, is := e.Value.Text(); is {
 				words[text] = true
@@ -47,18 +46,18 @@ func findUnusedEntries(l *Look) {
 	for _, f := range l.environment.Files {
 		for _, e := range f.Root.Get("parameter_defaults").All() {
 			if !declared[e.Name] {
-				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no template declares the parameter %q: its default is used nowhere", e.Name), "")
+				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no template declares the parameter %q: its default is unused", e.Name), "")
 			}
 		}
 		for _, e := range f.Root.Get("resource_registry").All() {
 			if _, is := e.Value.Text(); is && e.Name != "base_url" && !mapped(e.Name, words) {
-				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no resource has the type %q: the entry is used nowhere", e.Name), "")
+				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no resource has the type %q: the entry is unused", e.Name), "")
 			}
 		}
 	}
 }
 
-// mapped says whether a type of a registry, which may end in *, is among some words.
+// mapped says whether a registry's type, which may end in *, is among some words.
 func mapped(pattern string, words map[string]bool) bool {
 	before, many := strings.CutSuffix(pattern, "*")
 	if !many {
@@ -72,7 +71,7 @@ func mapped(pattern string, words map[string]bool) bool {
 	return false
 }
 
-// collectWords adds all texts in a node.
+// collectWords adds all strings in a node.
 func collectWords(n *yaml.Node, words map[string]bool) {
 	if n == nil {
 		return

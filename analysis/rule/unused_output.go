@@ -12,8 +12,8 @@ import (
 
 var unusedOutput = Rule{Code: source.UnusedOutput, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Whole: true, Everywhere: true, Template: findUnusedOutputs}
 
-// findUnusedOutputs finds outputs of nested templates that no stack around reads. It leaves
-// alone what an environment puts in the place of a type: another of the family may need them.
+// findUnusedOutputs finds outputs of nested templates that no enclosing stack reads. It skips
+// templates that an environment maps a type to: they are interchangeable.
 func findUnusedOutputs(l *Look) {
 	used, all := map[string]bool{"OS::stack_id": true}, false // which get_resource gives
 	for _, s := range l.Uses {

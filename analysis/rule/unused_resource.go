@@ -10,11 +10,11 @@ import (
 
 var unusedResource = Rule{Code: source.UnusedResource, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedResources}
 
-// forOthers are types that do nothing but for who refers to them.
+// forOthers are types that have no effect unless something refers to them.
 var forOthers = []string{"OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig", "OS::Heat::SoftwareComponent", "OS::Heat::CloudConfig", "OS::Heat::MultipartMime",
 	"OS::Heat::RandomString", "OS::Heat::Value", "OS::Heat::WaitConditionHandle", "OS::Heat::SwiftSignalHandle", "AWS::CloudFormation::WaitConditionHandle"}
 
-// findUnusedResources leaves nested templates alone: the stack around may look into them.
+// findUnusedResources skips nested templates: the enclosing stack may read their resources.
 func findUnusedResources(l *Look) {
 	used, all := l.referred(hot.ToResource, hot.ToAttribute)
 	if l.nested() || all {
@@ -27,11 +27,11 @@ func findUnusedResources(l *Look) {
 	}
 	lone := slices.DeleteFunc(slices.Collect(l.Resources), func(r *hot.Resource) bool { return !slices.Contains(forOthers, l.Use(r.Name).Type(r)) })
 	if len(lone) == len(l.Template.Resources) {
-		return // it is an example, or a piece of one
+		return // an example or a fragment
 	}
 	for _, r := range lone {
 		if !used[r.Name] {
-			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s does nothing by itself", r.Name, l.Use(r.Name).Type(r)), "").Fix = l.perhapsWithout(r.Entry, "")
+			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s has no effect by itself", r.Name, l.Use(r.Name).Type(r)), "").Fix = l.perhapsWithout(r.Entry, "")
 		}
 	}
 }

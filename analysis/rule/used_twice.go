@@ -10,8 +10,8 @@ import (
 
 var usedTwice = Rule{Code: source.UsedTwice, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findUsedTwice}
 
-// findUsedTwice finds ports and volumes that two servers have: Nova refuses the second. Servers that
-// have a condition may exclude each other.
+// findUsedTwice finds ports and volumes of two servers: Nova refuses the second. Servers
+// with a condition may exclude each other.
 func findUsedTwice(l *Look) {
 	l.volumesTwice()
 	first := map[string]*yaml.Node{}
@@ -21,13 +21,13 @@ func findUsedTwice(l *Look) {
 		}
 		for _, n := range b.Get("networks").List() {
 			if r := l.Ref(n.Get("port")); r.Kind == hot.ToResource && r.Name != "" {
-				l.once(first, r.Name, n.Get("port"), "another server has the port %q already", "give each server a port of its own", "the other one")
+				l.once(first, r.Name, n.Get("port"), "another server already has the port %q", "give each server a port of its own", "the other server")
 			}
 		}
 	}
 }
 
-// once finds the second node that uses what only one may.
+// once finds a second use of something exclusive.
 func (l *Look) once(first map[string]*yaml.Node, name string, n *yaml.Node, format, hint, note string) {
 	if other := first[name]; other != nil && other != n {
 		l.Note(l.Found(n, fmt.Sprintf(format, name), hint), other, note)
@@ -36,10 +36,10 @@ func (l *Look) once(first map[string]*yaml.Node, name string, n *yaml.Node, form
 	first[name] = n
 }
 
-// attached says where a resource attaches a volume: the property that names it.
+// attached names the property of a resource type that attaches a volume.
 var attached = map[string]string{"OS::Cinder::VolumeAttachment": "volume_id", "AWS::EC2::VolumeAttachment": "VolumeId"}
 
-// volumesTwice leaves out volumes that are made for several servers.
+// volumesTwice skips volumes that may be attached to several servers.
 func (l *Look) volumesTwice() {
 	first := map[string]*yaml.Node{}
 	look := func(n *yaml.Node) {
@@ -48,7 +48,7 @@ func (l *Look) volumesTwice() {
 		if r.Kind != hot.ToResource || volume == nil || volume.Properties == nil || !volume.Property("multiattach").IsNull() || !volume.Property("volume_type").IsNull() {
 			return
 		}
-		l.once(first, r.Name, n, "the volume %q is attached already", "give each server a volume of its own", "the other time")
+		l.once(first, r.Name, n, "the volume %q is already attached", "give each server a volume of its own", "the other attachment")
 	}
 	for _, b := range l.Blocks() {
 		switch {

@@ -11,26 +11,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// bootText is a text that a server reads when it boots, or that a software config holds.
+// bootText is a text that a server reads when it boots, or that a software config contains.
 type bootText struct {
 	text string
-	// replaced is the text with a word in the place of each that Heat replaces.
+	// replaced is the text with a placeholder for each word that Heat replaces.
 	replaced string
-	// whole says that nothing of it is computed but what is replaced.
+	// whole says that the text is complete: Heat replaces nothing in it.
 	whole  bool
 	places driver.Text
 	node   *yaml.Node
 
-	server *Block // whose user_data it is; nil of a software config
-	format string // of a server: its user_data_format, "" if that is not known
+	server *Block // whose user_data it is; nil for a software config
+	format string // the server's user_data_format, "" if unknown
 	part   bool   // it is a part of an archive
 }
 
 // at is a part of the text.
 func (t *bootText) at(from, to int) source.Place { return t.places.Place(uint32(from), uint32(to)) }
 
-// BootTexts are those of all servers without roles, and of software configs, as far as they
-// are known; one that several have is there once.
+// BootTexts are the known ones of all servers without roles, and of software configs; a
+// shared one occurs once.
 func (l *Look) BootTexts() []*bootText {
 	if l.booted {
 		return l.boot
@@ -59,7 +59,7 @@ func (l *Look) BootTexts() []*bootText {
 	return l.boot
 }
 
-// dataFormat is a server's user_data_format, "" if it is not known.
+// dataFormat is a server's user_data_format, "" if it is unknown.
 func (l *Look) dataFormat(b *Block) string {
 	n := b.Get("user_data_format")
 	if n == nil && !l.elsewhere(b) {
@@ -68,10 +68,10 @@ func (l *Look) dataFormat(b *Block) string {
 	return l.text(n)
 }
 
-// mostNested is how deep functions and resources are followed to a text.
+// mostNested bounds how deep functions and resources are followed to a text.
 const mostNested = 8
 
-// bootTexts are the texts that a property's value is made of.
+// bootTexts are the texts that make up a property's value.
 func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 	if n == nil || depth > mostNested {
 		return nil
@@ -88,7 +88,7 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 	case r.Kind == hot.ToFile && r.Name != "" && !source.IsRemote(r.Name):
 		text, err := l.Uses[0].Supplied.ReadFile(r.Name)
 		if err != nil {
-			return nil // said elsewhere
+			return nil // reported elsewhere
 		}
 		return l.bootText(n, r.Name, string(text))
 	case r.Kind == hot.ToResource, r.Kind == hot.ToAttribute && r.Attribute == "config":
@@ -113,7 +113,7 @@ func (l *Look) bootText(n *yaml.Node, file, text string) []*bootText {
 	return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), file, text, "the text")}}
 }
 
-// configTexts are those of a resource that holds a config.
+// configTexts are the texts of a config resource.
 func (l *Look) configTexts(name string, depth int) (out []*bootText) {
 	config, kind := l.there(name)
 	if config == nil || config.Properties == nil || l.IsCall(config.Properties.Value) {
@@ -125,7 +125,7 @@ func (l *Look) configTexts(name string, depth int) (out []*bootText) {
 	case "OS::Heat::MultipartMime":
 		for _, p := range config.Property("parts").List() {
 			if !p.Get("subtype").IsNull() || !p.Get("type").IsNull() && l.text(p.Get("type")) != "text" {
-				continue // its type is said
+				continue // its type is explicit
 			}
 			for _, t := range l.bootTexts(p.Get("config"), depth) {
 				t.part = true
@@ -136,7 +136,7 @@ func (l *Look) configTexts(name string, depth int) (out []*bootText) {
 	return out
 }
 
-// withWords puts a word of the same length in the place of each param, the longest first.
+// withWords replaces each param by a placeholder of the same length, the longest first.
 func withWords(text string, params *yaml.Node) string {
 	var keys []string
 	for _, e := range params.All() {

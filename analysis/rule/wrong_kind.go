@@ -11,7 +11,7 @@ import (
 
 var wrongKind = Rule{Code: source.WrongKind, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findWrongKinds}
 
-// made says what resources are, in the words of Heat's constraints.
+// made maps resource types to the names in Heat's constraints.
 var made = map[string]string{
 	"OS::Cinder::Volume":         "cinder.volume",
 	"OS::Glance::Image":          "glance.image",
@@ -32,8 +32,8 @@ var made = map[string]string{
 	"OS::Neutron::FloatingIP":    "neutron.floatingip",
 }
 
-// findWrongKinds finds get_resource of what can be no such thing as the property asks for,
-// by its constraint. Heat looks only when it makes the resource.
+// findWrongKinds finds get_resource of a resource that cannot satisfy the property's
+// constraint. Heat checks that only when it creates the resource.
 func findWrongKinds(l *Look) {
 	kinds := map[string]bool{}
 	for _, kind := range made {
@@ -56,7 +56,7 @@ func findWrongKinds(l *Look) {
 		if is == "" || is == want || l.Use(r.Name).StackResourceOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
 			continue
 		}
-		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, and %q is an %s", t.Name(), thing(want), r.Name, kind), "")
+		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, but %q is an %s", t.Name(), thing(want), r.Name, kind), "")
 		var fit []string
 		for x := range l.Resources {
 			if made[l.Use(x.Name).Type(x)] == want {
@@ -65,23 +65,23 @@ func findWrongKinds(l *Look) {
 		}
 		if len(fit) > 0 && len(fit) < fewNames {
 			slices.Sort(fit)
-			d.Hint = fmt.Sprintf("a %s is %s", thing(want), strings.Join(fit, ", "))
+			d.Hint = fmt.Sprintf("a %s would be %s", thing(want), strings.Join(fit, ", "))
 		}
 		l.Note(d, target.Entry.Key, "the resource")
 	}
 }
 
-// usersPolicies finds names among a user's policies that are not those of the stack's policies
+// usersPolicies finds names among a user's policies that are not policies of the stack
 // (heat/engine/resources/aws/iam/user.py, _validate_policies).
 func (l *Look) usersPolicies(b *Block) {
 	for _, n := range b.Get("Policies").List() {
 		if r, kind := l.named(n); l.Types.Lookup(kind) != nil && kind != "OS::Heat::AccessPolicy" {
-			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, and %q is an %s", b.Of, r.Name, kind), "")
+			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, but %q is an %s", b.Of, r.Name, kind), "")
 		}
 	}
 }
 
-// thing is what a constraint asks for, as people call it.
+// thing describes what a constraint requires in messages.
 func thing(custom string) string {
 	_, name, _ := strings.Cut(custom, ".")
 	return strings.ReplaceAll(name, "_", " ")

@@ -6,18 +6,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// Inputs tells which of a program's inputs are secret.
+// Inputs knows which of a program's inputs are secret.
 type Inputs struct {
 	finder *trace.Finder
 	known  map[*program.Input]bool
 }
 
-// OfInputs looks at inputs when it is asked about them.
+// OfInputs returns an Inputs that checks inputs on demand.
 func OfInputs() *Inputs { return inputsBy(finder()) }
 
 func inputsBy(f *trace.Finder) *Inputs { return &Inputs{finder: f, known: map[*program.Input]bool{}} }
 
-// Secret says that an input has a secret part: the tool should not pass it on where
+// Secret says whether an input has a secret part: the tool should not pass it on where
 // others can read it.
 func (i *Inputs) Secret(in *program.Input) bool {
 	secret, known := i.known[in]
@@ -35,8 +35,8 @@ func (i *Inputs) InFile(r *program.Role, f *program.RoleFile) *program.Input {
 	return lists.Find(r.Inputs, func(in *program.Input) bool { return reads[in.Name] && i.Secret(in) })
 }
 
-// ForHeat finds what must not stand among what Heat shows of a stack: secrets, those
-// that Heat has made included.
+// ForHeat finds what must not be among the data that Heat shows of a stack: secrets,
+// including those that Heat generates.
 func ForHeat() *trace.Finder {
 	f := finder()
 	f.Wanted = func(o trace.Origin) bool { return isSecret(o) || o.Secret != nil }

@@ -1,10 +1,10 @@
 // Package secrecy follows secrets through expressions, value by value, from stack
 // to stack (analysis/trace). A hidden parameter and an output that is declared
-// secret are secret, and so is every expression with such a part; a digest of it
-// is not. Nothing else becomes secret by contagion: what a role makes of a secret
-// is for its outputs to declare.
+// secret are secret, and so is every expression with such a part, except a digest of it.
+// There is no other taint: if a role derives a value from a secret, it has to declare
+// its own output as secret.
 //
-// A secret must not reach what anybody with access to the stack can read: a
+// A secret must not reach a place that anyone with access to the stack can read: a
 // stack's output, a resource's name, a log, a role's output that is not declared secret.
 package secrecy
 
@@ -18,8 +18,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Check reports secrets that reach a place where others can read them. What the
-// uses of one template have in common is told once.
+// Check reports secrets that reach a place where others can read them. A leak that
+// several uses of a template have in common is reported once.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	c := &checker{finder: finder(), diags: diags, told: map[string]bool{}}
 	c.properties(a)
@@ -38,7 +38,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		}
 		for _, o := range role.Outputs {
 			if o.Value != nil && !o.Secret {
-				c.report(c.finder.Find(role.Server.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it `secret: true`")
+				c.report(c.finder.Find(role.Server.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it with `secret: true`")
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func Outputs(p *program.Program) map[string]bool {
 	return secret
 }
 
-// finder finds the way to a secret.
+// finder finds the path to a secret.
 func finder() *trace.Finder {
 	f := trace.NewFinder(isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
 	f.PassesTests = true
@@ -67,27 +67,27 @@ func isSecret(o trace.Origin) bool {
 type checker struct {
 	finder *trace.Finder
 	diags  *source.Diagnostics
-	// told are the places of uses that are reported. They are compared as text: each member
-	// of a group has its script from a file of its own.
+	// told are the places already reported. They are compared as strings: each member of a
+	// group has its script from a file of its own.
 	told map[string]bool
 }
 
-// outputs looks at a stack's outputs. One of a nested stack that needs a role's
-// output leaves the template: its value takes another way.
+// outputs checks a stack's outputs. One of a nested stack that needs a role's output is
+// removed from the template: its value takes another path.
 func (c *checker) outputs(s *program.Stack, a *binding.Analysis) {
 	for _, o := range s.Template.Outputs {
 		if a.Removed[o] {
 			continue
 		}
-		c.report(c.finder.Find(s, s.Template.Expr(o.Value)), fmt.Sprintf("the stack's output %q, which anybody who may see the stack can read", o.Name),
-			"leave it out of the stack's outputs")
+		c.report(c.finder.Find(s, s.Template.Expr(o.Value)), fmt.Sprintf("the stack's output %q, which anyone who can see the stack can read", o.Name),
+			"remove it from the stack's outputs")
 	}
 }
 
 func (c *checker) names(s *program.Stack) {
-	hint := "name it by something else, or by a `digest` of it"
+	hint := "derive the name from something else, or from a `digest` of it"
 	if s.Template.Functions.Lookup("digest") == nil {
-		hint = "name it by something else"
+		hint = "derive the name from something else"
 	}
 	for _, r := range s.Template.Resources {
 		if s.Absent(r.Name) {
@@ -103,14 +103,14 @@ func (c *checker) names(s *program.Stack) {
 	}
 }
 
-// properties refuses secret outputs in what Heat makes resources of: they would have
-// to travel, and stay, readable in the stack's wait conditions.
+// properties refuses secret outputs in resource properties: they would pass through the
+// stack's wait conditions, and stay readable there.
 func (c *checker) properties(a *binding.Analysis) {
 	for _, r := range a.PropertyReads {
 		for _, o := range r.Outputs {
 			if o.Secret {
-				d := c.diags.Error(source.SecretLeak, r.Template.Place(r.Call), fmt.Sprintf("the secret output %q of role %s reaches resource %q, and on its way Heat, where anybody who may see the stack can read it",
-					o.Name, o.Role.Key(), r.Resource), "give it to a role's input instead")
+				d := c.diags.Error(source.SecretLeak, r.Template.Place(r.Call), fmt.Sprintf("the secret output %q of role %s reaches resource %q through Heat, where anyone who can see the stack can read it",
+					o.Name, o.Role.Key(), r.Resource), "pass it to a role's input instead")
 				if path := c.finder.Find(r.In, r.In.Template.Expr(r.Call)); path != nil {
 					d.Notes = append(d.Notes, path.Hops...)
 				}
@@ -128,12 +128,12 @@ func (c *checker) file(role *program.Role, f *program.RoleFile) {
 	}
 	if in := inputsBy(c.finder).InFile(role, f); in != nil {
 		c.report(c.finder.Find(role.Server.Stack, in.Expr), fmt.Sprintf("file %q of role %s, whose mode %s lets every user of the server read it", f.Path, role.Key(), f.Mode),
-			"leave the mode out, which makes it 0600, or give it a `group` and 0640")
+			"remove the mode, which then is 0600, or set a `group` and mode 0640")
 	}
 }
 
-// log looks at what a role's source prints. The agent takes secrets out of what it keeps
-// of that, where they stand as they are, and only when the role has ended.
+// log checks what a role's source prints. The agent removes secrets from the log that it
+// keeps only where they appear verbatim, and only after the role has ended.
 func (c *checker) log(role *program.Role) {
 	if role.Meaning == nil || role.Meaning.Sequence == nil || len(role.Meaning.Sequence.Printed) == 0 {
 		return
@@ -141,30 +141,30 @@ func (c *checker) log(role *program.Role) {
 	printed := role.Meaning.Sequence.Printed
 	for _, in := range role.Inputs {
 		at, named := printed[in.Name]
-		hint := "leave it out of what is printed, or redirect it"
+		hint := "do not print it, or redirect the output"
 		if !named {
 			if at, named = printed[""]; !named {
 				continue
 			}
-			hint = "`set +x` before the secret is used"
+			hint = "use `set +x` before the secret is used"
 		}
 		path := c.finder.Find(role.Server.Stack, in.Expr)
 		if path == nil {
 			continue
 		}
-		place := role.At.String() + " " + at.String() // two scripts may stand in one line
+		place := role.At.String() + " " + at.String() // one line may contain two scripts
 		if c.told[place] {
 			continue
 		}
 		c.told[place] = true
 		what, declared := describe(path.Origin)
-		d := c.diags.Warning(source.SecretLeak, at, fmt.Sprintf("%s reaches the log of role %s, by input %q", what, role.Key(), in.Name), hint)
+		d := c.diags.Warning(source.SecretLeak, at, fmt.Sprintf("%s reaches the log of role %s, through input %q", what, role.Key(), in.Name), hint)
 		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
 	}
 }
 
 // environment refuses a secret that a source reads from its environment: it is not put there
-// unless the user says so, since other processes can read it there.
+// unless the user asks for it, since other processes can read it there.
 func (c *checker) environment(role *program.Role, m *program.Meaning) {
 	if m == nil {
 		return
@@ -180,8 +180,8 @@ func (c *checker) environment(role *program.Role, m *program.Meaning) {
 		}
 		c.told[read.At.String()+" "+in.At.String()] = true
 		_, declared := describe(path.Origin)
-		d := c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, where no secret is put: other processes could read it there", role.Key(), in.Name),
-			fmt.Sprintf("run `hotc-agent get %s` and read what it prints, or open the file %s of the folder $hotc_inputs; `eager: true` on the input puts it into the environment all the same", in.Name, in.Name))
+		d := c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, which contains no secrets, as other processes could read them there", role.Key(), in.Name),
+			fmt.Sprintf("run `hotc-agent get %s` and read its output, or open the file %s in the folder $hotc_inputs; `eager: true` on the input puts it into the environment nevertheless", in.Name, in.Name))
 		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // WholeServers is the makespan if Heat ordered whole servers (depends_on between
-// the same resources): each begins when all it needs anything of are done. False
+// the same resources): each begins when all servers that it reads from are done. False
 // if that would be a cycle, which Heat refuses.
 func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 	early, _ := n.Bounds()
@@ -70,8 +70,8 @@ func WholeServers(n *waits.Net, d Durations) (makespan float64, possible bool) {
 	return makespan, done == len(needs)
 }
 
-// begins are the cells that say of Heat's work only that it has begun, as that of a nested
-// stack does before it waits for its members, with what is read before.
+// begins are the cells that only mark the start of Heat's work, such as that of a nested
+// stack before it waits for its members, with the cells read before.
 func begins(n *waits.Net, early [][][]waits.Step) map[waits.CellID][]waits.CellID {
 	out := map[waits.CellID][]waits.CellID{}
 	for p, process := range n.Processes {
@@ -90,7 +90,7 @@ func begins(n *waits.Net, early [][][]waits.Step) map[waits.CellID][]waits.CellI
 					written = nil
 				}
 			}
-			for _, cell := range written { // nothing comes after these
+			for _, cell := range written { // no read follows these
 				delete(out, cell)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/waits"
 )
 
-// length is how long a task works by itself.
+// length is the duration of a task's own work.
 func (s *simulation) length(p, t int) float64 {
 	process := &s.net.Processes[p]
 	task := &process.Tasks[t]
@@ -32,7 +32,7 @@ func (s *simulation) usual(process *waits.Process, task *waits.Task) float64 {
 	return s.durations.Make
 }
 
-// progress is how far a task's own work is at a step; it never goes back.
+// progress is the share of a task's own work that is done at a step; it never decreases.
 func progress(steps []waits.Step, i int) float64 {
 	most := 0.0
 	for ; i >= 0; i-- {
@@ -41,8 +41,8 @@ func progress(steps []waits.Step, i int) float64 {
 	return min(1, most)
 }
 
-// deadline is when a task's timeout ends it; 0 is never. At worst a task works for all
-// of its time, and its waits come on top: so nothing that ends well ends later.
+// deadline is when a task's timeout ends it; 0 is never. In the worst case a task works for
+// its whole timeout, plus its waits: so no successful run takes longer.
 func (s *simulation) deadline(p, t int) float64 {
 	timeout := s.net.Processes[p].Tasks[t].Timeout
 	if timeout == 0 || s.worst {
@@ -51,7 +51,7 @@ func (s *simulation) deadline(p, t int) float64 {
 	return s.run.Processes[p].Tasks[t].began + timeout
 }
 
-// patience is until when a read waits; timed if that is not for ever.
+// patience is the time until which a read waits; timed if that is not forever.
 func (s *simulation) patience(p, t int, step *waits.Step) (until float64, timed bool) {
 	if step.Timeout > 0 {
 		until, timed = s.now[p]+step.Timeout, true
@@ -62,8 +62,7 @@ func (s *simulation) patience(p, t int, step *waits.Step) (until float64, timed 
 	return until, timed
 }
 
-// nextTimeout is the process whose wait is the first that a timeout ends; -1 if nobody
-// waits so.
+// nextTimeout is the process whose wait times out first; -1 if no wait is timed.
 func (s *simulation) nextTimeout() int {
 	first, at := -1, 0.0
 	for p := range s.programs {
@@ -78,7 +77,7 @@ func (s *simulation) nextTimeout() int {
 	return first
 }
 
-// timeOut ends the wait of a process in failure.
+// timeOut fails the waiting process.
 func (s *simulation) timeOut(p int) []int {
 	t := s.task[p]
 	step := &s.programs[p][t][s.step[p]]
@@ -89,9 +88,9 @@ func (s *simulation) timeOut(p int) []int {
 	return s.fail(p)
 }
 
-func late(step *waits.Step) string { return step.What + " has not come in time" }
+func late(step *waits.Step) string { return step.What + " did not arrive in time" }
 
-// fail ends a process: what it has not written will never come.
+// fail ends a process: its remaining cells will never be written.
 func (s *simulation) fail(p int) (woken []int) {
 	failing := s.task[p]
 	s.run.Processes[p].Tasks[failing].End = s.now[p]

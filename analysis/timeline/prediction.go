@@ -10,27 +10,27 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// Prediction is what a simulation says (docs/json.md).
+// Prediction is the result of a simulation (docs/json.md).
 type Prediction struct {
 	*Run
-	// Worst is the makespan if everything takes as long as it may.
+	// Worst is the makespan if everything takes as long as it can.
 	Worst float64 `json:"worst_makespan"`
 	// WorstFailures are the roles that fail then.
 	WorstFailures []string `json:"worst_failures,omitempty"`
-	// WholeServers is that of Heat's own ordering of whole servers; -1 if it cannot
-	// express this.
+	// WholeServers is the makespan with Heat's own ordering of whole servers; -1 if that is
+	// impossible.
 	WholeServers float64 `json:"whole_servers_makespan"`
-	// Perhaps are the servers that Heat may not make; the run has them all.
+	// Perhaps are the servers that Heat may not create; the run includes them.
 	Perhaps []Perhaps `json:"perhaps_missing,omitempty"`
 }
 
-// Perhaps is a server that is there only if Heat decides so.
+// Perhaps is a server whose existence Heat decides.
 type Perhaps struct {
 	Server contract.ServerPath `json:"server"`
-	Unless string              `json:"unless"` // why it is not
+	Unless string              `json:"unless"` // the condition of its absence
 }
 
-// Predict runs a program's net, as usual and at worst.
+// Predict runs a program's net, in the usual and the worst case.
 func Predict(of *program.Program, a *binding.Analysis, n *waits.Net, d Durations) *Prediction {
 	p := &Prediction{Run: Simulate(n, d), WholeServers: -1}
 	if makespan, possible := WholeServers(n, d); possible {
@@ -46,14 +46,14 @@ func Predict(of *program.Program, a *binding.Analysis, n *waits.Net, d Durations
 	return p
 }
 
-// Headline is the prediction in a line.
+// Headline summarises the prediction in a line.
 func (p *Prediction) Headline() string {
 	if p.Hung {
 		return "never ends: roles wait for each other"
 	}
 	text := fmt.Sprintf("%s in all", Lasting(p.Makespan))
 	if p.Failed {
-		return fmt.Sprintf("fails: all is over after %s", Lasting(p.Makespan))
+		return fmt.Sprintf("fails: everything has ended after %s", Lasting(p.Makespan))
 	}
 	if p.WholeServers < 0 {
 		return text + "; ordering whole servers would be a cycle"
@@ -64,7 +64,7 @@ func (p *Prediction) Headline() string {
 // Lasting writes how long something takes, in seconds.
 func Lasting(seconds float64) string {
 	if seconds < 0 {
-		return "for ever"
+		return "forever"
 	}
 	if seconds < 60 {
 		return fmt.Sprintf("%.3gs", math.Round(seconds*10)/10)
@@ -72,7 +72,7 @@ func Lasting(seconds float64) string {
 	return fmt.Sprintf("%dm%02ds", int(seconds+0.5)/60, int(seconds+0.5)%60)
 }
 
-// Failures say why roles fail: by a timeout, or by what they need.
+// Failures say why roles fail: by a timeout, or by a failed dependency.
 func (r *Run) Failures() []string {
 	var out []string
 	for _, p := range r.Processes {

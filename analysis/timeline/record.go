@@ -23,7 +23,7 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i < len(n.Content); i += 2 {
 			if key := n.Content[i].Value; !slices.Contains([]string{"seconds", "worst", "retries"}, key) {
-				return fmt.Errorf("line %d: %q is none of seconds, worst and retries", n.Content[i].Line, key)
+				return fmt.Errorf("line %d: %q is not one of seconds, worst, retries", n.Content[i].Line, key)
 			}
 		}
 	}
@@ -31,7 +31,7 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(d))
 }
 
-// record is what a former run left: the output of `hotc status --json` or of
+// record is the record of a previous run: the output of `hotc status --json` or of
 // `hotc run --json`.
 type record struct {
 	Servers []recordServer `yaml:"servers"`
@@ -51,8 +51,8 @@ type recordRole struct {
 	Blocked float64   `yaml:"blocked_seconds"`
 }
 
-// ReadDurations reads of a text how long things take: a map of names, or the record of a former
-// run, of which gone roles are not in the template any more. boot is how long a boot usually takes.
+// ReadDurations reads durations from a text: a map of names, or the record of a previous run,
+// in which gone roles are no longer in the template. boot is the usual duration of a boot.
 func ReadDurations(name string, text []byte, p *program.Program, n *waits.Net, boot float64) (of map[string]Duration, gone int, err error) {
 	var shape struct {
 		Servers yaml.Node `yaml:"servers"`
@@ -60,12 +60,12 @@ func ReadDurations(name string, text []byte, p *program.Program, n *waits.Net, b
 	if yaml.Unmarshal(text, &shape) == nil && shape.Servers.Kind == yaml.SequenceNode {
 		var rec record
 		if err := yaml.Unmarshal(text, &rec); err != nil {
-			return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s is not what `hotc status --json` prints: %v", name, err), "")
+			return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s is not the output of `hotc status --json`: %v", name, err), "")
 		}
 		return rec.durations(name, p, boot)
 	}
 	if err := yaml.Unmarshal(text, &of); err != nil {
-		return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s is not a map of names to seconds: %v", name, err), "for example `db.mysql: 90`, or what `hotc status --json` printed of a former run")
+		return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s is not a map of names to seconds: %v", name, err), "for example `db.mysql: 90`, or the output of `hotc status --json` for a previous run")
 	}
 	known := timedNames(n)
 	for _, thing := range slices.Sorted(maps.Keys(of)) {
@@ -80,12 +80,12 @@ func ReadDurations(name string, text []byte, p *program.Program, n *waits.Net, b
 	return of, 0, nil
 }
 
-// longest is the longest time that anything may take, in seconds: a year.
+// longest is the longest duration, in seconds: a year.
 const longest = 366 * 24 * 3600
 
-func isDuration(seconds float64) bool { return seconds >= 0 && seconds <= longest } // and no NaN
+func isDuration(seconds float64) bool { return seconds >= 0 && seconds <= longest } // excludes NaN
 
-// timedNames are the names of all that takes time.
+// timedNames are the names of everything that has a duration.
 func timedNames(n *waits.Net) map[string]bool {
 	known := map[string]bool{}
 	for _, p := range n.Processes {
@@ -97,10 +97,10 @@ func timedNames(n *waits.Net) map[string]bool {
 	return known
 }
 
-// durations are what a record says of the roles that the template still has. A role's
-// own work is its time without its waits. Of boots a record tells only how much later
-// than the first one a server's first role began: the first counts as booted in the
-// usual time.
+// durations are those of the roles in a record that the template still has. A role's own
+// work is its time without its waits. For boots a record shows only how much later than
+// the first one a server's first role began: the first is assumed to boot in the usual
+// time.
 func (rec *record) durations(name string, p *program.Program, boot float64) (of map[string]Duration, gone int, err error) {
 	of = map[string]Duration{}
 	var began time.Time
@@ -128,18 +128,18 @@ func (rec *record) durations(name string, p *program.Program, boot float64) (of 
 		}
 	}
 	if len(of) == 0 {
-		return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s records no role of this template that has run to its end", name), "`hotc status --json` of a deployment that is done, or `hotc run --json`")
+		return nil, 0, source.Fail(source.CannotRead, fmt.Sprintf("%s records no completed role of this template", name), "use the output of `hotc status --json` for a completed deployment, or of `hotc run --json`")
 	}
 	return of, gone, nil
 }
 
-// counts says whether a role has run, by itself and to its end.
+// counts says whether a role has completed, not started by hand.
 func (role *recordRole) counts() bool {
 	return role.Status == "done" && !role.ByHand && !role.Started.IsZero() && !role.Ended.Before(role.Started)
 }
 
-// work is how long a role has worked. What it waited for before it began is not a part
-// of the time from its start to its end.
+// work is the duration of a role's own work. Its waits before it began are not part of the
+// time from its start to its end.
 func (role *recordRole) work(declared *program.Role, before time.Time) float64 {
 	blocked := role.Blocked
 	if startsLate(declared) {
@@ -158,7 +158,7 @@ func startsLate(role *program.Role) bool {
 }
 
 // firstBegan is when the server's first role began, if it waited for nothing before;
-// zero if that is not known.
+// otherwise zero.
 func (server *recordServer) firstBegan(p *program.Program) time.Time {
 	if len(server.Roles) == 0 || !server.Roles[0].counts() {
 		return time.Time{}

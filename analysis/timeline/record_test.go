@@ -19,7 +19,7 @@ func TestReadDurations(t *testing.T) {
 		"db: 40\ndb.mysql: {seconds: 90, worst: 200, retries: 2}\n": "",
 		"{\"db.mysql\": 90}":              "",
 		"":                                "",
-		"db.mysql: {second: 90}":          `"second" is none of seconds, worst and retries`,
+		"db.mysql: {second: 90}":          `"second" is not one of seconds, worst, retries`,
 		"db.nginx: 1":                     `there is no "db.nginx"`,
 		"db: -1":                          "cannot take -1 seconds",
 		"db: .nan":                        "cannot take NaN seconds",

@@ -1,12 +1,12 @@
-// Package timeline predicts how a deployment will run: a discrete-event run of
-// its net (analysis/waits) with the time that booting and each role's own work
-// take. A role's reads and writes are spread over its work as they stand in its
+// Package timeline predicts how a deployment will run: a discrete-event simulation of
+// its net (analysis/waits) with the durations of boots and of each role's own work. A
+// role's reads and writes are spread over its work according to their position in its
 // source, so that an early write is an early value.
 //
-// Where the order of steps is not known the run takes the earliest bound, which
-// waits most; if only that one would hang, the latest. The critical path is
-// followed back from what ended last: to the step before, or to the write that a
-// read waited for, whichever came later.
+// Where the order of steps is unknown the simulation uses the earliest bound, which
+// waits most; if only that one would hang, the latest. The critical path is traced
+// back from what ended last: to the previous step, or to the write that a read waited
+// for, whichever was later.
 package timeline
 
 import (
@@ -19,25 +19,25 @@ import (
 
 // Durations are how long things take, in seconds.
 type Durations struct {
-	Boot float64 // of a server, where Of says nothing
+	Boot float64 // of a server that is not in Of
 	Role float64 // of a role's own work
 	Make float64 // of another resource
-	// Of are those of single ones: SERVER, SERVER.ROLE or a resource's name.
+	// Of are individual durations: of SERVER, SERVER.ROLE or a resource's name.
 	Of map[string]Duration
 }
 
-// How long things take where nobody says, in seconds.
+// The default durations, in seconds.
 const (
 	UsualBoot = 45
 	UsualRole = 30
 	UsualMake = 5
 )
 
-// Duration is how long one thing takes.
+// Duration is the duration of one task.
 type Duration struct {
 	Seconds float64 `yaml:"seconds"`
-	// Worst is how long it takes at worst, 0 if nobody knows; Retries is how often it may
-	// have to be done again, at worst.
+	// Worst is the duration in the worst case, 0 if unknown; Retries is the number of
+	// retries in the worst case.
 	Worst   float64 `yaml:"worst"`
 	Retries int     `yaml:"retries"`
 }
@@ -48,7 +48,7 @@ type Run struct {
 	Makespan  float64   `json:"makespan"`
 	// Hung says that it never ends: the processes in it wait for each other.
 	Hung bool `json:"hung,omitempty"`
-	// Failed says that some timeout ends before what it waits for has come.
+	// Failed says that a wait or a role times out.
 	Failed   bool   `json:"failed,omitempty"`
 	Critical []Link `json:"critical_path"`
 }
@@ -59,7 +59,7 @@ type Process struct {
 	Tasks []Task `json:"tasks"`
 }
 
-// Task is a role, or that Heat makes the resource.
+// Task is a role, or the creation of a resource by Heat.
 type Task struct {
 	Name  string  `json:"name"`
 	Heat  bool    `json:"heat,omitempty"`
@@ -68,10 +68,10 @@ type Task struct {
 	Waits []Wait  `json:"waits,omitempty"`
 	// Blocked is the sum of the waits.
 	Blocked float64 `json:"blocked"`
-	// Failed is why the task fails, or is never begun; "" if it is done.
+	// Failed is why the task fails, or never begins; "" if it completes.
 	Failed string `json:"failed,omitempty"`
 
-	began float64 // its own work, after what it waits for before
+	began float64 // the start of its own work, after its initial waits
 }
 
 // Wait is a read that blocked.
@@ -80,10 +80,10 @@ type Wait struct {
 	What string  `json:"what"`
 	By   string  `json:"written_by"`
 	From float64 `json:"from"`
-	To   float64 `json:"to"` // -1 if for ever
+	To   float64 `json:"to"` // -1 if forever
 }
 
-// Link is a stretch of the critical path.
+// Link is a segment of the critical path.
 type Link struct {
 	Task string  `json:"task"`
 	From float64 `json:"from"`
@@ -92,7 +92,7 @@ type Link struct {
 	Cell string `json:"cell,omitempty"`
 }
 
-// moment is an operation in a run, for the way back.
+// moment is an operation in a run, for the critical path.
 type moment struct {
 	process, task, step int
 	at                  float64
@@ -108,13 +108,13 @@ type simulation struct {
 	now       []float64
 	task      []int
 	step      []int
-	worked    []bool // the work before the present step is done
+	worked    []bool // the work before the current step is done
 	run       *Run
-	// came is, for the reads that waited, what they waited for.
+	// came maps reads that waited to the cells that they waited for.
 	came map[[3]int]waits.CellID
 }
 
-// settled is what became of a cell, and who did it.
+// settled is the final state of a cell, and its cause.
 type settled struct {
 	known  bool
 	failed bool
@@ -124,8 +124,8 @@ type settled struct {
 // Simulate runs a net as it is expected to run.
 func Simulate(n *waits.Net, d Durations) *Run { return bounded(n, d, false) }
 
-// AtWorst runs a net with everything as slow as it may be: what has a timeout takes
-// all of it and publishes last, and what is retried fails as often as it may.
+// AtWorst runs a net with everything as slow as possible: a task with a timeout takes
+// all of it and publishes last, and retries are used up.
 func AtWorst(n *waits.Net, d Durations) *Run { return bounded(n, d, true) }
 
 func bounded(n *waits.Net, d Durations, worst bool) *Run {
@@ -151,8 +151,8 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 		s.run.Processes[p] = Process{Name: n.Processes[p].Name, Tasks: tasks}
 	}
 	// A process runs ahead as far as it can: a cell is written once, so the time of
-	// a read depends on that of the write alone and not on who ran first. Only when
-	// nobody can go on does the next timeout end a wait.
+	// a read depends only on that of the write and not on which process ran first. Only
+	// when no process can continue does the next timeout end a wait.
 	for {
 		for len(ready) > 0 {
 			p := ready[len(ready)-1]
@@ -168,7 +168,7 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 	return s.run
 }
 
-// advance runs a process until it blocks; it returns who can go on by that.
+// advance runs a process until it blocks; it returns the processes that this wakes.
 func (s *simulation) advance(p int) []int {
 	var woken []int
 	for s.task[p] < len(s.programs[p]) {
@@ -203,7 +203,7 @@ func (s *simulation) advance(p int) []int {
 	return woken
 }
 
-// work does a task's own work before a step, once; false if its time is over before.
+// work does a task's own work before a step, once; false if it times out.
 func (s *simulation) work(p, t, i int) bool {
 	if s.worked[p] {
 		return true
@@ -215,12 +215,12 @@ func (s *simulation) work(p, t, i int) bool {
 		return true
 	}
 	s.now[p] = limit
-	s.run.Processes[p].Tasks[t].Failed = "its time is over"
+	s.run.Processes[p].Tasks[t].Failed = "it timed out"
 	return false
 }
 
 // share is the part of a task's own work between a step and the one before; after the
-// last step, what is left.
+// last step, the rest.
 func share(steps []waits.Step, i int) float64 {
 	if i == len(steps) {
 		return 1 - progress(steps, i-1)
@@ -277,7 +277,7 @@ func (s *simulation) wait(p, t, i int, step *waits.Step, until float64) {
 	s.now[p] = until
 }
 
-// name is how a task is called: SERVER, or SERVER.ROLE.
+// name is a task's name: SERVER, or SERVER.ROLE.
 func (s *simulation) name(p, t int) string {
 	process := &s.net.Processes[p]
 	if process.Tasks[t].Heat {
@@ -286,7 +286,7 @@ func (s *simulation) name(p, t int) string {
 	return process.Name + "." + process.Tasks[t].Name
 }
 
-// finish notes what hangs and follows the critical path back.
+// finish records what hangs and traces the critical path back.
 func (s *simulation) finish() {
 	last := -1
 	for p := range s.net.Processes {
@@ -313,7 +313,7 @@ func (s *simulation) finish() {
 		return
 	}
 	t := len(s.programs[last]) - 1
-	for t > 0 && s.run.Processes[last].Tasks[t].End < 0 { // not begun, after a failure
+	for t > 0 && s.run.Processes[last].Tasks[t].End < 0 { // never begun, after a failure
 		t--
 	}
 	at := moment{last, t, len(s.programs[last][t]) - 1, s.now[last]}
@@ -329,8 +329,8 @@ func (s *simulation) finish() {
 	slices.Reverse(s.run.Critical)
 }
 
-// back goes from a moment to the beginning of its task or to the last wait in it:
-// to what came before.
+// back goes from a moment to the last wait in its task, or to the task's beginning, and
+// returns what preceded it.
 func (s *simulation) back(at moment) (from float64, next *moment, cell string) {
 	for i := at.step; i >= 0; i-- {
 		if c, waited := s.came[[3]int{at.process, at.task, i}]; waited {

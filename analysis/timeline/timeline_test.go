@@ -151,8 +151,8 @@ func TestTimeouts(t *testing.T) {
 		mysql, app, last         string
 	}{
 		{"both long enough", 100, 100, 170, "", "", ""},
-		{"the reader gives up", 60, 100, 130, "", `input "url" has not come in time`, "web.app failed before it"},
-		{"the writer's time is over", 0, 50, 90, "its time is over", "db.mysql failed", "web.app failed before it"},
+		{"the reader gives up", 60, 100, 130, "", `input "url" did not arrive in time`, "web.app failed before it"},
+		{"the writer's time is over", 0, 50, 90, "it timed out", "db.mysql failed", "web.app failed before it"},
 	} {
 		r := timeline.Simulate(withTimeouts(test.readTimeout, test.roleTimeout), d)
 		got := []string{r.Processes[0].Tasks[1].Failed, r.Processes[1].Tasks[1].Failed, r.Processes[1].Tasks[2].Failed}
@@ -173,7 +173,7 @@ func TestAtWorst(t *testing.T) {
 		t.Errorf("with a timeout: %+v", r)
 	}
 	r := timeline.AtWorst(withTimeouts(60, 100), d)
-	if app := r.Processes[1].Tasks[1]; !r.Failed || app.End != 100 || app.Failed != `input "url" has not come in time` {
+	if app := r.Processes[1].Tasks[1]; !r.Failed || app.End != 100 || app.Failed != `input "url" did not arrive in time` {
 		t.Errorf("the reader has no such patience: %+v", app)
 	}
 }

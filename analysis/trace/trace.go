@@ -1,8 +1,8 @@
-// Package trace follows an expression back to what it is made of: through values
-// that roles' outputs have of their own, parameters that one stack hands to
-// another, outputs of nested stacks and groups, and OS::Heat::Value. It answers
-// one kind of question, "does anything like this reach here, and by which way?",
-// and remembers the answer for each parameter and output on the way.
+// Package trace follows an expression back to its origins: through roles' outputs
+// with a value of their own, arguments that one stack passes to another, outputs of
+// nested stacks and groups, and OS::Heat::Value. It answers one kind of question,
+// "does anything of this kind reach this place, and by which path?", and caches the
+// answer for each parameter and output on the path.
 package trace
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Origin is something that values are made of: a parameter, the output of a role, or a resource
-// of which Heat gives a secret.
+// Origin is a source of values: a parameter, the output of a role, or a resource with a
+// secret attribute.
 type Origin struct {
 	Stack     *program.Stack
 	Parameter *hot.Parameter
@@ -26,52 +26,52 @@ type Origin struct {
 	Secret    *hot.Resource
 }
 
-// Path is the way from an expression to an origin.
+// Path is the path from an expression to an origin.
 type Path struct {
 	At   source.Place // the reference in the expression itself
 	Hops []source.Note
 	Origin
-	// Made is the resource on the way of which Heat gives an attribute; nil if there is none.
+	// Made is the resource on the path whose attribute is read; nil if there is none.
 	Made *hot.Resource
 }
 
-// Finder finds the way from expressions to one kind of origin.
+// Finder finds the path from expressions to one kind of origin.
 type Finder struct {
-	// Wanted says what is looked for.
+	// Wanted selects the origins to find.
 	Wanted func(Origin) bool
-	// Ends are the calls through which nothing of it passes; nil for none.
+	// Ends selects calls that block the path; nil for none.
 	Ends func(call *hot.Expr) bool
-	// Properties says that what Heat gives of a resource is made of all of its properties: those
-	// of servers aside, whose agents tell what they are.
+	// Properties says that attributes of a resource derive from all of its properties, except
+	// those of servers, whose agents report their facts.
 	Properties bool
-	// PassesTests says that what only decides an `if` is not in its value.
+	// PassesTests says that the condition of an `if` is not part of its value.
 	PassesTests bool
 
 	known map[station]*Path
 }
 
-// station is a part of a named value on the way.
+// station is a part of a named value on the path.
 type station struct {
 	stack  *program.Stack
-	name   string // of a parameter; of a nested output with "//" before it, of a value's resource with "/"
+	name   string // of a parameter; of a nested output after "//", of a resource after "/"
 	output *program.Output
 	part   string // the path to it, as JSON
 }
 
-// mostParts is how many parts of values are told apart. Behind that, values that are made
-// of each other in a cycle, with longer and longer paths, count as a whole.
+// mostParts bounds how many parts of values are distinguished. Beyond that, values that
+// derive from each other in a cycle, with longer and longer paths, count as a whole.
 const mostParts = 10000
 
-// NewFinder makes a finder for a program.
+// NewFinder returns a finder for a program.
 func NewFinder(wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
 	return &Finder{Wanted: wanted, Ends: ends, known: map[station]*Path{}}
 }
 
-// Find finds the first way, in the order of the text; nil if there is none.
+// Find finds the first path, in template order; nil if there is none.
 func (f *Finder) Find(s *program.Stack, e *hot.Expr) *Path { return f.part(s, e, nil) }
 
-// part is Find for the part of an expression that a path leads to. Where it leads
-// somewhere that cannot be told, the whole is looked at.
+// part is Find for the part of an expression that a path selects. Where the part is
+// unknown, it is the whole.
 func (f *Finder) part(s *program.Stack, e *hot.Expr, path []value.Value) *Path {
 	switch e.Kind {
 	case hot.ValueExpr:
@@ -89,7 +89,7 @@ func (f *Finder) part(s *program.Stack, e *hot.Expr, path []value.Value) *Path {
 	return f.first(s, e.Items, nil)
 }
 
-// itemOf is what a step leads to in a list or map; told says that it leads nowhere else.
+// itemOf is the item that a step selects in a list or map; told says that it is certain.
 func itemOf(e *hot.Expr, step value.Value) (x *hot.Expr, told bool) {
 	if e.Kind == hot.MapExpr {
 		name, isName := step.(string)
@@ -157,7 +157,7 @@ func (f *Finder) reference(s *program.Stack, call *hot.Expr, path []value.Value)
 	return f.attribute(s, call, r.Name, steps, r.Computed)
 }
 
-// secret is an origin of which Heat gives a secret, if that is looked for.
+// secret is the path to a resource with a secret attribute, if that is wanted.
 func (f *Finder) secret(s *program.Stack, call *hot.Expr, r *hot.Resource) *Path {
 	if o := (Origin{Stack: s, Secret: r}); !s.Absent(r.Name) && f.Wanted(o) {
 		return &Path{At: call.At, Origin: o}
@@ -178,7 +178,7 @@ func (f *Finder) parameter(s *program.Stack, call *hot.Expr, name string, path [
 		return nil
 	}
 	around := s.Around()
-	return f.through(station{stack: s, name: name}, call, around, a, path, fmt.Sprintf("%s hands it over as %q", nameOf(around), name))
+	return f.through(station{stack: s, name: name}, call, around, a, path, fmt.Sprintf("%s passes it as %q", nameOf(around), name))
 }
 
 // nameOf names a stack in a sentence.
@@ -195,18 +195,18 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 		return nil
 	}
 	if n := s.StackResourceOf(resource); n != nil {
-		if GivesSecrets(n.Definition().Type) { // whatever is read of such a group
+		if GivesSecrets(n.Definition().Type) { // any read from such a group
 			return f.secret(s, call, r)
 		}
 		if n.Most() > 0 || n.Sample != nil {
 			return f.nest(call, n, path, more)
 		}
 	}
-	name := firstName(path) // no computed name is one of a role's output: Heat has none
+	name := firstName(path) // a computed name is never a role's output: Heat has none
 	if s.Type(r) == "OS::Heat::Value" && name == "value" && r.Property("value") != nil {
-		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("by resource %q", r.Name))
+		return f.through(station{stack: s, name: "/" + r.Name}, call, s, s.Template.Expr(r.Property("value")), path[1:], fmt.Sprintf("through resource %q", r.Name))
 	}
-	if GivesSecret(s.Type(r), name) || name == "" && GivesSecrets(s.Type(r)) { // without a name it may be any
+	if GivesSecret(s.Type(r), name) || name == "" && GivesSecrets(s.Type(r)) { // without a name it may be any attribute
 		return f.secret(s, call, r)
 	}
 	if server := s.Server(resource); server != nil && name != "" {
@@ -214,7 +214,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	}
 	if f.Properties && s.Type(r) != serverType {
 		for _, p := range r.Entries() {
-			if found := f.through(station{stack: s, name: "/" + r.Name + "/" + p.Name}, call, s, s.Template.Expr(p.Value), nil, fmt.Sprintf("by resource %q", r.Name)); found != nil {
+			if found := f.through(station{stack: s, name: "/" + r.Name + "/" + p.Name}, call, s, s.Template.Expr(p.Value), nil, fmt.Sprintf("through resource %q", r.Name)); found != nil {
 				found.Made = r
 				return found
 			}
@@ -225,7 +225,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 
 const serverType = "OS::Nova::Server"
 
-// firstName is the name that a path begins with, "" if it begins with none.
+// firstName is the name at the start of a path, "" if there is none.
 func firstName(path []value.Value) string {
 	if len(path) == 0 {
 		return ""
@@ -234,8 +234,8 @@ func firstName(path []value.Value) string {
 	return name
 }
 
-// nest is an attribute of a nested stack, or of the members of a group: what one of
-// them gives reaches here.
+// nest follows an attribute of a nested stack, or of the members of a group: a value of
+// any of them is part of it.
 func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Value, more bool) *Path {
 	var sel program.Selection
 	if name := firstName(path); name != "" {
@@ -245,7 +245,7 @@ func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Val
 		path = slices.Concat(sel.Path, sel.Then)
 	}
 	var members iter.Seq[*program.Member] = n.Members
-	if n.Sample != nil { // it is every member
+	if n.Sample != nil { // it represents every member
 		members, sel.Member, sel.Name = slices.Values([]*program.Member{{Stack: n.Sample}}), nil, ""
 	}
 	for m := range members {
@@ -268,7 +268,7 @@ func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Val
 	return nil
 }
 
-// nested is an output of a nested stack, or an attribute of a resource in it.
+// nested follows an output of a nested stack, or an attribute of a resource in it.
 func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []value.Value, more bool) *Path {
 	if inner, ok := strings.CutPrefix(name, "resource."); ok { // heat: template_resource.py, get_attribute
 		resource, attribute, found := strings.Cut(inner, ".")
@@ -280,13 +280,13 @@ func (f *Finder) nested(call *hot.Expr, s *program.Stack, name string, path []va
 	return f.outputs(call, s, func(output string) bool { return output == name }, path)
 }
 
-// outputs is the first of some outputs of a nested stack that leads anywhere.
+// outputs follows the first of some outputs of a nested stack that has a path.
 func (f *Finder) outputs(call *hot.Expr, s *program.Stack, among func(output string) bool, path []value.Value) *Path {
 	for _, o := range s.Template.Outputs {
 		if !among(o.Name) {
 			continue
 		}
-		if found := f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), path, fmt.Sprintf("by output %q of the stack %q", o.Name, s.Path)); found != nil {
+		if found := f.through(station{stack: s, name: "//" + o.Name}, call, s, s.Template.Expr(o.Value), path, fmt.Sprintf("through output %q of the stack %q", o.Name, s.Path)); found != nil {
 			return found
 		}
 	}
@@ -303,11 +303,10 @@ func (f *Finder) output(call *hot.Expr, o *program.Output, path []value.Value) *
 	if o.Value == nil {
 		return nil
 	}
-	return f.through(station{output: o}, call, o.Role.Server.Stack, o.Value, path, fmt.Sprintf("by output %q of role %s", o.Name, o.Role.Key()))
+	return f.through(station{output: o}, call, o.Role.Server.Stack, o.Value, path, fmt.Sprintf("through output %q of role %s", o.Name, o.Role.Key()))
 }
 
-// through goes on behind a named value. While it is looked at, a value that needs
-// itself leads nowhere.
+// through continues from a named value. A value that depends on itself ends the path.
 func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []value.Value, how string) *Path {
 	if len(f.known) > mostParts {
 		path = nil

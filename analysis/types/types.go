@@ -1,7 +1,6 @@
-// Package types compares what roles' outputs are declared to be with how they are
-// used. Types are inferred through the functions as far as that is certain; what
-// is not, is left to the agents. Only a use that must fail, or can only give
-// nothing, is reported.
+// Package types compares the declared types of roles' outputs with their uses. Types
+// are inferred through functions where that is certain; other checks are left to the
+// agents. Only a use that must fail, or always yields null, is reported.
 package types
 
 import (
@@ -16,10 +15,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// anything is the type of a value of which no type is known.
+// anything is the type of a value of unknown type.
 const anything contract.Type = ""
 
-// Check reports uses of a type that cannot be.
+// Check reports uses of values of the wrong type.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	c := &checker{outputs: map[contract.CellName]*program.Output{}, facts: map[contract.CellName]bool{}, given: map[contract.CellName]*hot.Parameter{}, diags: diags}
 	for _, p := range a.Secrets {
@@ -54,11 +53,11 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 
 type checker struct {
 	outputs map[contract.CellName]*program.Output
-	given   map[contract.CellName]*hot.Parameter // cells of parameters that `hotc apply` gives
+	given   map[contract.CellName]*hot.Parameter // cells of parameters that `hotc apply` supplies
 	facts   map[contract.CellName]bool           // cells of servers' facts
-	stack   *program.Stack                       // whose parameters are meant
+	stack   *program.Stack                       // whose parameters are read
 	diags   *source.Diagnostics
-	quiet   bool // only the type is asked for
+	quiet   bool // infer the type without reporting
 }
 
 // declared compares an output's value with its declared type.
@@ -67,12 +66,12 @@ func (c *checker) declared(o *program.Output) {
 		return
 	}
 	if is := c.known(o.Value); isNot(is, o.Type) {
-		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared to be a %s, and its value is a %s", o.Name, o.Type, word(is)), "")
+		c.diags.Error(source.WrongType, o.Value.At, fmt.Sprintf("output %q is declared as a %s, but its value is a %s", o.Name, o.Type, word(is)), "")
 	}
 }
 
 // input compares an input's expression and its default with its declared type. In
-// what only Heat computes, Heat itself finds the functions that cannot work.
+// expressions that Heat computes, Heat itself finds invalid arguments.
 func (c *checker) input(in *program.Input, bound *binding.Bound) {
 	look := c.known
 	if bound.Time == contract.Run {
@@ -80,7 +79,7 @@ func (c *checker) input(in *program.Input, bound *binding.Bound) {
 	}
 	is := look(bound.Expr)
 	if isNot(is, in.Type) {
-		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared to be a %s, and this is a %s: the role would fail when it reads it", in.Name, in.Type, word(is)), "")
+		d := c.diags.Error(source.WrongType, in.Expr.At, fmt.Sprintf("input %q is declared as a %s, but this is a %s: the role would fail when it reads it", in.Name, in.Type, word(is)), "")
 		if o, path := c.output(bound.Expr); o != nil && len(path) == 0 {
 			d.Notes = append(d.Notes, declaredAs(o))
 		}
@@ -89,19 +88,19 @@ func (c *checker) input(in *program.Input, bound *binding.Bound) {
 		return
 	}
 	if is := valueType(in.Default); isNot(is, in.Type) {
-		c.diags.Error(source.WrongType, in.At, fmt.Sprintf("input %q is declared to be a %s, and its default is a %s", in.Name, in.Type, word(is)), "")
+		c.diags.Error(source.WrongType, in.At, fmt.Sprintf("input %q is declared as a %s, but its default is a %s", in.Name, in.Type, word(is)), "")
 	}
 }
 
-// known is the type of an expression, without a look at what in it cannot be.
+// known is the type of an expression, without reporting anything.
 func (c *checker) known(e *hot.Expr) contract.Type {
 	c.quiet = true
 	defer func() { c.quiet = false }()
 	return c.typeOf(e)
 }
 
-// isNot says whether a value of this type is surely not what is declared. Declared
-// as json, it may be anything; found to be json, it is a map.
+// isNot says whether a value of this type certainly contradicts the declared type. As a
+// declared type json allows anything; as an inferred type it is a map.
 func isNot(t, declared contract.Type) bool {
 	return t != anything && declared != anything && declared != contract.JSON && t != declared
 }
@@ -129,8 +128,7 @@ func valueType(v value.Value) contract.Type {
 	return contract.Number
 }
 
-// typeOf is what an expression is known to be; on its way it reports what in it
-// cannot be.
+// typeOf infers the type of an expression, and reports invalid uses inside it.
 func (c *checker) typeOf(e *hot.Expr) contract.Type {
 	switch e.Kind {
 	case hot.ValueExpr:
@@ -162,7 +160,7 @@ func (c *checker) typeOf(e *hot.Expr) contract.Type {
 	return e.Func.Gives
 }
 
-// choice is what both branches of an `if` are.
+// choice is the type of an `if` with branches of the same type.
 func (c *checker) choice(e hot.If) contract.Type {
 	c.typeOf(e.Condition)
 	then := c.typeOf(e.Then)
@@ -175,7 +173,7 @@ func (c *checker) choice(e hot.If) contract.Type {
 	return anything
 }
 
-// operands reports what a call works on and cannot.
+// operands reports invalid operands of a call.
 func (c *checker) operands(e *hot.Expr) {
 	kind, parts, others := e.Operands()
 	if kind == hot.OtherOperands {
@@ -202,14 +200,14 @@ func (c *checker) mustNot(wrong bool, e *hot.Expr, is contract.Type, why string)
 	if !wrong || c.quiet {
 		return
 	}
-	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, and this is a %s", why, word(is)), "")
+	d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("%s, but this is a %s", why, word(is)), "")
 	if o, _ := c.output(e); o != nil {
 		d.Notes = append(d.Notes, declaredAs(o))
 	}
 }
 
 func declaredAs(o *program.Output) source.Note {
-	return source.Note{At: o.At, Message: fmt.Sprintf("output %q of role %s is declared to be a %s", o.Name, o.Role.Key(), o.Type)}
+	return source.Note{At: o.At, Message: fmt.Sprintf("output %q of role %s is declared as a %s", o.Name, o.Role.Key(), o.Type)}
 }
 
 // parameter is the type of a parameter that is left to Heat.
@@ -239,7 +237,7 @@ func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 	return nil, nil
 }
 
-// cell is a reference: a part of what has no parts gives nothing.
+// cell is the type of a reference; a part of a scalar is reported, as it would be null.
 func (c *checker) cell(e *hot.Expr) contract.Type {
 	switch r := e.Ref(); {
 	case len(r.Path) > 0:
@@ -258,7 +256,7 @@ func (c *checker) cell(e *hot.Expr) contract.Type {
 	}
 	_, key := path[0].(string)
 	if (is == contract.Number || is == contract.Boolean || key && (is == contract.String || is == contract.List)) && !c.quiet {
-		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no part %s: this would be null", is, value.EncodeJSON(path[0])), "declare the output `type: json` if it is one")
+		d := c.diags.Error(source.WrongType, e.At, fmt.Sprintf("a %s has no element %s: this would be null", is, value.EncodeJSON(path[0])), "declare the output as `type: json`, if it is a map")
 		d.Notes = append(d.Notes, declaredAs(o))
 	}
 	return anything

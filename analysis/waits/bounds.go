@@ -7,22 +7,22 @@ type operation struct {
 	op   Op
 	cell CellID
 	task int32
-	step *Step // nil for what is not written anywhere
-	fork bool  // it stands in a choice
+	step *Step // nil if it has no statement
+	fork bool  // it is in a choice
 }
 
-// The operations that a straight program has beside Read and Write.
+// The operations of a straight program besides Read and Write.
 const (
 	taskEnd Op = 100 + iota // what the task owns must be written by now
-	letGo                   // the process may have failed: nothing of it is waited for any more
-	glance                  // a read on some way: it does not block, but may fail
+	letGo                   // the process may have failed: nothing waits for it any more
+	glance                  // a read on some ways only: it does not block, but may fail
 )
 
 // straight are programs without choices, one for each process.
 type straight [][]operation
 
-// bound is a straight program of a net. What a choice becomes in it tells fork, step by
-// step of the ways, and common: what every way reads, or writes.
+// bound derives a straight program from a net. It replaces a choice by what fork makes of
+// each step of the ways, and by what every way reads or writes, as common selects.
 type bound struct {
 	fork   func(op Op) (becomes Op, kept bool)
 	common Op
@@ -33,7 +33,7 @@ func earliest(n *Net) straight {
 	return bound{common: Write, fork: func(op Op) (Op, bool) { return Read, op == Read }}.of(n)
 }
 
-// latest is the bound that blocks least, but for what may fail.
+// latest is the bound that blocks least, except for failures.
 func latest(n *Net) straight {
 	return bound{common: Read, fork: func(op Op) (Op, bool) {
 		if op == Read {
@@ -80,7 +80,7 @@ func (b bound) steps(ops []operation, body []Step, task int32) []operation {
 	return ops
 }
 
-// common are the reads, or writes, that every way of a choice has.
+// common are the reads, or writes, in every way of a choice.
 func common(choice *Step, op Op, task int32) []operation {
 	if len(choice.Ways) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func common(choice *Step, op Op, task int32) []operation {
 	return out
 }
 
-// certain are the cells that steps read, or write, whichever way they go.
+// certain are the cells that steps read, or write, on every way.
 func certain(steps []Step, op Op) map[CellID]bool {
 	out := map[CellID]bool{}
 	for i := range steps {
@@ -117,7 +117,7 @@ func certain(steps []Step, op Op) map[CellID]bool {
 	return out
 }
 
-// walk visits all steps, in the order of the text: those of a choice's ways come after it.
+// walk visits all steps, in order: those of a choice's ways after the choice.
 func walk(steps []Step, visit func(*Step)) {
 	for i := range steps {
 		visit(&steps[i])
@@ -175,7 +175,7 @@ func mayFail(n *Net, program straight, timed bool) *failable {
 	return f
 }
 
-// mayMiss says whether a task may end without having written all it owns.
+// mayMiss says whether a task may end without having written everything it owns.
 func (f *failable) mayMiss(process, task int) bool {
 	t := &f.net.Processes[process].Tasks[task]
 	seen := certain(t.Body, Write)
@@ -202,7 +202,7 @@ func (f *failable) fails(process, index int) {
 	}
 }
 
-// writtenBefore are the cells that a task has surely written before an operation.
+// writtenBefore are the cells that a task has certainly written before an operation.
 func (f *failable) writtenBefore(process, index int) map[CellID]bool {
 	out := map[CellID]bool{}
 	ops := f.program[process]
@@ -221,8 +221,8 @@ func (f *failable) taskAt(process, index int) int {
 	return int(f.program[process][index].task)
 }
 
-// relaxed is a latest program in which a process that may fail has let go of all
-// it owns. A read that may time out is not waited for.
+// relaxed is a latest program in which a process that may fail releases everything it
+// owns. A read that may time out does not block.
 func (f *failable) relaxed() straight {
 	out := make(straight, len(f.program))
 	for p, ops := range f.program {
@@ -241,7 +241,7 @@ func (f *failable) relaxed() straight {
 }
 
 // Bounds are the steps of each process and task in the earliest and in the latest
-// bound, without choices; what a task owns and no step writes, its end does.
+// bound, without choices; a task's end writes the cells that it owns and no step writes.
 func (n *Net) Bounds() (early, late [][][]Step) {
 	return n.split(earliest(n)), n.split(latest(n))
 }

@@ -7,24 +7,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/rings"
 )
 
-// Wait is one link of a cycle: a process that reads what the next one writes only
-// after its own read.
+// Wait is one link of a cycle: a process that reads a cell that the next one writes only
+// after a read of its own.
 type Wait struct {
 	Process int
 	Task    int
 	Read    *Step
 	Cell    CellID
-	// Write is how the next process of the cycle writes the cell, in which task.
-	Write     *Step // nil where no statement of it writes the cell
+	// Write is the step that writes the cell in the next process, WriteTask its task.
+	Write     *Step // nil if no statement writes the cell
 	WriteTask int
 }
 
-// tangle is what is left of a run that hangs: operations that wait for each other.
-// Its nodes are operations; one leads to the operation before it and, if it is a
-// read, to the write that it waits for.
+// tangle is the rest of a run that hangs, as a graph: each operation has an edge to the
+// operation before it and, if it is a read, to the write that it waits for.
 type tangle struct {
 	run     *run
-	start   []int // number of a process's first operation that was not done
+	start   []int // number of a process's first pending operation
 	process []int32
 	index   []int32
 	writer  []int32 // of a read, the number of its write; -1
@@ -67,7 +66,7 @@ func (t *tangle) operation(n int32) *operation {
 	return &t.run.program[t.process[n]][t.index[n]]
 }
 
-// next are the operations that one waits for.
+// next are the operations that an operation waits for.
 func (t *tangle) next(n int32) (before, writer int32) {
 	before = n - 1
 	if int(n) == t.start[t.process[n]] {
@@ -98,7 +97,7 @@ func (t *tangle) knots() (knots [][]int32) {
 	return knots
 }
 
-// searches bounds how many operations the search for a shortest cycle looks at.
+// searches bounds how many operations the search for a shortest cycle visits.
 const searches = 4 << 20
 
 // shortest is the cycle of a knot with the fewest waits, as numbers of its reads.
@@ -120,7 +119,7 @@ func (t *tangle) shortest(knot []int32) []int32 {
 	return best
 }
 
-// cycleFrom searches breadth first, by waits, for the way from a read back to it.
+// cycleFrom searches breadth first, by waits, for the path from a read back to itself.
 func (t *tangle) cycleFrom(start int32, in map[int32]bool, left *int) []int32 {
 	from := map[int32]int32{} // the read that led to a read
 	seen := map[int32]bool{}
@@ -149,7 +148,7 @@ func (t *tangle) cycleFrom(start int32, in map[int32]bool, left *int) []int32 {
 	return nil
 }
 
-// waits tells a cycle as who waits for what of whom.
+// waits converts a cycle of operations to one of processes.
 func (t *tangle) waits(cycle []int32) []Wait {
 	out := make([]Wait, len(cycle))
 	for i, n := range cycle {

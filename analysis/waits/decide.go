@@ -8,12 +8,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/rings"
 )
 
-// Verdict is how sure a deadlock is.
+// Verdict is how certain a deadlock is.
 type Verdict uint8
 
 // The verdicts.
 const (
-	// Certain: no order of steps, and no way of any fork, avoids it.
+	// Certain: no order of steps and no way of any fork avoids it.
 	Certain Verdict = iota
 	// Conditional: it is certain where one condition holds.
 	Conditional
@@ -31,17 +31,17 @@ func (v Verdict) String() string {
 type Deadlock struct {
 	Verdict Verdict
 	Cycle   []Wait
-	// Key and Way say, of a conditional one, which choice makes it certain.
+	// Key and Way are the choice that makes a conditional deadlock certain.
 	Key string
 	Way int
-	// Processes are all that wait for each other here, the cycle's included.
+	// Processes are all that wait for each other, the cycle's included.
 	Processes []int
 	// Behind is how many further processes wait for one of them.
 	Behind int
 }
 
-// Decide finds the deadlocks of a net: one for each group of processes that wait
-// for each other, its shortest cycle told.
+// Decide finds the deadlocks of a net: one for each group of processes that wait for
+// each other, with its shortest cycle.
 func Decide(n *Net) []Deadlock {
 	first := execute(n, earliest(n), nothing, false)
 	if !first.anyHung() {
@@ -58,10 +58,10 @@ func Decide(n *Net) []Deadlock {
 type decider struct {
 	net   *Net
 	found []Deadlock
-	// broken are the cells of processes whose deadlock is found: taken as written,
-	// to find what else there is.
+	// broken are the cells of processes whose deadlock is found: assumed to be written,
+	// to find other deadlocks.
 	broken []bool
-	// whole and owner are of the whole net, made when needed.
+	// whole and owner are of the whole net, built when needed.
 	whole *failable
 	owner map[CellID]int
 }
@@ -88,7 +88,7 @@ func (d *decider) certain(program straight, verdict Verdict) {
 	for _, knot := range t.knots() {
 		found := Deadlock{Verdict: verdict, Cycle: t.waits(t.shortest(knot)), Processes: t.processesOf(knot)}
 		if verdict == Timed && !isTimed(found.Cycle) {
-			found.Verdict = Possible // another read may time out before it comes to this
+			found.Verdict = Possible // another read may time out first
 		}
 		d.found = append(d.found, found)
 		open = append(open, found.Processes...)
@@ -99,7 +99,7 @@ func (d *decider) certain(program straight, verdict Verdict) {
 	}
 }
 
-// behindThem counts the processes that hang without being among those.
+// behindThem counts the other processes that hang.
 func (r *run) behindThem(those []int) int {
 	is := lists.Set(those)
 	count := 0
@@ -125,7 +125,7 @@ func (d *decider) rest() {
 	for _, group := range d.groups(t, t.knots()) {
 		ways := d.region(group.processes)
 		verdict := ways.decide()
-		if verdict == nil { // too many ways to go through
+		if verdict == nil { // too many ways to try
 			w := t.waits(t.shortest(group.knot))
 			verdict = &Deadlock{Verdict: Possible, Cycle: w}
 			if isTimed(w) {
@@ -172,12 +172,12 @@ func (d *decider) groups(t *tangle, knots [][]int32) (groups []group) {
 	return groups
 }
 
-// mostProcesses is how many processes are looked at together to learn whether what
+// mostProcesses bounds how many processes are analysed together to learn whether what
 // they wait for may fail.
 const mostProcesses = 64
 
-// withFailing adds to processes those whose failure they would notice: it decides
-// whether they block.
+// withFailing adds to processes those whose failure reaches them: it decides whether they
+// block.
 func (d *decider) withFailing(processes []int) []int {
 	if d.whole == nil {
 		d.whole = mayFail(d.net, latest(d.net), true)

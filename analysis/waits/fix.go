@@ -22,10 +22,10 @@ type Fix struct {
 	Link int
 }
 
-// mostTries is how many changes are tried of one deadlock.
+// mostTries bounds how many changes are tried for one deadlock.
 const mostTries = 32
 
-// Fixes are changes that were tried and break a deadlock, the first ones of its cycle.
+// Fixes are changes that break a deadlock when tried, the first ones along its cycle.
 func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	w := (&decider{net: n, broken: make([]bool, len(n.Cells))}).region(d.Processes)
 	program := earliest(w.net)
@@ -73,8 +73,8 @@ func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	return out
 }
 
-// alike are the processes whose task has the same source: the members of a group, which
-// a change changes all.
+// alike are the processes whose task has the same source: a change applies to all members
+// of a group.
 func (w *ways) alike(p, task int) []int {
 	own := &w.net.Processes[p].Tasks[task]
 	out := []int{p}
@@ -103,7 +103,7 @@ func swapped(ops []operation, earlier, later int32) []operation {
 	return slices.SortedStableFunc(slices.Values(ops), func(a, b operation) int { return turn(a) - turn(b) })
 }
 
-// moved writes a cell before something is read.
+// moved writes a cell before a read.
 func moved(ops []operation, cell CellID, read *Step) []operation {
 	var out []operation
 	for _, o := range ops {

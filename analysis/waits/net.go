@@ -1,23 +1,23 @@
-// Package waits decides which programs of waiting processes block for ever.
+// Package waits decides which programs of waiting processes block forever.
 //
-// A net is what is left of a deployment when everything but waiting is taken
-// away: processes (servers, and the resources that Heat makes), each a row of
-// tasks (roles), each a row of steps that read and write cells. A cell is written
-// once, a read blocks until it is, and a process does one step at a time: a Kahn
-// network. Its outcome does not depend on the schedule, so that one run, in any
-// order, decides whether it blocks for ever, in linear time.
+// A net is a deployment reduced to its waits: processes (servers, and other
+// resources that Heat creates), each a sequence of tasks (roles), each a sequence
+// of steps that read and write cells. A cell is written once, a read blocks until
+// then, and a process does one step at a time: a Kahn network. Its outcome does not
+// depend on the schedule, so one run, in any order, decides whether it blocks
+// forever, in linear time.
 //
 // That holds where the order of steps is known. Where it forks (an if in a script,
-// a tool whose order nobody knows) two straight programs bound it: the latest one
-// reads only what every way reads, after all that any way writes; the earliest
-// one reads all that any way reads, before all that not every way writes. If the
-// latest blocks for ever, every way does; if the earliest does not, none does.
-// What lies between is decided by going through the ways of the few processes
-// that wait for each other, as long as they are few.
+// a tool whose order is unknown) two straight programs bound it: the latest one
+// reads only what every way reads, after everything that any way writes; the
+// earliest one reads everything that any way reads, before everything that not every
+// way writes. If the latest blocks forever, every way does; if the earliest does not,
+// none does. Cases in between are decided by trying all ways of the processes that
+// wait for each other, as long as they are few.
 //
 // A task that ends without having written a cell it owns has failed, and so has
 // one that reads a cell which will never be written. Its process ends there, and
-// all it has not written is settled as failed: nobody blocks on it. A timed read
+// the rest of its cells are settled as failed: nothing blocks on them. A timed read
 // may end that way too.
 package waits
 
@@ -31,14 +31,14 @@ import (
 // CellID numbers the cells of a net.
 type CellID int32
 
-// Net are processes that wait for each other's cells.
+// Net is a set of processes that wait for each other's cells.
 type Net struct {
 	Processes []Process
 	// Cells are the names of values that are written once.
 	Cells []string
 }
 
-// Process is what does one step after another: a server, a resource.
+// Process does one step after another: a server, a resource.
 type Process struct {
 	Name   string
 	Server bool
@@ -59,9 +59,9 @@ type Task struct {
 	Body []Step
 	Owns []CellID
 	// Completion is the cell that says that the task is done, the last that it
-	// writes; -1 for a task that nobody can wait for.
+	// writes; -1 for a task that nothing can wait for.
 	Completion CellID
-	// Heat says that this is Heat's work: nobody can swap or split it.
+	// Heat says that this is Heat's work: it cannot be swapped or split.
 	Heat bool
 	// Timeout ends the task, in failure, so many seconds after its own work began; 0 is
 	// never.
@@ -73,7 +73,7 @@ type Step struct {
 	Op   Op
 	Cell CellID
 	At   source.Place
-	// What says in words what is read or written: `input "url"`.
+	// What describes what is read or written: `input "url"`.
 	What string
 	// Timeout ends a read after so many seconds; 0 is never.
 	Timeout float64
@@ -81,13 +81,13 @@ type Step struct {
 	Tolerant bool
 	// Start is a read before the task's own work begins: nothing can come before it.
 	Start bool
-	// Guess says that nobody knows when the step is done.
+	// Guess says that the step's place in the order is unknown.
 	Guess bool
-	// Ways are a choice's, one of which is taken; Key names what decides it, the
-	// same for all choices of that key.
+	// Ways are the alternatives of a choice; Key names the condition that decides it,
+	// in the same way for all choices with that key.
 	Ways [][]Step
 	Key  string
-	// Progress is how far through its task's own work the step stands, from 0 to 1.
+	// Progress is the step's position in its task's own work, from 0 to 1.
 	Progress float64
 }
 
@@ -102,7 +102,7 @@ const (
 	fail // the process ends here, as if it had failed
 )
 
-// Without is the net where a process is not there: it writes nothing, and nobody waits for it.
+// Without is the net without a process: it reads and writes nothing.
 func (n *Net) Without(process int) *Net {
 	processes := slices.Clone(n.Processes)
 	p := &processes[process]
@@ -113,7 +113,7 @@ func (n *Net) Without(process int) *Net {
 	return &Net{processes, n.Cells}
 }
 
-// Owners are the processes that must write cells.
+// Owners maps cells to the processes that must write them.
 func (n *Net) Owners() map[CellID]int {
 	owner := map[CellID]int{}
 	for p := range n.Processes {
@@ -141,7 +141,7 @@ func Unordered(steps []Step) []Step {
 			writes = append(writes, s)
 		}
 	}
-	if len(reads) == 0 || len(writes) == 0 { // then it does not matter
+	if len(reads) == 0 || len(writes) == 0 { // the order does not matter
 		return append(reads, writes...)
 	}
 	for _, side := range [][]Step{reads, writes} {
@@ -152,8 +152,8 @@ func Unordered(steps []Step) []Step {
 	return AnyTime(reads, writes, reads)
 }
 
-// AnyTime is a body with more that may come before, within or after it: the
-// writes for sure, the reads perhaps.
+// AnyTime is a body with steps that may occur before, within or after it: the writes
+// certainly, the reads possibly.
 func AnyTime(reads, writes, body []Step) []Step {
 	if len(reads) == 0 && len(writes) == 0 {
 		return body

@@ -1,6 +1,6 @@
 package waits
 
-// state is what a run has made of a cell.
+// state is the state of a cell in a run.
 type state uint8
 
 const (
@@ -15,21 +15,21 @@ type run struct {
 	program straight
 	cells   []state
 	at      []int // next operation of each process
-	// blocked lists the processes that wait for a cell: the first, and for each
-	// process the next one; 0 stands for nobody.
+	// blocked and behind are linked lists of the processes that wait for a cell: the
+	// first, and for each process the next one, both plus 1; 0 is the end.
 	blocked []int32
 	behind  []int32
 	ready   []int
-	// failing says that what is missing fails its readers; else it is only settled.
+	// failing says that missing cells fail their readers; otherwise they count as written.
 	failing bool
 }
 
-// settledAlready is what a run starts from: cells that others have written.
+// settledAlready says which cells are written before a run starts.
 type settledAlready func(CellID) bool
 
 func nothing(CellID) bool { return false }
 
-// execute runs a straight program. Which process goes first makes no difference.
+// execute runs a straight program. The order of processes makes no difference.
 func execute(n *Net, program straight, outside settledAlready, failing bool) *run {
 	r := &run{net: n, program: program, cells: make([]state, len(n.Cells)), at: make([]int, len(program)), blocked: make([]int32, len(n.Cells)),
 		behind: make([]int32, len(program)), ready: make([]int, len(program)), failing: failing}
@@ -93,7 +93,7 @@ func (r *run) finish(p int, task int32) bool {
 	return true
 }
 
-// end settles all that a process has not written, from a task on.
+// end settles everything that a process has not written, from a task on.
 func (r *run) end(p int, task int32) {
 	r.at[p] = len(r.program[p])
 	for _, t := range r.net.Processes[p].Tasks[task:] {
@@ -117,7 +117,7 @@ func (r *run) settle(cell CellID, s state) {
 	}
 }
 
-// hung says whether a process waits for ever.
+// hung says whether a process waits forever.
 func (r *run) hung(p int) bool { return r.at[p] < len(r.program[p]) }
 
 func (r *run) anyHung() bool {

@@ -6,13 +6,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// ways goes through all outcomes of the forks of a few processes.
+// ways tries all outcomes of the forks of a few processes.
 type ways struct {
 	net *Net // of these processes only
 	// processes are their numbers in the whole net.
 	processes []int
-	// cells are the numbers of the cells here in the whole net; the first stands for
-	// all that others have written.
+	// cells are the numbers of these cells in the whole net; the first represents all
+	// that other processes write.
 	cells   []CellID
 	choices []choice
 	index   map[*Step]int
@@ -29,8 +29,8 @@ type choice struct {
 // mostWork bounds how many steps are run to decide one group.
 const mostWork = 1 << 20
 
-// region cuts processes out of a net. What others write is there already; where
-// that may be missing, a reader may fail.
+// region cuts processes out of a net. Cells of others are already written; where they may
+// be missing, a reader may fail.
 func (d *decider) region(processes []int) *ways {
 	w := &ways{net: &Net{}, processes: processes, cells: []CellID{-1}, index: map[*Step]int{}, total: 1}
 	c := cutter{ways: w, inside: map[CellID]CellID{}}
@@ -72,7 +72,7 @@ func (c *cutter) owned(cells []CellID) []CellID {
 	return lists.Map(cells, func(cell CellID) CellID { return c.inside[cell] })
 }
 
-// steps makes a fork of each read that may fail by itself.
+// steps turns each read that may fail by itself into a fork.
 func (c *cutter) steps(steps []Step) []Step {
 	out := make([]Step, 0, len(steps))
 	for _, s := range steps {
@@ -116,8 +116,8 @@ func (w *ways) count(steps []Step, keys map[string]int) {
 	}
 }
 
-// decide goes through all outcomes; nil if they are too many, and a deadlock
-// without a cycle if none blocks.
+// decide tries all outcomes; nil if they are too many, and a deadlock without a cycle if
+// none blocks.
 func (w *ways) decide() *Deadlock {
 	if w.total*max(1, w.size) > mostWork {
 		return nil
@@ -169,7 +169,7 @@ func isTimed(cycle []Wait) bool {
 	return slices.ContainsFunc(cycle, func(w Wait) bool { return w.Read.Timeout > 0 })
 }
 
-// advance takes the next outcome, as an odometer does.
+// advance selects the next outcome, like an odometer.
 func (w *ways) advance(taken []int) bool {
 	for i := range taken {
 		if taken[i]++; taken[i] < w.choices[i].ways {
@@ -180,7 +180,7 @@ func (w *ways) advance(taken []int) bool {
 	return false
 }
 
-// outcome runs one outcome; nil if it ends.
+// outcome runs one outcome; nil if it terminates.
 func (w *ways) outcome(taken []int) []Wait {
 	program := make(straight, len(w.net.Processes))
 	for p := range w.net.Processes {

@@ -9,7 +9,7 @@ import (
 func exampleTable(width int) *table {
 	t := &table{width: width, columns: []column{{"AT", 0}, {"RULE", 12}, {"NEEDS", 0}, {"LEAVES", 14}}}
 	t.add("site.yaml:22:31", "a role writes it", "db", `{"$cell":"db.mysql:url"}`)
-	t.add("site.yaml:3:1", "the parameter was supplied to the compiler", "", `[1,"two words",{"a":"ausführlich"}]`)
+	t.add("site.yaml:3:1", "the parameter was given to the compiler", "", `[1,"two words",{"a":"ausführlich"}]`)
 	return t
 }
 
@@ -17,7 +17,7 @@ func exampleTable(width int) *table {
 func TestTableInAPipe(t *testing.T) {
 	want := `AT               RULE                                     NEEDS  LEAVES
 site.yaml:22:31  a role writes it                         db     {"$cell":"db.mysql:url"}
-site.yaml:3:1    the parameter was supplied to the compiler         [1,"two words",{"a":"ausführlich"}]
+site.yaml:3:1    the parameter was given to the compiler         [1,"two words",{"a":"ausführlich"}]
 `
 	if got := exampleTable(0).String(); got != want {
 		t.Errorf("got\n%s", got)
@@ -45,7 +45,8 @@ func TestNarrowTable(t *testing.T) {
   leaves  {"$cell":"db.mysql:url"}
 
 site.yaml:3:1
-  rule    the parameter was supplied to the compiler
+  rule    the parameter was given
+          to the compiler
   leaves  [1,"two
           words",{"a":
           "ausführlich"}]

@@ -109,7 +109,7 @@ func TestUnusedEverywhere(t *testing.T) {
 	o.Compile.Environments = []string{"env.yaml"}
 	want := []string{
 		`child.yaml:3:45: info[H249]: no template that nests this one reads the output "three"`,
-		`env.yaml:1:34: info[H253]: no template declares the parameter "r": its default is used nowhere`,
+		`env.yaml:1:34: info[H253]: no template declares the parameter "r": its default is unused`,
 	}
 	for _, names := range [][]string{{"."}, {"b.yaml", "a.yaml"}, {"env.yaml", "child.yaml", "a.yaml", "b.yaml"}} {
 		if diff := cmp.Diff(want, found(t, o, names...)); diff != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
 )
 
-// Each rule of a pack is its own, looks at templates, and is found by its code; hotc's own
-// never are a pack's.
+// Each rule of a pack is unique, checks templates, and is found by its code; none is one of
+// hotc's own.
 func TestPacks(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range pack.Rules() {

@@ -10,7 +10,7 @@ import (
 func findDefaults(l *rule.Look) {
 	for _, e := range l.Template.Root.Get("parameters").All() {
 		if d := e.Value.Entry("default"); d != nil {
-			l.Found(d.Key, fmt.Sprintf("ONAP wants no default of the parameter %q (R-90526)", e.Name), "an environment file has its values")
+			l.Found(d.Key, fmt.Sprintf("ONAP forbids a default of the parameter %q (R-90526)", e.Name), "set its value in an environment file")
 		}
 	}
 }

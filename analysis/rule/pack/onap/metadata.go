@@ -20,17 +20,17 @@ func findMetadata(l *rule.Look) {
 	for _, s := range servers(l) {
 		n := s.Get("metadata")
 		if n != nil && (n.Kind != yaml.Map || l.IsCall(n)) {
-			continue // what it has is not written here
+			continue // its contents are computed
 		}
 		for _, m := range metadata {
 			value := n.Get(m.key)
 			switch name := parameter(l, value); {
 			case value == nil && n == nil:
-				l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP wants a server's metadata to have %s (%s)", m.key, m.wanted), fmt.Sprintf("metadata: {%s: {get_param: %s}, …}", m.key, m.key))
+				l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("metadata: {%s: {get_param: %s}, …}", m.key, m.key))
 			case value == nil:
-				l.Found(s.Node.Entry("metadata").Key, fmt.Sprintf("ONAP wants a server's metadata to have %s (%s)", m.key, m.wanted), fmt.Sprintf("%s: {get_param: %s}", m.key, m.key))
+				l.Found(s.Node.Entry("metadata").Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("%s: {get_param: %s}", m.key, m.key))
 			case name != m.key:
-				l.Found(value, fmt.Sprintf("ONAP wants %s in a server's metadata from the parameter %s (%s, %s)", m.key, m.key, m.wanted, m.called), "")
+				l.Found(value, fmt.Sprintf("ONAP requires %s in a server's metadata to come from the parameter %s (%s, %s)", m.key, m.key, m.wanted, m.called), "")
 			}
 		}
 	}

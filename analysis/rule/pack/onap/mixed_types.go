@@ -7,15 +7,15 @@ import (
 	"github.com/hotc-dev/hotc/analysis/rule"
 )
 
-// suffixes are what stands behind the VM's type in the names of a server's parameters.
+// suffixes match the VM's type in the names of a server's parameters.
 var suffixes = map[string]*regexp.Regexp{
 	"image":  regexp.MustCompile(`^(.+)_image_name$`),
 	"flavor": regexp.MustCompile(`^(.+)_flavor_name$`),
 	"name":   regexp.MustCompile(`^(.+)_(?:name_\d+|names)$`),
 }
 
-// findMixedTypes is R-304011: names that follow their conventions, and speak of another type
-// of VM, or another index, than the server's name.
+// findMixedTypes is R-304011: names that follow the conventions, but with another VM type,
+// or another index, than the server's name.
 func findMixedTypes(l *rule.Look) {
 	for _, s := range servers(l) {
 		if s.kind == "" {
@@ -24,13 +24,13 @@ func findMixedTypes(l *rule.Look) {
 		for _, property := range []string{"image", "flavor", "name"} {
 			n := s.Get(property)
 			if m := suffixes[property].FindStringSubmatch(parameter(l, n)); m != nil && m[1] != s.kind {
-				l.Note(l.Found(n, fmt.Sprintf("this %s is of the type %q, and the server of %q (R-304011)", property, m[1], s.kind), ""), s.Resource.Entry.Key, "the server")
+				l.Note(l.Found(n, fmt.Sprintf("this %s is for the VM type %q, but the server is of type %q (R-304011)", property, m[1], s.kind), ""), s.Resource.Entry.Key, "the server")
 			}
 		}
 		for _, port := range s.ports(l) {
 			begins := s.kind + "_" + s.index + "_"
 			if m := portName.FindStringSubmatch(port.Name); m != nil && (len(port.Name) < len(begins) || port.Name[:len(begins)] != begins) {
-				l.Note(l.Found(port.Entry.Key, fmt.Sprintf("a port of %q must be called %s… (R-304011)", s.Resource.Name, begins), ""), s.Resource.Entry.Key, "the server")
+				l.Note(l.Found(port.Entry.Key, fmt.Sprintf("a port of %q must be named %s… (R-304011)", s.Resource.Name, begins), ""), s.Resource.Entry.Key, "the server")
 			}
 		}
 	}

@@ -1,9 +1,9 @@
-// Package onap is the pack of ONAP's rules: what its VNF requirements ask of Heat templates
-// (onap/vnfrqts-requirements), a requirement a file, as far as one template shows it. A
-// rule's code is the number of the requirement: ONAP-29751 is R-29751.
+// Package onap is the pack of ONAP's rules: its VNF requirements for Heat templates
+// (onap/vnfrqts-requirements), one per file, as far as a single template can violate them.
+// A rule's code is the number of the requirement: ONAP-29751 is R-29751.
 //
-// The requirements speak of a VM's type, an index and a network's role. Here the type is
-// what a server's name says before _server_INDEX.
+// The requirements refer to a VM's type, an index and a network's role. Here the type is
+// the part of a server's name before _server_INDEX.
 package onap
 
 import (
@@ -40,10 +40,10 @@ var serverName = regexp.MustCompile(`^([A-Za-z0-9_]+)_server_(\d+)$`)
 // server is one of a template's servers.
 type server struct {
 	*rule.Block
-	kind, index string // of its name; "" if that says none
+	kind, index string // from its name; "" if that has none
 }
 
-// servers are those of a template that stand there as resources.
+// servers are those of a template that are resources of its own.
 func servers(l *rule.Look) (out []server) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		if l.Template.Resource(b.Resource.Name) != b.Resource {
@@ -70,8 +70,7 @@ func (s server) ports(l *rule.Look) (out []*hot.Resource) {
 	return out
 }
 
-// parameter is the name of the parameter of which a value is made; "" if it is not made of
-// one alone.
+// parameter is the name of the parameter that a value is; "" if it is something else.
 func parameter(l *rule.Look, n *yaml.Node) string {
 	if r := l.Ref(n); r.Kind == hot.ToParameter {
 		return r.Name
@@ -79,8 +78,8 @@ func parameter(l *rule.Look, n *yaml.Node) string {
 	return ""
 }
 
-// isParameter looks whether a property is a parameter with a name of a form: which
-// requirement wants the one, and which the other.
+// isParameter checks that a property is a parameter, as the requirement isOne demands, with
+// a name of a form, as named demands.
 func (s server) isParameter(l *rule.Look, property string, form *regexp.Regexp, shown, isOne, named string) {
 	n := s.Get(property)
 	if n == nil {
@@ -88,8 +87,8 @@ func (s server) isParameter(l *rule.Look, property string, form *regexp.Regexp, 
 	}
 	switch name := parameter(l, n); {
 	case name == "":
-		l.Found(n, fmt.Sprintf("ONAP wants a server's %s from a parameter (%s)", property, isOne), "{get_param: "+shown+"}")
+		l.Found(n, fmt.Sprintf("ONAP requires a server's %s to be a parameter (%s)", property, isOne), "{get_param: "+shown+"}")
 	case !form.MatchString(name):
-		l.Found(n, fmt.Sprintf("ONAP wants the parameter of a server's %s called %s, not %q (%s)", property, shown, name, named), "")
+		l.Found(n, fmt.Sprintf("ONAP requires the parameter of a server's %s to be named %s, not %q (%s)", property, shown, name, named), "")
 	}
 }

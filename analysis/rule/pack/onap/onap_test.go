@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// folder is a template with those that it nests.
+// folder is a template with its nested templates.
 type folder map[string]string
 
 // Read implements emit.Access.
@@ -61,7 +61,7 @@ parameters:
 resources:
 `
 
-// What each rule finds, and what it leaves alone, beyond the examples of its page.
+// What each rule finds and what it ignores, beyond the examples of its page.
 func TestPack(t *testing.T) {
 	for name, c := range map[string]struct {
 		files folder
@@ -104,7 +104,7 @@ resources:
 		"members of a group have no names": {folder{"main.yaml": parameters + `
   group: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: {type: OS::Nova::Server, properties: {image: i, flavor: f}}}}
 `}, []string{}},
-		"other types and shapes": {folder{"main.yaml": `heat_template_version: 2018-08-31
+		"other types and forms": {folder{"main.yaml": `heat_template_version: 2018-08-31
 resources:
   fw_server_0: {type: OS::Nova::Server, properties: {image: {get_param: OS::stack_name}, flavor: f, networks: auto, metadata: {vnf_id: 3}}}
 `}, []string{"ONAP-37437 main.yaml:3", "ONAP-37437 main.yaml:3", "ONAP-37437 main.yaml:3", "ONAP-45188 main.yaml:3", "ONAP-58670 main.yaml:3"}},

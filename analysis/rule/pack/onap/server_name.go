@@ -10,7 +10,7 @@ import (
 func findServerNames(l *rule.Look) {
 	for _, s := range servers(l) {
 		if s.kind == "" {
-			l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP wants a server called {vm-type}_server_{index}, not %q (R-29751)", s.Resource.Name), "such as "+s.Resource.Name+"_server_0")
+			l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP requires a server to be named {vm-type}_server_{index}, not %q (R-29751)", s.Resource.Name), "such as "+s.Resource.Name+"_server_0")
 		}
 	}
 }

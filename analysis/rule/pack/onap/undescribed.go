@@ -10,7 +10,7 @@ import (
 func findUndescribed(l *rule.Look) {
 	for _, e := range l.Template.Root.Get("parameters").All() {
 		if e.Value.Get("description").IsNull() {
-			l.Found(e.Key, fmt.Sprintf("ONAP wants the parameter %q described (R-44001)", e.Name), "description: what it is for")
+			l.Found(e.Key, fmt.Sprintf("ONAP requires a description of the parameter %q (R-44001)", e.Name), "description: what it is for")
 		}
 	}
 }
