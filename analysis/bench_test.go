@@ -63,7 +63,7 @@ func BenchmarkAnalysis(b *testing.B) {
 			b.ResetTimer()
 			var kept *analysis.Findings
 			for range b.N {
-				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Wanted{}, &diags)
+				kept = analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Options{}, &diags)
 			}
 			b.StopTimer()
 			spent := processorTime(b) - before

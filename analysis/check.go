@@ -36,14 +36,14 @@ type Findings struct {
 }
 
 // CheckBroken runs those passes that need no binding over a program whose template has errors.
-func CheckBroken(p *program.Program, want rule.Wanted, diags *source.Diagnostics) {
+func CheckBroken(p *program.Program, want rule.Options, diags *source.Diagnostics) {
 	none := &binding.Analysis{}
 	references.Check(p, none, diags)
 	rule.Check(p, none, want, diags)
 }
 
 // Check runs all passes over a program; want selects the rules.
-func Check(p *program.Program, a *binding.Analysis, want rule.Wanted, diags *source.Diagnostics) *Findings {
+func Check(p *program.Program, a *binding.Analysis, want rule.Options, diags *source.Diagnostics) *Findings {
 	references.Check(p, a, diags)
 	order.HeatCycles(p, a, diags)
 	f := &Findings{}

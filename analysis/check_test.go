@@ -45,7 +45,7 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 func check(name string, text []byte) string {
 	var diags source.Diagnostics
 	if p := lower(name, text, &diags); p != nil {
-		analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Wanted{}, &diags)
+		analysis.Check(p, binding.Analyse(p, binding.Options{}, &diags), rule.Options{}, &diags)
 	}
 	var out strings.Builder
 	for _, d := range diags.All() {

@@ -153,7 +153,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	}
 	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
-	want := rule.Wanted{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile, Now: o.Now}
+	want := rule.Options{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile, Now: o.Now}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)

@@ -72,11 +72,11 @@ type Analysis struct {
 	PropertyReads []*PropertyRead
 	Dependencies  []*Dependency
 	BetweenStacks
-	// Presences are the decisions of Heat on which a server's existence depends, by its
+	// ExistenceConditions are the decisions of Heat on which a server's existence depends, by its
 	// path; Decisions are all of these, and Witnesses the servers that know the outcome.
-	Presences map[contract.ServerPath][]Presence
-	Decisions []*Decision
-	Witnesses map[contract.ServerPath][]Witness
+	ExistenceConditions map[contract.ServerPath][]ExistenceCondition
+	Decisions           []*Decision
+	Witnesses           map[contract.ServerPath][]Witness
 	// IfThere says, for each of a role's DependsOn, whether that role's server exists,
 	// as an expression for the role's own server; nil where it certainly does.
 	IfThere map[*program.Role][]*hot.Expr
@@ -175,11 +175,11 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 		}
 		b.in(r.Server.Stack).dependencies(r)
 	}
-	p.Root.Walk(func(s *program.Stack) { b.in(s).heatsPlaces() })
-	b.alike()
-	b.heatsSecrets()
+	p.Root.Walk(func(s *program.Stack) { b.in(s).bindHeatPlaces() })
+	b.alignSignals()
+	b.checkSecretParameters()
 	b.factServers()
-	b.presences()
+	b.existenceConditions()
 	return b.analysis
 }
 
@@ -205,9 +205,9 @@ type shared struct {
 	// are the places already reported for one.
 	written *trace.Finder
 	hidden  *trace.Finder
-	// given are the root's parameters that `hotc apply` supplies.
-	given   map[string]*hot.Parameter
-	refused map[source.Place]bool
+	// secretParams are the root's parameters that `hotc apply` supplies.
+	secretParams map[string]*hot.Parameter
+	refused      map[source.Place]bool
 	// size is the total of the inputs so far.
 	size int
 }
@@ -215,7 +215,7 @@ type shared struct {
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
 		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
-		Presences: map[contract.ServerPath][]Presence{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
+		ExistenceConditions: map[contract.ServerPath][]ExistenceCondition{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
 		following: map[reference]bool{}, arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
 }
@@ -227,20 +227,20 @@ func (b *binder) input() {
 	if err == nil && server.StackResource != nil {
 		e, err = b.inMember(server, e)
 	}
-	if errors.Is(err, errAbsent) && b.doesWithout() {
+	if errors.Is(err, errAbsent) && b.toleratesAbsence() {
 		e, err = hot.Constant(in.Default, in.Expr.At), nil
 	}
 	if err != nil {
 		b.failed(in.Expr.At, err)
 		return
 	}
-	if !b.carried(in, e) {
+	if !b.withinSize(in, e) {
 		return
 	}
 	bound := &Bound{Expr: e, Time: TimeOf(e)}
 	b.analysis.Inputs[in] = bound
 	bound.References = b.effects.references
-	checkWish(in, bound, b.diags)
+	checkBind(in, bound, b.diags)
 	b.leftToHeat(e)
 	bound.References = b.effects.references
 	b.checkComputable(e)
@@ -257,7 +257,7 @@ func (b *binder) input() {
 // Heat's own dependencies, the role does not wait for those.
 func (b *binder) dependencies(r *program.Role) {
 	for _, d := range r.DependsOn {
-		e, err := b.thereFor(d.Role.Server, r.Server)
+		e, err := b.existsFor(d.Role.Server, r.Server)
 		switch {
 		case err != nil:
 			b.failed(d.At, err)
@@ -308,18 +308,18 @@ func (b *binder) checkComputable(e *hot.Expr) {
 	})
 }
 
-// maxCarried bounds the size of the values of all inputs of a plan, in bytes, roughly.
-const maxCarried = 64 << 20
+// maxInputs bounds the size of the values of all inputs of a plan, in bytes, roughly.
+const maxInputs = 64 << 20
 
-// carried refuses the input with which a plan grows too large: a few words may make a
+// withinSize refuses the input with which a plan grows too large: a few words may make a
 // large value, and there may be many inputs.
-func (b *binder) carried(in *program.Input, e *hot.Expr) bool {
+func (b *binder) withinSize(in *program.Input, e *hot.Expr) bool {
 	before := b.size
 	b.size += hot.Size(e)
-	if b.size > maxCarried && before <= maxCarried {
-		b.diags.Error(source.OverLimit, in.Expr.At, fmt.Sprintf("with this input, the role inputs in the plan exceed %d MiB", maxCarried>>20), "pass large values as files")
+	if b.size > maxInputs && before <= maxInputs {
+		b.diags.Error(source.OverLimit, in.Expr.At, fmt.Sprintf("with this input, the role inputs in the plan exceed %d MiB", maxInputs>>20), "pass large values as files")
 	}
-	return b.size <= maxCarried
+	return b.size <= maxInputs
 }
 
 // checkNumbers refuses the numbers that Heat accepts and JSON, thus a plan, cannot hold.
@@ -333,9 +333,9 @@ func (b *binder) checkNumbers(e *hot.Expr) {
 	})
 }
 
-// checkWish reports a `bind` that is impossible: a value can be bound later than it is
+// checkBind reports a `bind` that is impossible: a value can be bound later than it is
 // known, but not earlier.
-func checkWish(in *program.Input, bound *Bound, diags *source.Diagnostics) {
+func checkBind(in *program.Input, bound *Bound, diags *source.Diagnostics) {
 	switch {
 	case in.Bind == contract.Deploy && bound.Time == contract.Run:
 		impossible(in, bound, diags, "cannot be bound at deploy time: it needs a value that is known only at run time",

@@ -23,9 +23,9 @@ func (b *binder) factsAtRun() bool {
 // server is a server that a reference names: a resource, or a member of a group.
 type server struct {
 	*hot.Resource
-	path   contract.ServerPath
-	nest   *program.StackResource
-	member *program.Member
+	path          contract.ServerPath
+	stackResource *program.StackResource
+	member        *program.Member
 }
 
 // fact is a reference to a fact that a server's own agent publishes.
@@ -60,8 +60,8 @@ func (b *binder) serverFact(call *hot.Expr, s server, attribute string, path []v
 		if n := r.Property("name"); n != nil {
 			b.note(call, contract.Deploy, "the server's name is set by its property", "", "")
 			e, err := b.template.Fold(n, b.resolve)
-			if err == nil && s.nest != nil {
-				e, err = s.nest.Indexed(e, s.member.Name), nil
+			if err == nil && s.stackResource != nil {
+				e, err = s.stackResource.Indexed(e, s.member.Name), nil
 			}
 			return e, err
 		}

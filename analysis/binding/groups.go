@@ -13,8 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// nestAttribute is an attribute of a stack resource.
-func (b *binder) nestAttribute(call *hot.Expr, n *program.StackResource, attribute string, path []value.Value) (*hot.Expr, error) {
+// stackResourceAttribute is an attribute of a stack resource.
+func (b *binder) stackResourceAttribute(call *hot.Expr, n *program.StackResource, attribute string, path []value.Value) (*hot.Expr, error) {
 	sel := n.Select(attribute, path, false)
 	switch {
 	case n.Scales() && sel.Gives == program.HeatsOwn:
@@ -70,15 +70,15 @@ func (b *binder) noMember(call *hot.Expr, n *program.StackResource, name string)
 	if n.Unbounded && isNumber {
 		return errReported
 	}
-	if isNumber && b.doesWithout() {
+	if isNumber && b.toleratesAbsence() {
 		return &absentError{resource: n.In.PathOf(n.Resource.Name + "/" + name), at: call.At, why: &program.Removal{Why: why, At: n.SizeAt}}
 	}
 	b.report(source.Error, source.UnknownResource, call.At, message, hint, source.Note{At: n.SizeAt, Message: "the group's size"})
 	return errReported
 }
 
-// doesWithout says whether the input that is being bound may lack a value.
-func (b *binder) doesWithout() bool {
+// toleratesAbsence says whether the input that is being bound may lack a value.
+func (b *binder) toleratesAbsence() bool {
 	return b.reader != nil && (b.reader.HasDefault || b.reader.Optional)
 }
 

@@ -40,10 +40,10 @@ func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 	return missed, err
 }
 
-// handsMissing is for a property that passes the output of an absent role on to roles, which
+// passesMissing is for a property that passes the output of an absent role on to roles, which
 // do without it or report it. Heat gets a placeholder, as if it had decided the absence
 // itself.
-func (b *binder) handsMissing(n *program.StackResource, e *yaml.Entry, missing bool) {
+func (b *binder) passesMissing(n *program.StackResource, e *yaml.Entry, missing bool) {
 	if !missing {
 		return
 	}

@@ -49,9 +49,9 @@ func (b *binder) follow(call *hot.Expr, to *program.Stack, name string, e *hot.E
 	return b.followed(reference{to, name}, name+" of "+to.Called(), e, b.through(call, to))
 }
 
-// mostFollowed bounds how many values one reference expands to: where each is made of two
+// maxFollowed bounds how many values one reference expands to: where each is made of two
 // others, they grow exponentially.
-const mostFollowed = 100_000
+const maxFollowed = 100_000
 
 // followed evaluates an expression in the scope of another binder.
 func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
@@ -62,8 +62,8 @@ func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*
 	switch {
 	case b.following[at]:
 		return nil, fmt.Errorf("the value depends on itself: %s", name)
-	case b.steps > mostFollowed:
-		return nil, fmt.Errorf("the value is made of more than %d others, such as %s", mostFollowed, name)
+	case b.steps > maxFollowed:
+		return nil, fmt.Errorf("the value is made of more than %d others, such as %s", maxFollowed, name)
 	}
 	b.following[at] = true
 	defer delete(b.following, at)
@@ -130,7 +130,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, 
 // only Heat knows it.
 func (b *binder) memberAttribute(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
-		return b.serverAttribute(call, server{Resource: n.Definition(), path: n.Path(m), nest: n, member: m}, attribute, path)
+		return b.serverAttribute(call, server{Resource: n.Definition(), path: n.Path(m), stackResource: n, member: m}, attribute, path)
 	}
 	t := m.Stack.Template
 	if rest, ok := strings.CutPrefix(attribute, "resource."); ok { // template_resource.py, get_attribute
@@ -170,7 +170,7 @@ func (b *binder) leave(call *hot.Expr, rule string) *hot.Expr {
 
 // across evaluates an expression of a member for a call in this stack.
 func (b *binder) across(call *hot.Expr, n *program.StackResource, m *program.Member, name string, e *hot.Expr, path []value.Value) (*hot.Expr, error) {
-	inner := b.looking()
+	inner := b.dryRun()
 	out, err := inner.follow(call, m.Stack, name, e)
 	if err == nil && TimeOf(out) == contract.Deploy {
 		return b.leave(call, "an output of a nested stack that only Heat knows"), nil

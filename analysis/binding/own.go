@@ -28,7 +28,7 @@ const (
 
 func (b *binder) ownFact(call *hot.Expr) (*hot.Expr, error) {
 	s := b.reader.Role.Server
-	own := server{Resource: s.Resource, path: s.Path, nest: s.StackResource, member: s.Member}
+	own := server{Resource: s.Resource, path: s.Path, stackResource: s.StackResource, member: s.Member}
 	name, on, counted := call.OwnFact()
 	switch name {
 	case contract.FactID, contract.FactName:

@@ -23,8 +23,8 @@ type Decision struct {
 	Key  string
 }
 
-// Presence is a decision that a server depends on.
-type Presence struct {
+// ExistenceCondition is a decision that a server depends on.
+type ExistenceCondition struct {
 	Decision *Decision
 	// Member is the index of the member that is or contains the server; -1 where
 	// a condition decides.
@@ -116,8 +116,8 @@ func (b *binder) decided(g *existence, at source.Place, then, otherwise *hot.Exp
 	return hot.NewIf(like, at, hot.If{Condition: g.test(), Then: then, Else: otherwise})
 }
 
-// ifThere guards the value of a call that names a resource which may not exist.
-func (b *binder) ifThere(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr {
+// guardExistence guards the value of a call that names a resource which may not exist.
+func (b *binder) guardExistence(call *hot.Expr, r *hot.Resource, e *hot.Expr) *hot.Expr {
 	g := b.conditionOf(b.stack, r)
 	if g == nil {
 		return e
@@ -183,9 +183,9 @@ func memberPart(e *hot.Expr, m hot.Members, key value.Value) *hot.Expr {
 	return hot.NewIf(nil, x.At, hot.If{Condition: hot.NewPresent(e.At, m.Count, int(n)), Then: x, Else: nobody})
 }
 
-// thereFor is whether a server exists, as an expression for another one's agent: nil if it
+// existsFor is whether a server exists, as an expression for another one's agent: nil if it
 // certainly does whenever the other one does. What both depend on is certain.
-func (b *binder) thereFor(target, reader *program.Server) (*hot.Expr, error) {
+func (b *binder) existsFor(target, reader *program.Server) (*hot.Expr, error) {
 	around := map[*program.Stack]bool{}
 	for s := reader.Stack; s != nil; s = s.Around() {
 		around[s] = true
@@ -235,10 +235,10 @@ func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Exp
 	return e, err
 }
 
-// presences finds Heat's decisions about each server with an agent, and which servers know
+// existenceConditions finds Heat's decisions about each server with an agent, and which servers know
 // the outcome: those of the same stack, and of stacks nested in it, whose user_data
 // gains no dependency by it.
-func (b *binder) presences() {
+func (b *binder) existenceConditions() {
 	decisions := map[string]*Decision{}
 	for _, s := range b.servers() {
 		for _, g := range b.existencesAround(s) {
@@ -252,7 +252,7 @@ func (b *binder) presences() {
 				decisions[key] = d
 				b.analysis.Decisions = append(b.analysis.Decisions, d)
 			}
-			b.analysis.Presences[s.Path] = append(b.analysis.Presences[s.Path], Presence{Decision: d, Member: g.member, Why: g.why, At: g.at})
+			b.analysis.ExistenceConditions[s.Path] = append(b.analysis.ExistenceConditions[s.Path], ExistenceCondition{Decision: d, Member: g.member, Why: g.why, At: g.at})
 		}
 	}
 	for _, d := range b.analysis.Decisions {

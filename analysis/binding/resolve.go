@@ -74,7 +74,7 @@ func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer co
 }
 
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
-	if p := b.givenByApply(call); p != nil {
+	if p := b.secretParameter(call); p != nil {
 		cell := contract.SecretCell(p.Name)
 		b.note(call, contract.Run, "a secret that `hotc apply` supplies", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
@@ -143,7 +143,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	}
 	path := b.stack.PathOf(name)
 	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
-		return b.ifThere(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
+		return b.guardExistence(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, contract.Deploy, "the id of a resource is Heat's", "", "")
 	return call, nil
@@ -174,17 +174,17 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	var e *hot.Expr
 	switch {
 	case n != nil && n.Most() > 0:
-		e, err = b.nestAttribute(call, n, attribute, ref.Path)
+		e, err = b.stackResourceAttribute(call, n, attribute, ref.Path)
 	case b.stack.Type(r) == roles.ServerType:
 		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
 		if s := b.stack.Server(name); err == nil && b.reader != nil && s != nil && s.Output(attribute) != nil {
-			return b.ifThere(call, r, e), nil // even where its value is known
+			return b.guardExistence(call, r, e), nil // even where its value is known
 		}
 	default:
 		return b.leave(call, "an attribute of a resource is Heat's"), nil
 	}
 	if err == nil && TimeOf(e) == contract.Run {
-		e = b.ifThere(call, r, e)
+		e = b.guardExistence(call, r, e)
 	}
 	return e, err
 }
@@ -216,7 +216,7 @@ func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attr
 		}
 	}
 	severity := source.Error
-	if b.doubtful && b.program.Server(server) == nil {
+	if b.mayBeAbsent && b.program.Server(server) == nil {
 		severity = source.Warning // Heat evaluates it only if the resource exists
 	}
 	b.report(severity, source.UnknownOutput, at, message, hint)

@@ -17,7 +17,7 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel p
 	if sel.Gives == program.ListOfAll {
 		e, err := b.gather(call, n, name, rest, false)
 		if err == nil && e != call && needsMember(e, n) {
-			return nil, b.notTold(call, fmt.Sprintf("a part of %q is known only to Heat, for each member of %q, and Heat's members cannot be matched to the agents'", name, n.Resource.Name),
+			return nil, b.refuseMember(call, fmt.Sprintf("a part of %q is known only to Heat, for each member of %q, and Heat's members cannot be matched to the agents'", name, n.Resource.Name),
 				"write the whole value as an output of a role")
 		}
 		return e, err
@@ -25,16 +25,16 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel p
 	if n.Inline() && roles.IsServerAttribute(name) {
 		return b.leave(call, "agents do not know which members these are"), nil
 	}
-	e, err := b.looking().memberAttribute(call, n, n.First(), name, rest)
+	e, err := b.dryRun().memberAttribute(call, n, n.First(), name, rest)
 	if err == nil && (TimeOf(e) == contract.Run || n.Inline()) {
-		return nil, b.notTold(call, fmt.Sprintf("a role writes %q, and agents cannot tell which member of %q Heat means", name, n.Resource.Name),
+		return nil, b.refuseMember(call, fmt.Sprintf("a role writes %q, and agents cannot tell which member of %q Heat means", name, n.Resource.Name),
 			fmt.Sprintf("read the list of all members: {get_attr: [%s, %s, %s]}", n.Resource.Name, program.OutputsList, name))
 	}
 	return b.leave(call, "an output of a nested stack that only Heat knows"), nil
 }
 
-// notTold refuses a read whose member is ambiguous.
-func (b *binder) notTold(call *hot.Expr, message, hint string) error {
+// refuseMember refuses a read whose member is ambiguous.
+func (b *binder) refuseMember(call *hot.Expr, message, hint string) error {
 	b.report(source.Error, source.NotYet, call.At, message, hint)
 	return errReported
 }

@@ -9,12 +9,12 @@ import (
 // scope says for whom an expression is resolved. It is immutable: following a
 // reference to another stack, or a dry run, takes a scope of its own.
 type scope struct {
-	stack    *program.Stack // whose expressions are resolved
-	template *hot.Template  // the stack's
-	reader   *program.Input // the input being bound; nil for places that Heat evaluates
-	via      *hot.Expr      // the call in the reader's own stack that led to this one
-	effects  *effects
-	doubtful bool // Heat decides whether the enclosing resource exists
+	stack       *program.Stack // whose expressions are resolved
+	template    *hot.Template  // the stack's
+	reader      *program.Input // the input being bound; nil for places that Heat evaluates
+	via         *hot.Expr      // the call in the reader's own stack that led to this one
+	effects     *effects
+	mayBeAbsent bool // Heat decides whether the enclosing resource exists
 }
 
 // at is the binder for a resource's places.
@@ -24,7 +24,7 @@ func (b *binder) at(r *hot.Resource) *binder {
 	}
 	e, err := hot.Fold(b.template.Enabled(r.Condition), b.stack.Supplied.Peek)
 	inner := *b
-	inner.doubtful = err == nil && !e.IsValue()
+	inner.mayBeAbsent = err == nil && !e.IsValue()
 	return &inner
 }
 
@@ -78,8 +78,8 @@ func (b *binder) reading(in *program.Input) *binder {
 	return &inner
 }
 
-// looking is the binder for a dry run, whose effects may be taken later.
-func (b *binder) looking() *binder {
+// dryRun is the binder for a dry run, whose effects may be taken later.
+func (b *binder) dryRun() *binder {
 	inner := *b
 	inner.effects = &effects{silent: b.effects.silent}
 	return &inner

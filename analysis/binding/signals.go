@@ -248,9 +248,9 @@ func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
 		slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return mentions(t, e.Value, parameter) })
 }
 
-// alike makes the signals of all uses of a template the same, as they share its text:
+// alignSignals makes the signals of all uses of a template the same, as they share its text:
 // where one use has a wait condition, the others' servers signal it too.
-func (b *binder) alike() {
+func (b *binder) alignSignals() {
 	uses := map[*hot.Template][]*program.Stack{}
 	b.program.Root.Walk(func(s *program.Stack) { uses[s.Template] = append(uses[s.Template], s) })
 	for _, s := range b.analysis.Signals { // grows meanwhile, but only by signals that are alike

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// heatsPlaces binds the places that Heat evaluates: they may read roles' outputs too.
-func (b *binder) heatsPlaces() {
+// bindHeatPlaces binds the places that Heat evaluates: they may read roles' outputs too.
+func (b *binder) bindHeatPlaces() {
 	for p := range b.stack.Places {
 		b := b.at(p.Resource)
 		switch p.Kind {
@@ -22,13 +22,13 @@ func (b *binder) heatsPlaces() {
 		case program.InMetadata, program.InMember:
 			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
 		case program.HandedOver:
-			b.handsMissing(p.StackResource, p.Entry, b.uses(p.Resource.Name, p.Node, b.handsOver(p.StackResource, p.Entry)))
+			b.passesMissing(p.StackResource, p.Entry, b.uses(p.Resource.Name, p.Node, b.passesArgument(p.StackResource, p.Entry)))
 		case program.InTopology:
-			b.inShape(p)
+			b.topologyPlace(p)
 		case program.InDependsOn:
 			b.dependsOn(p.Resource, p.Node)
 		case program.InOutput:
-			b.heatsOutput(p.Output)
+			b.bindOutput(p.Output)
 		}
 	}
 }
@@ -191,8 +191,8 @@ func (b *binder) known(read *Read) bool {
 	return true
 }
 
-// heatsOutput binds an output of a stack.
-func (b *binder) heatsOutput(o *hot.Output) {
+// bindOutput binds an output of a stack.
+func (b *binder) bindOutput(o *hot.Output) {
 	switch {
 	case b.leftOut(o):
 	case b.stack.StackResource == nil:

@@ -13,8 +13,8 @@ import (
 // what type. Heat evaluates them before it creates anything, so no value that a role
 // writes may reach one, by whatever path.
 
-// insteadOf suggests an alternative to a run-time value in a place.
-func insteadOf(what string) string {
+// alternativeTo suggests an alternative to a run-time value in a place.
+func alternativeTo(what string) string {
 	switch what {
 	case "condition", "conditions", "Condition", "Conditions":
 		return "decide it by a parameter; or always create the resource, and let a role that reads the value decide what to do"
@@ -38,7 +38,7 @@ func (b *binder) topology(what string, e *hot.Expr) bool {
 	}
 	b.refused[path.At] = true
 	o := path.Output
-	d := b.diags.Error(source.RunTimeInTopology, path.At, fmt.Sprintf("%s decides the topology of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), insteadOf(what))
+	d := b.diags.Error(source.RunTimeInTopology, path.At, fmt.Sprintf("%s decides the topology of the stack and cannot wait for %s.%s, which a role writes", placeOf(what), o.Role.Server.Path, o.Attribute), alternativeTo(what))
 	d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: o.At, Message: fmt.Sprintf("role %s writes it, once its server exists", o.Role.Key())})
 	return true
 }
@@ -62,8 +62,8 @@ func (b *binder) runTime() *trace.Finder {
 	return b.written
 }
 
-// inShape checks a place that decides the stack's topology.
-func (b *binder) inShape(p program.Place) {
+// topologyPlace checks a place that decides the stack's topology.
+func (b *binder) topologyPlace(p program.Place) {
 	if b.topology(p.Entry.Name, b.template.Expr(p.Node)) {
 		return
 	}

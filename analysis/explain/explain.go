@@ -61,7 +61,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 				note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
 			}
 			if in.WatchAt.Known() {
-				note += "; followed (" + in.WatchAt.String() + "): when it changes, " + brings(role)
+				note += "; followed (" + in.WatchAt.String() + "): when it changes, " + updatedBy(role)
 			}
 			if role.Meaning != nil && role.Meaning.Unchecked != "" {
 				note += "; whether the role reads it is not checked: " + role.Meaning.Unchecked
@@ -81,8 +81,8 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 	return list
 }
 
-// brings says what updates a role.
-func brings(role *program.Role) string {
+// updatedBy says what updates a role.
+func updatedBy(role *program.Role) string {
 	if role.Update() != nil {
 		return "its update hook runs"
 	}

@@ -40,7 +40,7 @@ type finder struct {
 	edges    map[*program.Role][]edge
 	sources  map[*program.Role]sources // of the cells that it writes
 	carries  map[*program.Role]sources
-	told     map[string]bool // places of inputs with a diagnostic
+	reported map[string]bool // places of inputs with a diagnostic
 	heat     *HeatValues
 	rings    map[*program.Role]int // roles with the same number read each other, in a cycle
 }
@@ -57,7 +57,7 @@ type edge struct {
 // Find finds what every role follows; cyclic says that some follow each other in a cycle.
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
 	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
-		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, told: map[string]bool{}}
+		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, reported: map[string]bool{}}
 	f.roles = slices.Collect(p.Roles)
 	for _, r := range f.roles {
 		for _, o := range r.Outputs {
@@ -108,7 +108,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 			continue
 		}
 		if !brought || bound.Time != contract.Run && len(bound.References) == 0 {
-			f.cannot(r, in, bound)
+			f.refuseWatch(r, in, bound)
 			continue
 		}
 		f.follow(r, in, bound.Expr.Cells())
@@ -129,20 +129,20 @@ func (f *finder) follow(r *program.Role, in *program.Input, cells []contract.Cel
 func (f *finder) atLeast(in *program.Input, bound *binding.Bound) {
 	joins := false
 	bound.Expr.JoinedCells(func(string, int, contract.CellName) { joins = true })
-	if at := in.AtLeastAt.String(); !joins && !f.told[at] {
-		f.told[at] = true
+	if at := in.AtLeastAt.String(); !joins && !f.reported[at] {
+		f.reported[at] = true
 		f.diags.Error(source.BadMetadata, in.AtLeastAt, fmt.Sprintf("`at_least` counts the members of a group, but input %q does not follow a group's list", in.Name),
 			"read a list of the group members' outputs, and set `watch: true`; or remove `at_least`")
 	}
 }
 
-// cannot reports why an input cannot be followed, once for all members of a group.
-func (f *finder) cannot(r *program.Role, in *program.Input, bound *binding.Bound) {
+// refuseWatch reports why an input cannot be followed, once for all members of a group.
+func (f *finder) refuseWatch(r *program.Role, in *program.Input, bound *binding.Bound) {
 	at := in.WatchAt.String()
-	if f.told[at] {
+	if f.reported[at] {
 		return
 	}
-	f.told[at] = true
+	f.reported[at] = true
 	if bound.Time != contract.Run && len(bound.References) == 0 {
 		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q is fixed by the template: it changes only with the template, and then `hotc apply` updates the role", in.Name), "remove `watch`")
 		return
@@ -316,19 +316,19 @@ func (f *finder) cyclic() bool {
 	return cycle != nil
 }
 
-// mostSteps bounds how many steps of a cycle are shown.
-const mostSteps = 12
+// maxSteps bounds how many steps of a cycle are shown.
+const maxSteps = 12
 
 func (f *finder) refuse(cycle []edge) {
 	message := "roles follow each other in a cycle and would run forever: "
-	for _, e := range cycle[:min(len(cycle), mostSteps)] {
+	for _, e := range cycle[:min(len(cycle), maxSteps)] {
 		message += fmt.Sprintf("%s → ", e.input.Role.Key())
 	}
-	if left := len(cycle) - mostSteps; left > 0 {
+	if left := len(cycle) - maxSteps; left > 0 {
 		message += fmt.Sprintf("… (%d more) → ", left)
 	}
 	d := f.diags.Error(source.WatchCycle, cycle[0].input.WatchAt, message+string(cycle[0].input.Role.Key()), "remove one of these `watch`: its role still reads the value when it runs")
-	for _, e := range cycle[:min(len(cycle), mostSteps)] {
+	for _, e := range cycle[:min(len(cycle), maxSteps)] {
 		d.Note(e.input.WatchAt, fmt.Sprintf("%s follows %s (input %q)", e.input.Role.Key(), e.cell, e.input.Name))
 	}
 }

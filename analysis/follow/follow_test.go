@@ -217,7 +217,7 @@ resources:
 	}
 	conditions := map[string]string{}
 	for _, s := range p.Servers {
-		for _, x := range a.Presences[s.Path] {
+		for _, x := range a.ExistenceConditions[s.Path] {
 			conditions[string(s.Path)] = x.Decision.Key
 		}
 	}

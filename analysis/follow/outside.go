@@ -56,15 +56,15 @@ func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Anal
 		if way == nil {
 			return source.Place{}, "", false
 		}
-		if way.Made != nil {
+		if way.Via != nil {
 			return way.At, contract.Deploy, true
 		}
 		return way.At, time, true
 	})
 }
 
-// inert is the reason why a new value does not reach a role.
-const inert = "the role has no hook `update` and is not `idempotent`"
+// notUpdatable is the reason why a new value does not reach a role.
+const notUpdatable = "the role has no hook `update` and is not `idempotent`"
 
 // reachOf says how a new value reaches the role of an input, or why it does not.
 func reachOf(x read, heat *HeatValues) (how How, why string) {
@@ -74,13 +74,13 @@ func reachOf(x read, heat *HeatValues) (how How, why string) {
 	case x.time == contract.Deploy && heat.Secret(x.input) != nil:
 		return "", "it is secret, and a relay would read it where anyone who can see the stack can; Heat supplies it only when it creates the server"
 	case !brought && x.time == contract.Static:
-		return "", inert + "; once it has run, `hotc apply` refuses the change"
+		return "", notUpdatable + "; once it has run, `hotc apply` refuses the change"
 	case !brought:
-		return "", inert
+		return "", notUpdatable
 	case x.time == contract.Static:
 		return Apply, ""
 	}
-	return brings(role), ""
+	return updatedBy(role), ""
 }
 
 // parameter computes what a new value of a parameter reaches.
@@ -137,7 +137,7 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 			after := r.readFrom(role, changed)
 			c.Reaches = append(c.Reaches, Reached{role.Key(), how, after})
 			changed = append(changed, role)
-			begin.Roles[role.Key()], begin.After[role.Key()] = brings(role), after
+			begin.Roles[role.Key()], begin.After[role.Key()] = updatedBy(role), after
 		case how != Apply:
 			c.Reaches[i].How = how
 		}
@@ -153,9 +153,9 @@ func (r *reacher) fromOutside(what string, reads []read, cells []contract.CellNa
 	return c
 }
 
-// Given is a role that gets values of the root's parameters: one entry for those that can be
+// ParameterReader is a role that gets values of the root's parameters: one entry for those that can be
 // updated, and one for those that stay in its server's user-data.
-type Given struct {
+type ParameterReader struct {
 	Role       *program.Role
 	Parameters []string
 	How        How // "" if a new value does not reach it
@@ -163,10 +163,10 @@ type Given struct {
 	Kept bool
 }
 
-// GivenBy are the roles that get values of parameters; relayed says that a relay reports values
+// ParameterReaders are the roles that get values of parameters; relayed says that a relay reports values
 // of Heat's to servers.
-func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, parameters []string, relayed bool) []Given {
-	var all []Given
+func ParameterReaders(p *program.Program, a *binding.Analysis, heat *HeatValues, parameters []string, relayed bool) []ParameterReader {
+	var all []ParameterReader
 	roles := slices.Collect(p.Roles)
 	order := map[*program.Role]int{}
 	for i, role := range roles {
@@ -188,13 +188,13 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			if !known {
 				i = len(all)
 				at[to] = i
-				all = append(all, Given{Role: to.role, Kept: to.kept})
+				all = append(all, ParameterReader{Role: to.role, Kept: to.kept})
 			}
 			if !slices.Contains(all[i].Parameters, name) {
 				all[i].Parameters = append(all[i].Parameters, name)
 			}
 			if reached {
-				all[i].How = brings(to.role)
+				all[i].How = updatedBy(to.role)
 			}
 		}
 		for _, x := range readsOfParameter(roles, p, a, parameter, ways) {
@@ -211,6 +211,6 @@ func GivenBy(p *program.Program, a *binding.Analysis, heat *HeatValues, paramete
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y Given) int { return order[x.Role] - order[y.Role] })
+	slices.SortStableFunc(all, func(x, y ParameterReader) int { return order[x.Role] - order[y.Role] })
 	return all
 }

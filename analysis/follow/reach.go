@@ -86,7 +86,7 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 	r := &reacher{program: p, analysis: a, heat: heat, durations: d, byKey: map[contract.RoleKey]*program.Role{}, readers: map[contract.CellName][]*program.Input{}}
 	var nodes []preview.Role
 	for role := range p.Roles {
-		node := preview.Role{Key: role.Key(), Server: role.Server.Path, How: brings(role), Writes: outputs(role)}
+		node := preview.Role{Key: role.Key(), Server: role.Server.Path, How: updatedBy(role), Writes: outputs(role)}
 		for in, bound := range a.Bound(role) {
 			for _, cell := range cellsOf(bound) {
 				r.readers[cell] = append(r.readers[cell], in)
@@ -118,9 +118,9 @@ func Changes(p *program.Program, a *binding.Analysis, heat *HeatValues, d timeli
 		}), nil))
 	}
 	for _, s := range p.Servers {
-		add(r.from("server "+string(s.Path), preview.Begin{Anew: []contract.ServerPath{s.Path}, Cells: factCells(a, s.Path)}))
+		add(r.from("server "+string(s.Path), preview.Begin{Replaced: []contract.ServerPath{s.Path}, Cells: factCells(a, s.Path)}))
 		for _, role := range s.Roles {
-			add(r.from(fmt.Sprintf("role %s", role.Key()), preview.Begin{Roles: map[contract.RoleKey]How{role.Key(): brings(role)}}))
+			add(r.from(fmt.Sprintf("role %s", role.Key()), preview.Begin{Roles: map[contract.RoleKey]How{role.Key(): updatedBy(role)}}))
 		}
 	}
 	for _, g := range groups(a) {
@@ -178,13 +178,13 @@ func (r *reacher) fromHeat(what string, b preview.Begin, heard map[contract.Serv
 		role := r.byKey[s.Role]
 		runs[role] = true
 		cells = append(cells, outputs(role)...)
-		if b.Roles[s.Role] != "" || slices.Contains(b.Anew, role.Server.Path) {
+		if b.Roles[s.Role] != "" || slices.Contains(b.Replaced, role.Server.Path) {
 			continue
 		}
 		after := slices.DeleteFunc(slices.Clone(s.After), func(key contract.RoleKey) bool { return "role "+string(key) == what })
 		c.Reaches = append(c.Reaches, Reached{s.Role, s.How, after})
 	}
-	for _, server := range b.Anew {
+	for _, server := range b.Replaced {
 		heard[server] = true
 	}
 	c.Resources = r.resourcesOf(cells, heard)
@@ -193,7 +193,7 @@ func (r *reacher) fromHeat(what string, b preview.Begin, heard map[contract.Serv
 		for _, in := range r.readers[cell] {
 			if !runs[in.Role] && !kept[in] { // a role that runs reads the new value, too
 				kept[in] = true
-				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not set `watch: true`"+r.anew(cell)))
+				c.Keeps = append(c.Keeps, keeps(in, in.At, "it does not set `watch: true`"+r.rewriteNote(cell)))
 			}
 		}
 	}
@@ -215,9 +215,9 @@ func (r *reacher) resourcesOf(cells []contract.CellName, read map[contract.Serve
 	return all
 }
 
-// anew adds that a cell's role writes it again in its update hook: readers without `watch` do not
+// rewriteNote adds that a cell's role writes it again in its update hook: readers without `watch` do not
 // learn of that.
-func (r *reacher) anew(cell contract.CellName) string {
+func (r *reacher) rewriteNote(cell contract.CellName) string {
 	if r.rewritten == nil {
 		r.rewritten = rewritten(r.roles)
 	}
@@ -251,7 +251,7 @@ func outputs(role *program.Role) []contract.CellName {
 	return lists.Map(lists.Only(role.Outputs, func(o *program.Output) bool { return o.Value == nil }), (*program.Output).Cell)
 }
 
-func brings(role *program.Role) How {
+func updatedBy(role *program.Role) How {
 	if role.Update() != nil {
 		return Hook
 	}

@@ -14,26 +14,26 @@ import (
 // Deadlocks reports the deadlocks of a net, each with a diagnosis: who waits for what of
 // whom, and which changes would break it. It returns them for pictures.
 func Deadlocks(p *program.Program, n *waits.Net, diags *source.Diagnostics) []waits.Deadlock {
-	search := &search{program: p, told: map[int]bool{}, left: mostSearches}
+	search := &search{program: p, reported: map[int]bool{}, left: maxSearches}
 	search.in(n)
 	for _, f := range search.found {
-		diags.Add(f.tell())
+		diags.Add(f.diagnostic())
 	}
-	return lists.Map(search.found, func(f story) waits.Deadlock { return f.deadlock })
+	return lists.Map(search.found, func(f diagnosis) waits.Deadlock { return f.deadlock })
 }
 
-// mostSearches bounds how often a net is decided again without a server that conditions
+// maxSearches bounds how often a net is decided again without a server that conditions
 // may exclude.
-const mostSearches = 64
+const maxSearches = 64
 
 // search finds the deadlocks of a net and, where conditions exclude one, those that it
 // hides: Decide finds one cycle of several that share a server.
 type search struct {
-	program *program.Program
-	all     whereabouts // built when needed
-	found   []story
-	told    map[int]bool // the processes in found
-	left    int
+	program  *program.Program
+	all      locations // built when needed
+	found    []diagnosis
+	reported map[int]bool // the processes in found
+	left     int
 }
 
 func (s *search) in(n *waits.Net) {
@@ -50,14 +50,14 @@ func (s *search) in(n *waits.Net) {
 			excluded = append(excluded, d) // Heat never creates all of them
 			continue
 		}
-		if slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return s.told[w.Process] }) {
+		if slices.ContainsFunc(d.Cycle, func(w waits.Wait) bool { return s.reported[w.Process] }) {
 			continue
 		}
 		for _, w := range d.Cycle {
-			s.told[w.Process] = true
+			s.reported[w.Process] = true
 		}
 		turn(&d)
-		s.found = append(s.found, story{net: n, deadlock: d})
+		s.found = append(s.found, diagnosis{net: n, deadlock: d})
 	}
 	for _, d := range excluded {
 		for _, p := range s.all.mayLack(n, d) {
@@ -84,13 +84,13 @@ func turn(d *waits.Deadlock) {
 	d.Cycle = append(append([]waits.Wait{}, d.Cycle[first:]...), d.Cycle[:first]...)
 }
 
-// story explains one deadlock.
-type story struct {
+// diagnosis explains one deadlock.
+type diagnosis struct {
 	net      *waits.Net
 	deadlock waits.Deadlock
 }
 
-func (s story) tell() *source.Diagnostic {
+func (s diagnosis) diagnostic() *source.Diagnostic {
 	d := &source.Diagnostic{Code: source.Deadlock, At: s.deadlock.Cycle[0].Read.At, Message: s.message()}
 	switch s.deadlock.Verdict {
 	case waits.Certain:
@@ -100,7 +100,7 @@ func (s story) tell() *source.Diagnostic {
 		d.Code, d.Severity = source.PossibleDeadlock, source.Warning
 	}
 	for i, w := range s.deadlock.Cycle {
-		if told, left := tells(i, len(s.deadlock.Cycle)); told {
+		if told, left := shows(i, len(s.deadlock.Cycle)); told {
 			d.Notes = append(d.Notes, s.reads(w), s.writes(i))
 		} else if left > 0 {
 			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("… %d more, each of which waits for the next", left)})
@@ -114,7 +114,7 @@ func (s story) tell() *source.Diagnostic {
 }
 
 // who names the task of a process.
-func (s story) who(process, task int) string {
+func (s diagnosis) who(process, task int) string {
 	p := &s.net.Processes[process]
 	if t := &p.Tasks[task]; !t.Heat {
 		return p.Name + "." + t.Name
@@ -126,7 +126,7 @@ func (s story) who(process, task int) string {
 }
 
 // spelledOut describes who waits for whom.
-func (s story) spelledOut() string {
+func (s diagnosis) spelledOut() string {
 	cycle := s.deadlock.Cycle
 	var names []string
 	for _, w := range cycle {
@@ -140,7 +140,7 @@ func (s story) spelledOut() string {
 	return spelledOut(names)
 }
 
-func (s story) message() string {
+func (s diagnosis) message() string {
 	wait := s.spelledOut()
 	switch s.deadlock.Verdict {
 	case waits.Certain:
@@ -155,7 +155,7 @@ func (s story) message() string {
 }
 
 // first is the read in the cycle with the shortest timeout.
-func (s story) first() waits.Wait {
+func (s diagnosis) first() waits.Wait {
 	var first *waits.Wait
 	for i := range s.deadlock.Cycle {
 		w := &s.deadlock.Cycle[i]
@@ -167,7 +167,7 @@ func (s story) first() waits.Wait {
 }
 
 // what names the cell that is waited for, with its writer.
-func (s story) what(w waits.Wait) string {
+func (s diagnosis) what(w waits.Wait) string {
 	next := s.after(w)
 	whose := "its own"
 	if next.Process != w.Process || w.WriteTask != w.Task {
@@ -189,12 +189,12 @@ func (s story) what(w waits.Wait) string {
 }
 
 // output names an output without its writer.
-func (s story) output(w waits.Wait) string {
+func (s diagnosis) output(w waits.Wait) string {
 	_, output, _ := strings.Cut(s.net.Cells[w.Cell], ":")
 	return fmt.Sprintf("output %q", output)
 }
 
-func (s story) after(w waits.Wait) waits.Wait {
+func (s diagnosis) after(w waits.Wait) waits.Wait {
 	for i := range s.deadlock.Cycle {
 		if s.deadlock.Cycle[i].Read == w.Read && s.deadlock.Cycle[i].Cell == w.Cell {
 			return s.deadlock.Cycle[(i+1)%len(s.deadlock.Cycle)]
@@ -203,7 +203,7 @@ func (s story) after(w waits.Wait) waits.Wait {
 	return w
 }
 
-func (s story) reads(w waits.Wait) source.Note {
+func (s diagnosis) reads(w waits.Wait) source.Note {
 	how := " waits for "
 	if w.Read.Guess {
 		how = ", whose order of reads and writes is unknown, waits at some point for "
@@ -219,7 +219,7 @@ func (s story) reads(w waits.Wait) source.Note {
 }
 
 // writes explains why the write is too late: what its process waits for before it.
-func (s story) writes(i int) source.Note {
+func (s diagnosis) writes(i int) source.Note {
 	w, next := s.deadlock.Cycle[i], s.deadlock.Cycle[(i+1)%len(s.deadlock.Cycle)]
 	writer := &s.net.Processes[next.Process].Tasks[w.WriteTask]
 	at := writer.At
@@ -250,13 +250,13 @@ func has(read *waits.Step) string {
 	return "it has read " + read.What
 }
 
-// mostFixes bounds how many changes a hint names.
-const mostFixes = 3
+// maxFixes bounds how many changes a hint names.
+const maxFixes = 3
 
 // hint names the changes that break the cycle.
-func (s story) hint() string {
+func (s diagnosis) hint() string {
 	var parts []string
-	for _, f := range s.net.Fixes(s.deadlock, mostFixes) {
+	for _, f := range s.net.Fixes(s.deadlock, maxFixes) {
 		link := s.deadlock.Cycle[f.Link]
 		before := s.deadlock.Cycle[(f.Link+len(s.deadlock.Cycle)-1)%len(s.deadlock.Cycle)]
 		who := s.who(link.Process, link.Task)

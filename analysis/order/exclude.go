@@ -7,29 +7,29 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// whereabouts maps the path of a process to the resource that it is or belongs to.
-type whereabouts map[string]whereabout
+// locations maps the path of a process to the resource that it is or belongs to.
+type locations map[string]location
 
-type whereabout struct {
+type location struct {
 	stack *program.Stack
 	name  string // of the resource; a group's for its members
 }
 
 // around is the resource that contains its stack.
-func (w whereabout) around() (_ whereabout, is bool) {
+func (w location) around() (_ location, is bool) {
 	n := w.stack.StackResource
 	if n == nil {
 		return w, false
 	}
-	return whereabout{n.In, n.Resource.Name}, true
+	return location{n.In, n.Resource.Name}, true
 }
 
-func findAll(p *program.Program) whereabouts {
-	all := whereabouts{}
+func findAll(p *program.Program) locations {
+	all := locations{}
 	for _, s := range p.Stacks() {
 		for _, r := range s.Template.Resources {
 			for _, x := range parts(s, r) {
-				all[string(x.path)] = whereabout{s, r.Name}
+				all[string(x.path)] = location{s, r.Name}
 			}
 		}
 	}
@@ -37,9 +37,9 @@ func findAll(p *program.Program) whereabouts {
 }
 
 // exclude says whether no values of the conditions allow all processes of a cycle to exist.
-func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
+func (all locations) exclude(n *waits.Net, d waits.Deadlock) bool {
 	tests := map[*program.Stack][]test{}
-	seen := map[whereabout]bool{}
+	seen := map[location]bool{}
 	for _, w := range d.Cycle {
 		at, known := all[n.Processes[w.Process].Name]
 		for known && !seen[at] {
@@ -58,7 +58,7 @@ func (all whereabouts) exclude(n *waits.Net, d waits.Deadlock) bool {
 }
 
 // mayLack are the processes of a cycle that conditions may exclude.
-func (all whereabouts) mayLack(n *waits.Net, d waits.Deadlock) []int {
+func (all locations) mayLack(n *waits.Net, d waits.Deadlock) []int {
 	var lacking []int
 	for _, w := range d.Cycle {
 		at, known := all[n.Processes[w.Process].Name]

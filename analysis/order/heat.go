@@ -66,7 +66,7 @@ func (h *heatCycles) conditional(g *guarding) bool {
 		if cycle == nil {
 			always = false
 		} else if first == nil {
-			first, where = cycle, "if "+w.told(g.ofCycle(w, cycle))
+			first, where = cycle, "if "+w.describe(g.ofCycle(w, cycle))
 		}
 	}
 	if first == nil {
@@ -141,7 +141,7 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 	}
 	diags.Add(d)
 	for i := range cycle {
-		told, left := tells(i, len(cycle))
+		told, left := shows(i, len(cycle))
 		if left > 0 {
 			d.Notes = append(d.Notes, source.Note{Message: fmt.Sprintf("… %d more", left)})
 		}

@@ -48,8 +48,8 @@ type need struct {
 type needKind uint8
 
 const (
-	madeResource needKind = iota
-	begunStackResource
+	createdResource needKind = iota
+	startedStackResource
 	doneRoles
 )
 
@@ -61,17 +61,17 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 		}
 		for _, n := range s.StackResources {
 			for _, server := range n.Servers() {
-				g.add(need{madeResource, server.Path}, begun(n))
-				g.add(made(n), need{madeResource, server.Path})
+				g.add(need{createdResource, server.Path}, started(n))
+				g.add(created(n), need{createdResource, server.Path})
 			}
 		}
 	}
 	for _, w := range a.Waits {
-		g.crossing(need{madeResource, w.Resource}, w.Signal)
+		g.addWait(need{createdResource, w.Resource}, w.Signal)
 	}
 	for _, x := range a.Signals {
 		if x.In.StackResource != nil {
-			g.crossing(made(x.In.StackResource), x)
+			g.addWait(created(x.In.StackResource), x)
 		}
 	}
 	for _, s := range p.Servers {
@@ -80,31 +80,31 @@ func newNeeds(p *program.Program, a *binding.Analysis) needs {
 	return g
 }
 
-func made(n *program.StackResource) need  { return need{madeResource, n.OwnPath()} }
-func begun(n *program.StackResource) need { return need{begunStackResource, n.OwnPath()} }
+func created(n *program.StackResource) need { return need{createdResource, n.OwnPath()} }
+func started(n *program.StackResource) need { return need{startedStackResource, n.OwnPath()} }
 
 func (g needs) add(who need, what ...need) { g[who] = append(g[who], what...) }
 
 // resource adds what Heat waits for before it creates a resource of a stack.
 func (g needs) resource(a *binding.Analysis, s *program.Stack, r *hot.Resource) {
 	path := s.PathOf(r.Name)
-	begins := need{madeResource, path}
+	begins := need{createdResource, path}
 	if s.StackResourceOf(r.Name) != nil {
-		begins = need{begunStackResource, path}
-		g.add(need{madeResource, path}, begins)
+		begins = need{startedStackResource, path}
+		g.add(need{createdResource, path}, begins)
 	}
 	if s.StackResource != nil {
-		g.add(begins, begun(s.StackResource))
-		g.add(made(s.StackResource), need{madeResource, path})
+		g.add(begins, started(s.StackResource))
+		g.add(created(s.StackResource), need{createdResource, path})
 	}
 	for _, e := range a.Edges[path] {
-		g.add(begins, need{madeResource, e.On})
+		g.add(begins, need{createdResource, e.On})
 	}
 }
 
-// crossing adds a wait for roles that Heat reads from.
-func (g needs) crossing(who need, x *binding.Signal) {
-	g.add(who, need{madeResource, x.In.PathOf(x.Resource)})
+// addWait adds a wait for roles that Heat reads from.
+func (g needs) addWait(who need, x *binding.Signal) {
+	g.add(who, need{createdResource, x.In.PathOf(x.Resource)})
 	for _, r := range x.Roles {
 		g.add(who, need{doneRoles, r.Server.Path})
 	}
@@ -113,7 +113,7 @@ func (g needs) crossing(who need, x *binding.Signal) {
 // server adds what a server's roles wait for.
 func (g needs) server(a *binding.Analysis, s *program.Server) {
 	roles := need{doneRoles, s.Path}
-	g.add(roles, need{madeResource, s.Path})
+	g.add(roles, need{createdResource, s.Path})
 	for _, r := range s.Roles {
 		for _, d := range r.DependsOn {
 			g.add(roles, need{doneRoles, d.Role.Server.Path})
@@ -133,12 +133,12 @@ func (g needs) server(a *binding.Analysis, s *program.Server) {
 func (g needs) canWait(uses []*program.StackResource) bool {
 	before := map[need][]need{}
 	for _, n := range uses {
-		before[made(n)] = g[made(n)]
+		before[created(n)] = g[created(n)]
 		for _, path := range withRoles(n) {
-			g[made(n)] = append(slices.Clip(g[made(n)]), need{doneRoles, path})
+			g[created(n)] = append(slices.Clip(g[created(n)]), need{doneRoles, path})
 		}
 	}
-	cycle := slices.ContainsFunc(uses, func(n *program.StackResource) bool { return g.leads(withRoles(n), made(n)) })
+	cycle := slices.ContainsFunc(uses, func(n *program.StackResource) bool { return g.leads(withRoles(n), created(n)) })
 	if cycle {
 		maps.Copy(g, before)
 	}

@@ -23,8 +23,8 @@ import (
 // where it waits for more than that one role, and in a nested stack, which is complete
 // only when its conditions are.
 func Net(p *program.Program, a *binding.Analysis) *waits.Net {
-	b := &netBuilder{analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), made: map[contract.ServerPath]waits.CellID{},
-		begun: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]contract.ServerPath{},
+	b := &netBuilder{analysis: a, net: &waits.Net{}, cells: make(map[contract.CellName]waits.CellID, 4*len(p.Servers)), done: make(map[*program.Role]waits.CellID, 4*len(p.Servers)), created: map[contract.ServerPath]waits.CellID{},
+		started: map[*program.StackResource]waits.CellID{}, members: map[*program.StackResource][]contract.ServerPath{},
 		waits: map[contract.ServerPath][]binding.Wait{}, conditions: map[*binding.Signal]waits.CellID{}, inner: map[*program.StackResource][]*binding.Signal{}}
 	for _, w := range a.Waits {
 		b.waits[w.Resource] = append(b.waits[w.Resource], w)
@@ -57,8 +57,8 @@ type netBuilder struct {
 	net      *waits.Net
 	cells    map[contract.CellName]waits.CellID // of outputs and facts
 	done     map[*program.Role]waits.CellID
-	made     map[contract.ServerPath]waits.CellID // by path
-	begun    map[*program.StackResource]waits.CellID
+	created  map[contract.ServerPath]waits.CellID // by path
+	started  map[*program.StackResource]waits.CellID
 	members  map[*program.StackResource][]contract.ServerPath
 	waits    map[contract.ServerPath][]binding.Wait
 	// conditions are the wait conditions with a process of their own.
@@ -68,22 +68,22 @@ type netBuilder struct {
 
 // part is what becomes a process: a resource, or a group's member.
 type part struct {
-	path   contract.ServerPath
-	at     source.Place
-	nest   *program.StackResource // itself, if it is a stack resource
-	within *program.StackResource // whose member it is or belongs to
-	server *program.Server        // nil without roles
-	boots  bool                   // it is a server, with roles or without
+	path          contract.ServerPath
+	at            source.Place
+	stackResource *program.StackResource // itself, if it is a stack resource
+	within        *program.StackResource // whose member it is or belongs to
+	server        *program.Server        // nil without roles
+	boots         bool                   // it is a server, with roles or without
 }
 
 func parts(stack *program.Stack, r *hot.Resource) []part {
 	path := stack.PathOf(r.Name)
-	x := part{path: path, at: stack.Place(r.Entry.Key), nest: stack.StackResourceOf(r.Name), within: stack.StackResource,
+	x := part{path: path, at: stack.Place(r.Entry.Key), stackResource: stack.StackResourceOf(r.Name), within: stack.StackResource,
 		server: stack.Server(r.Name), boots: stack.Type(r) == roles.ServerType}
 	out := []part{x}
-	if x.nest != nil {
-		for _, s := range x.nest.Servers() {
-			out = append(out, part{path: s.Path, at: s.At(), within: x.nest, server: s, boots: true})
+	if x.stackResource != nil {
+		for _, s := range x.stackResource.Servers() {
+			out = append(out, part{path: s.Path, at: s.At(), within: x.stackResource, server: s, boots: true})
 		}
 	}
 	return out
@@ -91,9 +91,9 @@ func parts(stack *program.Stack, r *hot.Resource) []part {
 
 // declare adds the cells of a resource and, if it is a server, of its roles.
 func (b *netBuilder) declare(x part) {
-	b.made[x.path] = b.net.AddCell(string(x.path))
-	if x.nest != nil {
-		b.begun[x.nest] = b.net.AddCell(string(x.path))
+	b.created[x.path] = b.net.AddCell(string(x.path))
+	if x.stackResource != nil {
+		b.started[x.stackResource] = b.net.AddCell(string(x.path))
 	}
 	if x.within != nil {
 		b.members[x.within] = append(b.members[x.within], x.path)
@@ -125,13 +125,13 @@ func (b *netBuilder) declareServer(path contract.ServerPath, s *program.Server) 
 // it is complete when all its members are.
 func (b *netBuilder) process(x part) {
 	path, name, at, s := x.path, string(x.path), x.at, x.server
-	made := b.made[path]
+	made := b.created[path]
 	start := waits.Task{Name: name, At: at, Heat: true, Completion: made, Owns: []waits.CellID{made}}
 	if x.within != nil {
-		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.begun[x.within], At: at, What: "its enclosing stack"})
+		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.started[x.within], At: at, What: "its enclosing stack"})
 	}
 	for _, e := range b.analysis.Edges[path] {
-		if on, ok := b.made[e.On]; ok {
+		if on, ok := b.created[e.On]; ok {
 			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: on, At: e.At, What: "resource " + string(e.On)})
 		}
 	}
@@ -142,14 +142,14 @@ func (b *netBuilder) process(x part) {
 		}
 		start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: cell, At: w.At, What: conditionOf(w.Signal)})
 	}
-	if x.nest != nil {
-		begun := b.begun[x.nest]
+	if x.stackResource != nil {
+		begun := b.started[x.stackResource]
 		start.Owns = append(start.Owns, begun)
 		start.Body = append(start.Body, waits.Step{Op: waits.Write, Cell: begun, At: at, What: "resource " + name})
-		for _, member := range b.members[x.nest] {
-			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.made[member], At: at, What: "member " + string(member)})
+		for _, member := range b.members[x.stackResource] {
+			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.created[member], At: at, What: "member " + string(member)})
 		}
-		for _, s := range b.inner[x.nest] {
+		for _, s := range b.inner[x.stackResource] {
 			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: b.conditions[s], At: at, What: conditionOf(s)})
 		}
 	}
@@ -189,7 +189,7 @@ func (b *netBuilder) condition(s *binding.Signal) {
 	}
 	at := s.Roles[0].At
 	task := waits.Task{Name: conditionOf(s), At: at, Heat: true, Completion: cell, Owns: []waits.CellID{cell}}
-	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.made[s.In.PathOf(s.Resource)], At: at, What: "resource " + string(s.In.PathOf(s.Resource))})
+	task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.created[s.In.PathOf(s.Resource)], At: at, What: "resource " + string(s.In.PathOf(s.Resource))})
 	for _, r := range s.Roles {
 		task.Body = append(task.Body, waits.Step{Op: waits.Read, Cell: b.done[r], At: r.At, What: fmt.Sprintf("role %s", r.Key())})
 	}

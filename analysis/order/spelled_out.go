@@ -8,19 +8,19 @@ import (
 // A cycle can be as long as the template. Of a long one only the beginning and the end are
 // shown.
 const (
-	mostTold  = 12
-	toldFirst = 6
-	toldLast  = 3
+	maxShown   = 12
+	shownFirst = 6
+	shownLast  = 3
 )
 
-// tells says whether a step of a cycle is shown; for the first hidden one, left is the
+// shows says whether a step of a cycle is shown; for the first hidden one, left is the
 // number of hidden ones.
-func tells(step, steps int) (told bool, left int) {
-	if steps <= mostTold || step < toldFirst || step >= steps-toldLast {
+func shows(step, steps int) (told bool, left int) {
+	if steps <= maxShown || step < shownFirst || step >= steps-shownLast {
 		return true, 0
 	}
-	if step == toldFirst {
-		left = steps - toldFirst - toldLast
+	if step == shownFirst {
+		left = steps - shownFirst - shownLast
 	}
 	return false, left
 }
@@ -29,7 +29,7 @@ func tells(step, steps int) (told bool, left int) {
 func spelledOut(names []string) string {
 	var out []string
 	for i, name := range names {
-		told, left := tells(i, len(names))
+		told, left := shows(i, len(names))
 		switch {
 		case told:
 			out = append(out, name)

@@ -28,13 +28,13 @@ func UpdateDeadlocks(p *program.Program, a *binding.Analysis, diags *source.Diag
 	for _, s := range p.Servers {
 		b.updates(s)
 	}
-	search := &search{program: p, told: map[int]bool{}, left: mostSearches}
+	search := &search{program: p, reported: map[int]bool{}, left: maxSearches}
 	search.in(b.net)
 	for _, f := range search.found {
 		if f.deadlock.Verdict != waits.Certain {
 			continue
 		}
-		d := f.tell()
+		d := f.diagnostic()
 		d.Code, d.Severity = source.UpdateDeadlock, source.Warning
 		d.Message = "if these outputs are added to a live deployment, update hooks wait for each other: " + f.spelledOut()
 		diags.Add(d)

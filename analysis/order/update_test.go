@@ -49,7 +49,7 @@ func hooks(t *testing.T, lines string) []string {
 	p := program.New(template, &program.Supplied{})
 	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
-	analysis.Check(p, a, rule.Wanted{}, &diags)
+	analysis.Check(p, a, rule.Options{}, &diags)
 	var found []string
 	for _, d := range diags.All() {
 		if strings.HasPrefix(string(d.Code), "H5") {

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// mostWorlds bounds how many combinations of choices are tried.
-const mostWorlds = 4096
+// maxWorlds bounds how many combinations of choices are tried.
+const maxWorlds = 4096
 
 // choice is a value that Heat will know and hotc does not: one side of a comparison, or
 // the truth of a test that is not a comparison.
@@ -53,7 +53,7 @@ func newWorlds(t *hot.Template, tests []test) (w *worlds, few bool) {
 		if c.values = c.among(spoken[c.class], members[c.class]); len(c.values) == 0 {
 			return w, false // no value is possible
 		}
-		if all *= len(c.values); all > mostWorlds {
+		if all *= len(c.values); all > maxWorlds {
 			return w, false
 		}
 	}
@@ -220,8 +220,8 @@ func (w *worlds) all(tests []test) bool {
 // any says whether something with guards exists in this world.
 func (w *worlds) any(g guards) bool { return g == nil || slices.ContainsFunc(g, w.all) }
 
-// told describes the values for which some tests hold in this world: `x is "a" and y is not "b"`.
-func (w *worlds) told(tests []test) string {
+// describe names the values for which some tests hold in this world: `x is "a" and y is not "b"`.
+func (w *worlds) describe(tests []test) string {
 	those := worlds{template: w.template, byKey: map[string]*choice{}}
 	for _, x := range tests {
 		those.note(x.condition)

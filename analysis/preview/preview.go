@@ -95,8 +95,8 @@ func (g *Graph) followed(i int) (all []int) {
 	return all
 }
 
-// Brings is what updates a role of a plan that can be updated.
-func Brings(r *contract.Role) How {
+// UpdatedBy is what updates a role of a plan that can be updated.
+func UpdatedBy(r *contract.Role) How {
 	if contract.FindTask(r.Hooks, contract.HookUpdate) != nil {
 		return Hook
 	}
@@ -110,7 +110,7 @@ func OfPlan(p *contract.Plan) *Graph {
 		s := &p.Servers[i]
 		for k := range s.Roles {
 			r := &s.Roles[k]
-			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: Brings(r), Writes: lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })}
+			role := Role{Key: s.Path.Role(r.Name), Server: s.Path, How: UpdatedBy(r), Writes: lists.Map(r.Outputs, func(o contract.Output) contract.CellName { return o.Cell })}
 			for _, f := range r.Follows {
 				if f.Watch {
 					role.Follows = append(role.Follows, followed(r, f.Cell))
@@ -136,9 +136,9 @@ func followed(r *contract.Role, cell contract.CellName) Followed {
 type Begin struct {
 	Roles map[contract.RoleKey]How
 	// Why says, for Roles, what has changed, as a clause.
-	Why   map[contract.RoleKey]string
-	Cells []contract.CellName   // cells with new values
-	Anew  []contract.ServerPath // servers that are replaced
+	Why      map[contract.RoleKey]string
+	Cells    []contract.CellName   // cells with new values
+	Replaced []contract.ServerPath // servers that are replaced
 	// After are roles that these wait for without following them: those that they read from,
 	// where the change is one of Heat's.
 	After map[contract.RoleKey][]contract.RoleKey
@@ -198,7 +198,7 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 // why explains why a role runs, if some cells get new values.
 func (g *Graph) why(i int, b Begin, cells []contract.CellName) string {
 	r := &g.roles[i]
-	if slices.Contains(b.Anew, r.Server) {
+	if slices.Contains(b.Replaced, r.Server) {
 		return "its machine is new"
 	}
 	if _, is := b.Roles[r.Key]; is {
@@ -207,8 +207,8 @@ func (g *Graph) why(i int, b Begin, cells []contract.CellName) string {
 	return Changes(lists.Only(r.Follows, func(f Followed) bool { return f.Input != "" && slices.Contains(cells, f.Cell) }))
 }
 
-// mostInputs bounds how many inputs of a role are named.
-const mostInputs = 3
+// maxInputs bounds how many inputs of a role are named.
+const maxInputs = 3
 
 // Changes says, as a clause, that some of a role's inputs change.
 func Changes(follows []Followed) string {
@@ -222,8 +222,8 @@ func Changes(follows []Followed) string {
 	if len(names) > 1 {
 		kind = "its inputs "
 	}
-	if over := len(names) - mostInputs; over > 0 {
-		names = append(names[:mostInputs], fmt.Sprintf("%d more", over))
+	if over := len(names) - maxInputs; over > 0 {
+		names = append(names[:maxInputs], fmt.Sprintf("%d more", over))
 	}
 	if len(names) == 0 {
 		return ""
@@ -259,7 +259,7 @@ func (g *Graph) reach(b Begin) (how map[int]How, cells []contract.CellName) {
 	}
 	for i, r := range g.roles {
 		switch as, is := b.Roles[r.Key]; {
-		case slices.Contains(b.Anew, r.Server):
+		case slices.Contains(b.Replaced, r.Server):
 			begin(i, Run)
 		case is:
 			begin(i, as)
@@ -294,7 +294,7 @@ func (g *Graph) predict(p *Preview, b Begin, d timeline.Durations) {
 	place := map[contract.RoleKey][2]int{} // its process and task
 	for n, server := range servers {
 		process := waits.Process{Name: string(server), Server: true}
-		if slices.Contains(b.Anew, server) { // it runs its roles as they are listed
+		if slices.Contains(b.Replaced, server) { // it runs its roles as they are listed
 			process.Tasks = append(process.Tasks, waits.Task{Name: string(server), Heat: true, Completion: -1})
 			slices.SortFunc(of[server], func(x, y Step) int { return x.role - y.role })
 		}

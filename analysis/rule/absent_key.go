@@ -8,10 +8,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var absentKey = Rule{Code: source.AbsentKey, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findAbsentKeys}
+var absentKey = Rule{Code: source.AbsentKey, Category: Style, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findAbsentKeys}
 
 // findAbsentKeys finds params of str_replace that do not occur in its template.
-func findAbsentKeys(l *Look) {
+func findAbsentKeys(l *Checker) {
 	for _, c := range l.callsIn(l.Template.Root) {
 		template, params := l.Template.TextAt(c.at)
 		text, isText := template.Text()
@@ -20,7 +20,7 @@ func findAbsentKeys(l *Look) {
 		}
 		for _, e := range params.Entries {
 			if e.Name != "" && !strings.Contains(text, e.Name) {
-				l.Found(e.Key, fmt.Sprintf("%q does not occur in the template of str_replace: it replaces nothing", e.Name), hot.Meant(e.Name, strings.Fields(text), ""))
+				l.Report(e.Key, fmt.Sprintf("%q does not occur in the template of str_replace: it replaces nothing", e.Name), hot.Meant(e.Name, strings.Fields(text), ""))
 			}
 		}
 	}

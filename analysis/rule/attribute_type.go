@@ -7,11 +7,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var attributeType = Rule{Code: source.AttributeType, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findAttributeTypes}
+var attributeType = Rule{Code: source.AttributeType, Category: Resources, Severity: source.Warning, Evidence: CreationFails, Template: findAttributeTypes}
 
 // findAttributeTypes finds whole attributes as values of properties of another type: Heat
 // notices when it has the value (heat/engine/properties.py, Property.get_value).
-func findAttributeTypes(l *Look) {
+func findAttributeTypes(l *Checker) {
 	for _, v := range l.Typed() {
 		r := l.Ref(v.Node)
 		t, kind := l.attribute(r)
@@ -22,7 +22,7 @@ func findAttributeTypes(l *Look) {
 		if kind == resourcetype.Map || kind == resourcetype.List {
 			hint = fmt.Sprintf("select a part: {get_attr: [%s, %s, …]}", r.Name, r.Attribute)
 		}
-		l.Found(v.Node, fmt.Sprintf("%s must be %s, but the attribute %q of %s is %s in %s", v.Name(), v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
+		l.Report(v.Node, fmt.Sprintf("%s must be %s, but the attribute %q of %s is %s in %s", v.Name(), v.Property.Kind, r.Attribute, t.Name, kind, l.Types.Says(t)), hint)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var computedRead = Rule{Code: source.ComputedRead, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findComputedReads}
+var computedRead = Rule{Code: source.ComputedRead, Category: Roles, Severity: source.Warning, Evidence: CreationFails, Whole: true, Role: findComputedReads}
 
 // findComputedReads finds run-time inputs that a script may read from its environment by a
 // computed name: they are not there.

@@ -8,18 +8,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-var deploymentFormat = Rule{Code: source.DeploymentFormat, Category: Resources, Severity: source.Error, Truth: HeatRefuses, Template: findDeploymentFormats}
+var deploymentFormat = Rule{Code: source.DeploymentFormat, Category: Resources, Severity: source.Error, Evidence: HeatRefuses, Template: findDeploymentFormats}
 
 // findDeploymentFormats checks the servers of deployments (heat/engine/resources/
 // openstack/heat/software_deployment.py, validate).
-func findDeploymentFormats(l *Look) {
+func findDeploymentFormats(l *Checker) {
 	for b := range l.BlocksOf("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment") {
 		server := b.Get("server")
 		ref := l.Ref(server)
 		if ref.Kind != hot.ToResource {
 			continue
 		}
-		r, kind := l.there(ref.Name)
+		r, kind := l.present(ref.Name)
 		if kind != "OS::Nova::Server" || r.Properties == nil || l.IsCall(r.Properties.Value) {
 			continue
 		}
@@ -31,6 +31,6 @@ func findDeploymentFormats(l *Look) {
 			}
 			is, at, what = value.ToString(v.Value), format, "the format"
 		}
-		l.Note(l.Found(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, is), "set its `user_data_format: SOFTWARE_CONFIG`"), at, what)
+		l.Note(l.Report(server, fmt.Sprintf("the server %q cannot run deployments: its user_data_format is %s", ref.Name, is), "set its `user_data_format: SOFTWARE_CONFIG`"), at, what)
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	deprecatedType     = Rule{Code: source.DeprecatedType, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findDeprecatedTypes}
-	deprecatedProperty = Rule{Code: source.DeprecatedProperty, Category: Resources, Severity: source.Warning, Truth: HeatsTables, LintOnly: true, Template: findDeprecatedProperties}
+	deprecatedType     = Rule{Code: source.DeprecatedType, Category: Resources, Severity: source.Warning, Evidence: HeatsTables, LintOnly: true, Template: findDeprecatedTypes}
+	deprecatedProperty = Rule{Code: source.DeprecatedProperty, Category: Resources, Severity: source.Warning, Evidence: HeatsTables, LintOnly: true, Template: findDeprecatedProperties}
 )
 
-func findDeprecatedTypes(l *Look) {
+func findDeprecatedTypes(l *Checker) {
 	for r := range l.Resources {
 		if kind := l.Use(r.Name).Type(r); l.Types.DoesNothing(kind) && kind != "OS::Heat::None" && r.TypeNode != nil {
-			l.Found(r.TypeNode, fmt.Sprintf("Heat %s ignores the type %s, which it keeps only for existing stacks", l.Types.Release(), kind), "")
+			l.Report(r.TypeNode, fmt.Sprintf("Heat %s ignores the type %s, which it keeps only for existing stacks", l.Types.Release(), kind), "")
 		}
 	}
 	for _, b := range l.Blocks() {
@@ -26,12 +26,12 @@ func findDeprecatedTypes(l *Look) {
 			if b.Resource.TypeNode != nil {
 				at = b.Resource.TypeNode
 			}
-			l.Found(at, fmt.Sprintf("%s is %s in %s", t.Name, ailing(t.Status), l.Types.Says(t)), *t.Deprecated)
+			l.Report(at, fmt.Sprintf("%s is %s in %s", t.Name, ailing(t.Status), l.Types.Says(t)), *t.Deprecated)
 		}
 	}
 }
 
-func findDeprecatedProperties(l *Look) {
+func findDeprecatedProperties(l *Checker) {
 	l.deprecatedAttributes()
 	for _, b := range l.Blocks() {
 		if b.Type.Deprecated != nil {
@@ -39,7 +39,7 @@ func findDeprecatedProperties(l *Look) {
 		}
 		for _, e := range b.Node.All() {
 			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
-				d := l.Found(e.Key, fmt.Sprintf("the property %q of %s is %s in %s", e.Name, b.Of, ailing(p.Status), l.Types.Says(b.Type)), *p.Deprecated)
+				d := l.Report(e.Key, fmt.Sprintf("the property %q of %s is %s in %s", e.Name, b.Of, ailing(p.Status), l.Types.Says(b.Type)), *p.Deprecated)
 				if newer := b.newer(e.Name); newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
 					d.Fix = &source.Fix{Does: fmt.Sprintf("rename it to %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
 				}
@@ -66,10 +66,10 @@ func ailing(s resourcetype.Status) string {
 }
 
 // deprecatedAttributes finds reads of deprecated attributes.
-func (l *Look) deprecatedAttributes() {
+func (l *Checker) deprecatedAttributes() {
 	l.attributes(func(r hot.Ref, n *yaml.Node, t *resourcetype.Type, _ resourcetype.Kind) {
 		if s := t.Ailing[r.Attribute]; s.Deprecated != nil {
-			l.Found(n, fmt.Sprintf("the attribute %q of %s is %s in %s", r.Attribute, t.Name, ailing(s), l.Types.Says(t)), *s.Deprecated)
+			l.Report(n, fmt.Sprintf("the attribute %q of %s is %s in %s", r.Attribute, t.Name, ailing(s), l.Types.Says(t)), *s.Deprecated)
 		}
 	})
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var exclusiveProperties = Rule{Code: source.ExclusiveProperties, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findExclusiveProperties}
+var exclusiveProperties = Rule{Code: source.ExclusiveProperties, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findExclusiveProperties}
 
 // findExclusiveProperties finds properties that exclude each other, and some that require
 // another. A function may yield null.
-func findExclusiveProperties(l *Look) {
+func findExclusiveProperties(l *Checker) {
 	for _, b := range l.Blocks() {
 		for names := range b.sets(b.Type.Excludes, func(d demand) []string { return d.excludes }) {
-			if there := l.surely(b, names); len(there) > 1 {
-				l.Found(b.Node.Entry(there[1]).Key, fmt.Sprintf("%s accepts only one of the properties %s", b.Of, strings.Join(there, ", ")), "keep only one of them")
+			if there := l.certainlySet(b, names); len(there) > 1 {
+				l.Report(b.Node.Entry(there[1]).Key, fmt.Sprintf("%s accepts only one of the properties %s", b.Of, strings.Join(there, ", ")), "keep only one of them")
 			}
 		}
 		for _, pair := range b.Type.Needs {
-			if b.Path == "" && len(l.surely(b, pair[:1])) > 0 && b.Node.Entry(pair[1]) == nil {
-				l.Found(b.Node.Entry(pair[0]).Key, fmt.Sprintf("%s accepts the property %q only together with %q", b.Of, pair[0], pair[1]), "")
+			if b.Path == "" && len(l.certainlySet(b, pair[:1])) > 0 && b.Node.Entry(pair[1]) == nil {
+				l.Report(b.Node.Entry(pair[0]).Key, fmt.Sprintf("%s accepts the property %q only together with %q", b.Of, pair[0], pair[1]), "")
 			}
 		}
 	}
 }
 
-// surely are those of some properties that certainly have a value.
-func (l *Look) surely(b *Block, names []string) []string {
+// certainlySet are those of some properties that certainly have a value.
+func (l *Checker) certainlySet(b *Block, names []string) []string {
 	var there []string
 	for _, name := range names {
-		if n := b.Get(name); n != nil && !l.mayBeNothing(n) && (l.IsCall(n) || !falsy(n)) && !l.mayBeFalse(b, name, n) {
+		if n := b.Get(name); n != nil && !l.mayBeNull(n) && (l.IsCall(n) || !falsy(n)) && !l.mayBeFalse(b, name, n) {
 			there = append(there, name)
 		}
 	}
@@ -43,7 +43,7 @@ func (l *Look) surely(b *Block, names []string) []string {
 
 // mayBeFalse says whether a function may yield false, or yields a value that Heat treats
 // as unset.
-func (l *Look) mayBeFalse(b *Block, name string, n *yaml.Node) bool {
+func (l *Checker) mayBeFalse(b *Block, name string, n *yaml.Node) bool {
 	if !l.IsCall(n) {
 		return false
 	}

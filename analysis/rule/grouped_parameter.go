@@ -9,17 +9,17 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var groupedParameter = Rule{Code: source.GroupedParameter, Category: Language, Severity: source.Error, Truth: HeatRefuses, Template: findGroupedParameters}
+var groupedParameter = Rule{Code: source.GroupedParameter, Category: Language, Severity: source.Error, Evidence: HeatRefuses, Template: findGroupedParameters}
 
 // findGroupedParameters compares parameter_groups with the parameters (heat/engine/
 // parameter_groups.py).
-func findGroupedParameters(l *Look) {
+func findGroupedParameters(l *Checker) {
 	groups := l.Template.Root.Get("parameter_groups")
 	if groups.IsNull() || groups.Kind != yaml.List && falsy(groups) {
 		return
 	}
 	if groups.Kind != yaml.List {
-		l.Found(groups, "parameter_groups must be a list, not "+groups.Kind.String(), "")
+		l.Report(groups, "parameter_groups must be a list, not "+groups.Kind.String(), "")
 		return
 	}
 	at := map[string]*yaml.Node{}
@@ -28,19 +28,19 @@ func findGroupedParameters(l *Look) {
 		names := g.Get("parameters")
 		switch {
 		case g.Kind != yaml.Map || names.IsNull():
-			l.Found(g, "a parameter group needs a list of parameters", "")
+			l.Report(g, "a parameter group needs a list of parameters", "")
 			continue
 		case names.Kind != yaml.List:
-			l.Found(names, "the parameters of a group must be a list, not "+names.Kind.String(), "")
+			l.Report(names, "the parameters of a group must be a list, not "+names.Kind.String(), "")
 			continue
 		}
 		for _, n := range names.Items {
 			name, isText := n.Text()
 			switch first := at[name]; {
 			case !isText || !l.declares(name):
-				l.Found(n, fmt.Sprintf("there is no parameter %s to group", value.EncodeJSON(n.Data())), "").Meant(name, hot.Nearest(name, known))
+				l.Report(n, fmt.Sprintf("there is no parameter %s to group", value.EncodeJSON(n.Data())), "").Meant(name, hot.Nearest(name, known))
 			case first != nil:
-				l.Note(l.Found(n, fmt.Sprintf("the parameter %q is in a group already", name), "keep it in one group"), first, "the first group")
+				l.Note(l.Report(n, fmt.Sprintf("the parameter %q is in a group already", name), "keep it in one group"), first, "the first group")
 			default:
 				at[name] = n
 			}
@@ -49,7 +49,7 @@ func findGroupedParameters(l *Look) {
 }
 
 // declares says whether a parameter is declared, even if with mistakes.
-func (l *Look) declares(name string) bool {
+func (l *Checker) declares(name string) bool {
 	return l.Template.Parameter(name) != nil || l.Template.Root.Get(l.Template.Words().Parameters).Entry(name) != nil
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var indexInFunction = Rule{Code: source.IndexInFunction, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findIndexInFunctions}
+var indexInFunction = Rule{Code: source.IndexInFunction, Category: Resources, Severity: source.Warning, Evidence: CreationFails, Template: findIndexInFunctions}
 
 // beforeIndex are functions whose value does not just contain their argument: Heat calls
 // them before it substitutes a member's index (heat/engine/resources/openstack/
 // heat/resource_group.py, build_resource_definition).
 var beforeIndex = []string{"digest", "contains", "equals", "yaql", "str_split"}
 
-func findIndexInFunctions(l *Look) {
+func findIndexInFunctions(l *Checker) {
 	for r := range l.Resources {
 		nest := l.Use(r.Name).StackResourceOf(r.Name)
 		if nest == nil || !nest.Group() || nest.Definition().Properties == nil {
@@ -28,10 +28,10 @@ func findIndexInFunctions(l *Look) {
 	}
 }
 
-func (l *Look) indexIn(n *yaml.Node, index string) {
+func (l *Checker) indexIn(n *yaml.Node, index string) {
 	if l.IsCall(n) && slices.Contains(beforeIndex, firstName(n)) {
 		if at := holds(n, index); at != nil {
-			l.Found(at, fmt.Sprintf("Heat calls %s before it replaces %s by a member's index: all members get the same value", firstName(n), index),
+			l.Report(at, fmt.Sprintf("Heat calls %s before it replaces %s by a member's index: all members get the same value", firstName(n), index),
 				"make the member a nested template, pass it the index as a parameter, and call the function there")
 		}
 		return

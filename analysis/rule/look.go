@@ -15,8 +15,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Look is what a rule sees: a template, and the stacks that use it.
-type Look struct {
+// Checker is what a rule sees: a template, and the stacks that use it.
+type Checker struct {
 	Program  *program.Program
 	Template *hot.Template
 	Uses     []*program.Stack
@@ -45,7 +45,7 @@ type call struct {
 	ref  hot.Ref
 }
 
-func (l *Look) call(n *yaml.Node) *call {
+func (l *Checker) call(n *yaml.Node) *call {
 	c := l.calls[n]
 	if c == nil {
 		e := l.Template.Expr(n)
@@ -58,7 +58,7 @@ func (l *Look) call(n *yaml.Node) *call {
 }
 
 // Ref is what a call refers to; the zero Ref if the node is not a call.
-func (l *Look) Ref(n *yaml.Node) hot.Ref {
+func (l *Checker) Ref(n *yaml.Node) hot.Ref {
 	if n == nil || !l.IsCall(n) {
 		return hot.Ref{}
 	}
@@ -68,28 +68,28 @@ func (l *Look) Ref(n *yaml.Node) hot.Ref {
 	return l.call(n).ref
 }
 
-// Found adds a finding of the rule, unless the place has an error already.
-func (l *Look) Found(at source.Spanned, message, hint string) *source.Diagnostic {
-	return l.FoundAt(l.Template.Place(at), message, hint)
+// Report adds a finding of the rule, unless the place has an error already.
+func (l *Checker) Report(at source.Spanned, message, hint string) *source.Diagnostic {
+	return l.ReportAt(l.Template.Place(at), message, hint)
 }
 
-// FoundOf is Found for what a type's table says about a known value. It is an error where
+// ReportType is Report for what a type's table says about a known value. It is an error where
 // the table is certainly that of the cloud: the user named its release, or the type comes
 // from the cloud itself.
-func (l *Look) FoundOf(t *resourcetype.Type, at source.Spanned, message string, k Known) *source.Diagnostic {
+func (l *Checker) ReportType(t *resourcetype.Type, at source.Spanned, message string, k Known) *source.Diagnostic {
 	severity := l.rule.Severity
 	if k.If == "" && (l.Types.Named() || t.Own != "") {
 		severity = source.Error
 	}
-	return l.found(severity, l.Template.Place(at), when(message, k), "")
+	return l.report(severity, l.Template.Place(at), when(message, k), "")
 }
 
-// FoundAt is Found in any file.
-func (l *Look) FoundAt(at source.Place, message, hint string) *source.Diagnostic {
-	return l.found(l.rule.Severity, at, message, hint)
+// ReportAt is Report in any file.
+func (l *Checker) ReportAt(at source.Place, message, hint string) *source.Diagnostic {
+	return l.report(l.rule.Severity, at, message, hint)
 }
 
-func (l *Look) found(severity source.Severity, at source.Place, message, hint string) *source.Diagnostic {
+func (l *Checker) report(severity source.Severity, at source.Place, message, hint string) *source.Diagnostic {
 	d := &source.Diagnostic{Code: l.rule.Code, Severity: severity, At: at, Message: message, Hint: hint}
 	if !l.diags.FailedAt(d.At) {
 		l.diags.Add(d)
@@ -98,13 +98,13 @@ func (l *Look) found(severity source.Severity, at source.Place, message, hint st
 }
 
 // Note adds a place that explains a finding.
-func (l *Look) Note(d *source.Diagnostic, at source.Spanned, message string) {
+func (l *Checker) Note(d *source.Diagnostic, at source.Spanned, message string) {
 	d.Note(l.Template.Place(at), message)
 }
 
 // Resources visits those that are present in some use of the template and that Heat creates:
 // not those with an external_id.
-func (l *Look) Resources(yield func(*hot.Resource) bool) {
+func (l *Checker) Resources(yield func(*hot.Resource) bool) {
 	if l.resources == nil {
 		l.resources = slices.DeleteFunc(slices.Clone(l.Template.Resources), func(r *hot.Resource) bool {
 			return l.Use(r.Name) == nil || r.Entry.Value.Get("external_id") != nil
@@ -117,9 +117,9 @@ func (l *Look) Resources(yield func(*hot.Resource) bool) {
 	}
 }
 
-// there is a resource that is present in some use of the template, and its type; nil if it
+// present is a resource that is present in some use of the template, and its type; nil if it
 // is present in none.
-func (l *Look) there(name string) (r *hot.Resource, kind string) {
+func (l *Checker) present(name string) (r *hot.Resource, kind string) {
 	if r = l.Template.Resource(name); r != nil {
 		if s := l.Use(name); s != nil {
 			return r, s.Type(r)
@@ -129,10 +129,10 @@ func (l *Look) there(name string) (r *hot.Resource, kind string) {
 }
 
 // nested says whether the template is nested in another one.
-func (l *Look) nested() bool { return l.Uses[0].StackResource != nil }
+func (l *Checker) nested() bool { return l.Uses[0].StackResource != nil }
 
 // Use is a stack in which a resource is present; nil if there is none.
-func (l *Look) Use(resource string) *program.Stack {
+func (l *Checker) Use(resource string) *program.Stack {
 	return lists.Find(l.Uses, func(s *program.Stack) bool { return !s.Absent(resource) })
 }
 
@@ -143,21 +143,21 @@ type Known struct {
 	If string
 }
 
-// mostUses bounds how many uses of a template are searched for values.
-const mostUses = 16
+// maxUses bounds how many uses of a template are searched for values.
+const maxUses = 16
 
 // Values are the distinct known values that a node has in the uses of the template; without
 // any function, the literal one.
-func (l *Look) Values(n *yaml.Node) []Known { return l.appendValues(nil, n) }
+func (l *Checker) Values(n *yaml.Node) []Known { return l.appendValues(nil, n) }
 
-func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
+func (l *Checker) appendValues(out []Known, n *yaml.Node) []Known {
 	if !l.computed(n) {
 		return append(out, Known{Value: n.Data()})
 	}
 	if r := l.Ref(n); (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && !r.Computed {
 		return nil // like most calls
 	}
-	for _, s := range l.Uses[:min(len(l.Uses), mostUses)] {
+	for _, s := range l.Uses[:min(len(l.Uses), maxUses)] {
 		k := Known{}
 		var known bool
 		if k.Value, known = l.valueIn(s, n, &k); !known || k.If != "" && l.offByDefault(n, s) {
@@ -172,7 +172,7 @@ func (l *Look) appendValues(out []Known, n *yaml.Node) []Known {
 
 // valueIn is the value of a call in one use of the template. Its errors are reported
 // elsewhere.
-func (l *Look) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value, known bool) {
+func (l *Checker) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value, known bool) {
 	if r, is := l.Template.NamedAt(n); is && r.Kind == hot.ToParameter {
 		return l.parameter(s, r, k)
 	}
@@ -185,7 +185,7 @@ func (l *Look) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Value,
 
 // offByDefault says whether a node is in a resource that is absent if all parameters
 // are left to their defaults: then a default is not a value of the node.
-func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
+func (l *Checker) offByDefault(n *yaml.Node, s *program.Stack) bool {
 	r := lists.Find(l.Template.Resources, func(r *hot.Resource) bool { return r.Entry.Value.Span.Contains(n.Span) })
 	if r == nil || r.Condition == nil {
 		return false
@@ -196,7 +196,7 @@ func (l *Look) offByDefault(n *yaml.Node, s *program.Stack) bool {
 
 // Value is the value that a node has in all uses of the template; false if it is unknown, or
 // differs.
-func (l *Look) Value(n *yaml.Node) (Known, bool) {
+func (l *Checker) Value(n *yaml.Node) (Known, bool) {
 	if values := l.Values(n); len(values) == 1 {
 		return values[0], true
 	}
@@ -204,7 +204,7 @@ func (l *Look) Value(n *yaml.Node) (Known, bool) {
 }
 
 // Number is the integer that a node has in all uses of the template, if it is known.
-func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
+func (l *Checker) Number(n *yaml.Node) (number int64, k Known, known bool) {
 	if n.IsNull() {
 		return 0, k, false
 	}
@@ -216,7 +216,7 @@ func (l *Look) Number(n *yaml.Node) (number int64, k Known, known bool) {
 
 // given resolves a reference in a use of the template as far as it is known. Files are not
 // read: they are large, and no property's value.
-func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
+func (l *Checker) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
 	if r := call.Ref(); r.Kind == hot.ToParameter && !r.Computed {
 		if v, known := l.parameter(s, r, k); known {
 			return hot.Constant(v, call.At), nil
@@ -227,7 +227,7 @@ func (l *Look) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, err
 
 // parameter is the known value of a reference to a parameter in a use of the template, the
 // default included, unless the enclosing stack passes a value.
-func (l *Look) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, known bool) {
+func (l *Checker) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, known bool) {
 	if v, known := s.Supplied.Parameters[r.Name]; known {
 		return hot.SelectParam(v, r.Path), true
 	}
@@ -244,15 +244,15 @@ func (l *Look) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Value, 
 }
 
 // computed says whether a node contains a function call.
-func (l *Look) computed(n *yaml.Node) bool {
+func (l *Checker) computed(n *yaml.Node) bool {
 	if n.Kind == yaml.Map && l.IsCall(n) {
 		return true
 	}
 	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return l.computed(e.Value) })
 }
 
-// mayBeNothing says whether a node may be null.
-func (l *Look) mayBeNothing(n *yaml.Node) bool {
+// mayBeNull says whether a node may be null.
+func (l *Checker) mayBeNull(n *yaml.Node) bool {
 	if n.IsNull() || !l.IsCall(n) {
 		return n.IsNull()
 	}
@@ -266,7 +266,7 @@ func (l *Look) mayBeNothing(n *yaml.Node) bool {
 }
 
 // IsCall says whether a node is a function call.
-func (l *Look) IsCall(n *yaml.Node) bool { return l.Template.IsCall(n) }
+func (l *Checker) IsCall(n *yaml.Node) bool { return l.Template.IsCall(n) }
 
 // when adds the assumption to a message.
 func when(message string, k Known) string {

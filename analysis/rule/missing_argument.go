@@ -6,11 +6,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var missingArgument = Rule{Code: source.MissingArgument, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingArguments}
+var missingArgument = Rule{Code: source.MissingArgument, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findMissingArguments}
 
 // findMissingArguments finds parameters of nested templates with neither a default nor a
 // value.
-func findMissingArguments(l *Look) {
+func findMissingArguments(l *Checker) {
 	for _, s := range l.Uses {
 		if s.StackResource == nil {
 			continue

@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findMissingProperties}
+var missingProperty = Rule{Code: source.MissingProperty, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findMissingProperties}
 
 // findMissingProperties skips properties that a misspelt name may have meant: that is
 // reported already. A null, or a function that yields null, counts as present: Heat treats
 // each differently.
-func findMissingProperties(l *Look) {
+func findMissingProperties(l *Checker) {
 	l.membersWithoutType()
 	for _, t := range l.Typed() {
 		if !l.IsCall(t.Node) {
@@ -31,7 +31,7 @@ func findMissingProperties(l *Look) {
 				_, there := has.Get(name)
 				_, older := has.Get(below.Instead)
 				if below.Required && !there && !older {
-					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name(), name), p.known)
+					l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name(), name), p.known)
 				}
 			}
 		}
@@ -53,16 +53,16 @@ func findMissingProperties(l *Look) {
 		switch len(needed) {
 		case 0:
 		case 1:
-			l.FoundOf(b.Type, b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), Known{})
+			l.ReportType(b.Type, b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), Known{})
 		default:
-			l.FoundOf(b.Type, b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), Known{})
+			l.ReportType(b.Type, b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), Known{})
 		}
 	}
 }
 
 // membersWithoutType finds groups without a type for their members: in Heat's tables that
 // is an ordinary map, or an item that may be null.
-func (l *Look) membersWithoutType() {
+func (l *Checker) membersWithoutType() {
 	for b := range l.BlocksOf("OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup") {
 		name := "resource"
 		if b.Type.Name == "OS::Heat::ResourceGroup" {
@@ -73,13 +73,13 @@ func (l *Look) membersWithoutType() {
 			continue
 		}
 		if e := n.Entry("type"); e == nil && name == "resource" || e != nil && e.Value.IsNull() {
-			l.Found(n, fmt.Sprintf("%s of %s needs the property \"type\"", name, b.Of), "")
+			l.Report(n, fmt.Sprintf("%s of %s needs the property \"type\"", name, b.Of), "")
 		}
 	}
 	for b := range l.BlocksOf("OS::Heat::ResourceChain") {
 		for _, n := range b.Get("resources").List() {
 			if n.IsNull() {
-				l.Found(n, fmt.Sprintf("an item of resources of %s must be a type", b.Of), "")
+				l.Report(n, fmt.Sprintf("an item of resources of %s must be a type", b.Of), "")
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var misspeltFunction = Rule{Code: source.MisspeltFunction, Category: Language, Severity: source.Warning, Truth: TextShows, Template: findMisspeltFunctions}
+var misspeltFunction = Rule{Code: source.MisspeltFunction, Category: Language, Severity: source.Warning, Evidence: TextShows, Template: findMisspeltFunctions}
 
-func findMisspeltFunctions(l *Look) {
+func findMisspeltFunctions(l *Checker) {
 	if l.Template.Version.CFN() {
 		return
 	}
@@ -25,10 +25,10 @@ func findMisspeltFunctions(l *Look) {
 	}
 }
 
-func (l *Look) misspelt(n *yaml.Node) {
+func (l *Checker) misspelt(n *yaml.Node) {
 	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
 		if near := l.nearFunction(name); near != "" {
-			l.Found(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is passed unchanged", name), "").Meant(name, near)
+			l.Report(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is passed unchanged", name), "").Meant(name, near)
 		}
 	}
 	for x := range n.Below() {
@@ -38,7 +38,7 @@ func (l *Look) misspelt(n *yaml.Node) {
 
 // nearFunction is the function that a misspelt name means, "" if there is none. Templates
 // repeat the same few names.
-func (l *Look) nearFunction(name string) string {
+func (l *Checker) nearFunction(name string) string {
 	near, is := l.near[name]
 	if !is {
 		near = hot.MeantFunction(name)

@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var neverRead = Rule{Code: source.NeverRead, Category: Roles, Severity: source.Warning, Truth: TextShows, Whole: true, Role: findNeverRead}
+var neverRead = Rule{Code: source.NeverRead, Category: Roles, Severity: source.Warning, Evidence: TextShows, Whole: true, Role: findNeverRead}
 
 // findNeverRead finds run-time inputs that the role's script never reads. Inputs that
 // are known before the script starts are in its environment, where any program that

@@ -9,11 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findNeverSignalled}
+var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Severity: source.Warning, Evidence: CreationFails, LintOnly: true, Template: findNeverSignalled}
 
 // findNeverSignalled finds wait conditions whose handle nothing else reads: no one knows
 // how to signal it.
-func findNeverSignalled(l *Look) {
+func findNeverSignalled(l *Checker) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition") {
 		handle := cmp.Or(b.Get("handle"), b.Get("Handle"))
 		of := l.Ref(handle)
@@ -27,7 +27,7 @@ func findNeverSignalled(l *Look) {
 			}
 		})
 		if !read {
-			l.Note(l.Found(handle, fmt.Sprintf("nothing reads the handle %q: it cannot be signalled, and the stack waits until the timeout", of.Name),
+			l.Note(l.Report(handle, fmt.Sprintf("nothing reads the handle %q: it cannot be signalled, and the stack waits until the timeout", of.Name),
 				"use `{get_attr: ["+of.Name+", curl_cli]}` in a server's user_data"), l.Template.Resource(of.Name).Entry.Key, "the handle")
 		}
 	}

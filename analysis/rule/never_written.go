@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var neverWritten = Rule{Code: source.NeverWritten, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNeverWritten}
+var neverWritten = Rule{Code: source.NeverWritten, Category: Roles, Severity: source.Warning, Evidence: CreationFails, Whole: true, Role: findNeverWritten}
 
 // findNeverWritten finds outputs that no statement of the role's script writes: the
 // role would fail at its end, and so would everything that waits for the output.
@@ -74,7 +74,7 @@ func unwritten(l *roles, role *program.Role) {
 // noteReaders adds notes on some inputs that wait for an output.
 func (l *roles) noteReaders(d *source.Diagnostic, o *program.Output) {
 	readers := l.readersOf(o)
-	for _, in := range readers[:min(len(readers), mostReaders)] {
+	for _, in := range readers[:min(len(readers), maxReaders)] {
 		d.Note(in.At, fmt.Sprintf("input %q of %s waits for it", in.Name, in.Role.Key()))
 	}
 }
@@ -83,5 +83,5 @@ func declares(role *program.Role, output string) bool {
 	return slices.ContainsFunc(role.Outputs, func(o *program.Output) bool { return o.Name == output })
 }
 
-// mostReaders bounds how many readers a diagnostic names.
-const mostReaders = 3
+// maxReaders bounds how many readers a diagnostic names.
+const maxReaders = 3

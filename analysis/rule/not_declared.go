@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var notDeclared = Rule{Code: source.NotDeclared, Category: Roles, Severity: source.Warning, Truth: CreationFails, Whole: true, Role: findNotDeclared}
+var notDeclared = Rule{Code: source.NotDeclared, Category: Roles, Severity: source.Warning, Evidence: CreationFails, Whole: true, Role: findNotDeclared}
 
 // findNotDeclared finds statements that read an undeclared input, or write an undeclared
 // output: the agent refuses them.

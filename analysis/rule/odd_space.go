@@ -11,18 +11,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var oddSpace = Rule{Code: source.OddSpace, Category: Reading, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findOddSpaces}
+var oddSpace = Rule{Code: source.OddSpace, Category: Reading, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findOddSpaces}
 
 // oddSpaces look like spaces, or are invisible, but are letters to YAML and to a shell.
 var oddSpaces = map[rune]string{'\u00a0': "a non-breaking space", '\u2007': "a figure space", '\u202f': "a narrow non-breaking space", '\u3000': "an ideographic space",
 	'\u200b': "a zero-width space", '\u200c': "a zero-width joiner", '\u200d': "a zero-width joiner", '\u2060': "a zero-width joiner", '\ufeff': "a byte order mark"}
 
-// forPeople are entries that only humans read.
-var forPeople = []string{"description", "label", "Description"}
+// forHumans are entries that only humans read.
+var forHumans = []string{"description", "label", "Description"}
 
 // findOddSpaces finds odd spaces in keys, and in strings that machines read: the first in
 // each.
-func findOddSpaces(l *Look) {
+func findOddSpaces(l *Checker) {
 	text := l.Template.File.Text
 	if !slices.ContainsFunc([]string{"\u00a0", "\u2007", "\u202f", "\u3000", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff"}, func(s string) bool { return bytes.Contains(text, []byte(s)) }) {
 		return
@@ -30,7 +30,7 @@ func findOddSpaces(l *Look) {
 	l.oddSpacesIn(l.Template.Root)
 }
 
-func (l *Look) oddSpacesIn(n *yaml.Node) {
+func (l *Checker) oddSpacesIn(n *yaml.Node) {
 	if n.Target() != nil {
 		return
 	}
@@ -45,14 +45,14 @@ func (l *Look) oddSpacesIn(n *yaml.Node) {
 			continue
 		}
 		l.oddSpace(e.Key.Span, "the key ")
-		if _, isText := e.Value.Text(); !isText || !slices.Contains(forPeople, e.Name) {
+		if _, isText := e.Value.Text(); !isText || !slices.Contains(forHumans, e.Name) {
 			l.oddSpacesIn(e.Value)
 		}
 	}
 }
 
 // oddSpace reports the first one in a part of the text.
-func (l *Look) oddSpace(span source.Span, what string) {
+func (l *Checker) oddSpace(span source.Span, what string) {
 	part := l.Template.File.Slice(span)
 	i := strings.IndexFunc(part, func(r rune) bool { return oddSpaces[r] != "" })
 	if i < 0 {
@@ -63,7 +63,7 @@ func (l *Look) oddSpace(span source.Span, what string) {
 	if what != "" {
 		what = fmt.Sprintf(" in %s%q", what, part)
 	}
-	d := l.Found(at, fmt.Sprintf("%s (U+%04X)%s: to Heat and to a shell it is an ordinary letter", oddSpaces[r], r, what), "replace it by a space, or remove it")
+	d := l.Report(at, fmt.Sprintf("%s (U+%04X)%s: to Heat and to a shell it is an ordinary letter", oddSpaces[r], r, what), "replace it by a space, or remove it")
 	if r == '\u00a0' {
 		d.Fix = &source.Fix{Does: "replace it by a space", Unsafe: true, Edits: []source.Edit{{Span: at, New: " "}}}
 	}

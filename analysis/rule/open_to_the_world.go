@@ -9,18 +9,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var openToTheWorld = Rule{Code: source.OpenToTheWorld, Category: Security, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findOpenToTheWorld}
+var openToTheWorld = Rule{Code: source.OpenToTheWorld, Category: Security, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findOpenToTheWorld}
 
 // findOpenToTheWorld finds security group rules that open ssh, remote desktops, or every
 // port to all addresses.
-func findOpenToTheWorld(l *Look) {
+func findOpenToTheWorld(l *Checker) {
 	for n := range l.groupRules {
 		l.groupRule(n)
 	}
 }
 
 // groupRules visits the rules of security groups, inline and separate.
-func (l *Look) groupRules(yield func(*yaml.Node) bool) {
+func (l *Checker) groupRules(yield func(*yaml.Node) bool) {
 	for b := range l.BlocksOf("OS::Neutron::SecurityGroup", "OS::Neutron::SecurityGroupRule") {
 		rules := []*yaml.Node{b.Node}
 		if b.Type.Name == "OS::Neutron::SecurityGroup" {
@@ -40,7 +40,7 @@ var sensitive = []struct {
 	name string
 }{{22, "ssh"}, {3389, "remote desktops"}}
 
-func (l *Look) groupRule(n *yaml.Node) {
+func (l *Checker) groupRule(n *yaml.Node) {
 	if n.Kind != yaml.Map || l.IsCall(n) {
 		return
 	}
@@ -66,14 +66,14 @@ func (l *Look) groupRule(n *yaml.Node) {
 		if n.Get("remote_ip_prefix").IsNull() && n.Get("protocol").IsNull() {
 			return // it restricts nothing explicitly
 		}
-		l.Found(n, "this opens every port to all addresses", "restrict the ports, or the sources: remote_ip_prefix, remote_group")
+		l.Report(n, "this opens every port to all addresses", "restrict the ports, or the sources: remote_ip_prefix, remote_group")
 		return
 	}
 	first, _, isFirst := l.Number(n.Get("port_range_min"))
 	last, _, isLast := l.Number(n.Get("port_range_max"))
 	for _, s := range sensitive {
 		if isFirst && isLast && first <= s.port && s.port <= last {
-			l.Found(n, fmt.Sprintf("this opens %s (port %d) to all addresses", s.name, s.port), "restrict the sources: remote_ip_prefix, remote_group")
+			l.Report(n, fmt.Sprintf("this opens %s (port %d) to all addresses", s.name, s.port), "restrict the sources: remote_ip_prefix, remote_group")
 			return
 		}
 	}

@@ -22,7 +22,7 @@ func (p part) name() string { return p.within + p.of.Name() }
 
 // Parts visits a property's known values: the parts of a literal one are typed values of
 // their own, one that a function yields is taken apart here.
-func (l *Look) Parts(t *Typed) func(yield func(part) bool) {
+func (l *Checker) Parts(t *Typed) func(yield func(part) bool) {
 	return func(yield func(part) bool) {
 		for _, k := range l.valuesOf(t) {
 			p := part{"", t, t.Property, k.Value, k}

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var plainDownload = Rule{Code: source.PlainDownload, Category: Security, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findPlainDownloads}
+var plainDownload = Rule{Code: source.PlainDownload, Category: Security, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findPlainDownloads}
 
 // plainRuns are commands that run what was downloaded over http, or install it without
 // verifying its origin.
@@ -21,7 +21,7 @@ var plainRuns = []*regexp.Regexp{
 // ownAddress is the machine itself, or its metadata service: no one can intercept that.
 var ownAddress = regexp.MustCompile(`^http://(?:localhost|127\.|169\.254\.169\.254|\[::1\])`)
 
-func findPlainDownloads(l *Look) {
+func findPlainDownloads(l *Checker) {
 	for _, t := range l.BootTexts() {
 		if !strings.Contains(t.text, "http://") {
 			continue // the common case
@@ -29,7 +29,7 @@ func findPlainDownloads(l *Look) {
 		for _, run := range plainRuns {
 			for _, m := range run.FindAllStringSubmatchIndex(t.text, -1) {
 				if url := t.text[m[2]:m[3]]; !ownAddress.MatchString(url) {
-					l.FoundAt(t.at(m[2], m[3]), "root runs what is downloaded from "+url+", and anyone on the network path can replace it", "use https, or verify a checksum before running it")
+					l.ReportAt(t.at(m[2], m[3]), "root runs what is downloaded from "+url+", and anyone on the network path can replace it", "use https, or verify a checksum before running it")
 				}
 			}
 		}

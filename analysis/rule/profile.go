@@ -23,17 +23,17 @@ type Profile struct {
 
 // Spent is what the runs of a rule took.
 type Spent struct {
-	Code  source.Code
-	Time  time.Duration
-	Looks int // at templates and roles
+	Code source.Code
+	Time time.Duration
+	Runs int // at templates and roles
 }
 
-// fewLooks are too few to judge a rule by: the first run in a process reads Heat's tables.
-const fewLooks = 20
+// fewRuns are too few to judge a rule by: the first run in a process reads Heat's tables.
+const fewRuns = 20
 
 // Over says that the rule took more than its budget of the whole.
 func (s Spent) Over(whole time.Duration) bool {
-	return s.Looks >= fewLooks && s.Time.Seconds() > Budget*whole.Seconds()
+	return s.Runs >= fewRuns && s.Time.Seconds() > Budget*whole.Seconds()
 }
 
 // Begin returns the start time for Whole.
@@ -54,7 +54,7 @@ func (p *Profile) Whole(began time.Time) {
 	p.whole += time.Since(began)
 }
 
-func (p *Profile) look(r *Rule, began time.Time) {
+func (p *Profile) add(r *Rule, began time.Time) {
 	if p == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (p *Profile) look(r *Rule, began time.Time) {
 		p.spent = map[source.Code]Spent{}
 	}
 	s := p.spent[r.Code]
-	p.spent[r.Code] = Spent{r.Code, s.Time + took, s.Looks + 1}
+	p.spent[r.Code] = Spent{r.Code, s.Time + took, s.Runs + 1}
 }
 
 // Sum is the time of all stages, and each rule's share of it, the largest first.

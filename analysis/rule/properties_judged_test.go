@@ -96,7 +96,7 @@ func found(t *testing.T, kind string, props map[string]any) []*source.Diagnostic
 	if template == nil || diags.Failed() {
 		t.Fatal(diags.All())
 	}
-	rule.Check(program.New(template, &program.Supplied{}), nil, rule.Wanted{}, &diags)
+	rule.Check(program.New(template, &program.Supplied{}), nil, rule.Options{}, &diags)
 	return diags.All()
 }
 

@@ -7,17 +7,17 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var propertyLimit = Rule{Code: source.PropertyLimit, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyLimits}
+var propertyLimit = Rule{Code: source.PropertyLimit, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findPropertyLimits}
 
 // findPropertyLimits checks values against the constraints in Heat's tables.
-func findPropertyLimits(l *Look) {
+func findPropertyLimits(l *Checker) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) || l.partly(t) {
 				continue
 			}
 			if err := p.property.Violation(p.value); err != nil {
-				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s: %s", p.name(), err), p.known)
+				l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s: %s", p.name(), err), p.known)
 				break
 			}
 		}
@@ -25,4 +25,4 @@ func findPropertyLimits(l *Look) {
 }
 
 // partly says whether a list is known only in part: some of its items are computed.
-func (l *Look) partly(t *Typed) bool { return t.Node.Kind == yaml.List && l.computed(t.Node) }
+func (l *Checker) partly(t *Typed) bool { return t.Node.Kind == yaml.List && l.computed(t.Node) }

@@ -11,14 +11,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findPropertyTypes}
+var propertyType = Rule{Code: source.PropertyType, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findPropertyTypes}
 
-func findPropertyTypes(l *Look) {
+func findPropertyTypes(l *Checker) {
 	findHandedOver(l)
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
-				l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name(), p.property.Kind, described(p.value)), p.known)
+				l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name(), p.property.Kind, described(p.value)), p.known)
 				break
 			}
 		}
@@ -27,7 +27,7 @@ func findPropertyTypes(l *Look) {
 
 // findHandedOver finds arguments of a nested template that must be strings and are not.
 // Parameters of other types are checked when the stack is assembled.
-func findHandedOver(l *Look) {
+func findHandedOver(l *Checker) {
 	for _, s := range l.Uses {
 		for e, around := range l.textArguments(s) {
 			if around.IsCall(e.Value) {
@@ -35,16 +35,16 @@ func findHandedOver(l *Look) {
 			}
 			p := l.Template.Parameter(e.Name)
 			if _, isFloat := e.Value.Value.(float64); isFloat || e.Value.Kind != yaml.Scalar {
-				l.Note(around.Found(e.Value, fmt.Sprintf("%s of %s must be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
+				l.Note(around.Report(e.Value, fmt.Sprintf("%s of %s must be a string, not %s", e.Name, l.Template.File.Name, described(e.Value.Data())), ""), p.Entry.Key, "the parameter")
 			}
 		}
 	}
 }
 
-// textArguments visits a nested template's arguments for string parameters, with the Look of
+// textArguments visits a nested template's arguments for string parameters, with the Checker of
 // the enclosing template, which contains them.
-func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
-	return func(yield func(*yaml.Entry, *Look) bool) {
+func (l *Checker) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Checker] {
+	return func(yield func(*yaml.Entry, *Checker) bool) {
 		if s.StackResource == nil || s.StackResource.Definition().Properties == nil {
 			return
 		}
@@ -62,14 +62,14 @@ func (l *Look) textArguments(s *program.Stack) iter.Seq2[*yaml.Entry, *Look] {
 
 // valuesOf are the known values of a property. A string that contains a group's index
 // variable is not known.
-func (l *Look) valuesOf(t *Typed) []Known {
+func (l *Checker) valuesOf(t *Typed) []Known {
 	if !t.valued {
 		t.values, t.valued = l.find(t), true
 	}
 	return t.values
 }
 
-func (l *Look) find(t *Typed) []Known {
+func (l *Checker) find(t *Typed) []Known {
 	if t.Node.IsNull() {
 		return append(t.one[:0], Known{Value: t.Property.Nothing()})
 	}

@@ -78,7 +78,7 @@ func TestPublicTemplates(t *testing.T) {
 		case verdict.Accepted:
 			accepted++
 			for _, d := range diags.All() {
-				if r := rule.Of(d.Code); r != nil && r.Template != nil && r.Truth == rule.HeatRefuses && d.Severity == r.Severity {
+				if r := rule.Of(d.Code); r != nil && r.Template != nil && r.Evidence == rule.HeatRefuses && d.Severity == r.Severity {
 					t.Logf("doubtful: %v", d)
 				}
 			}

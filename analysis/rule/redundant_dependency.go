@@ -8,11 +8,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var redundantDependency = Rule{Code: source.RedundantDependency, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findRedundantDependencies}
+var redundantDependency = Rule{Code: source.RedundantDependency, Category: Style, Severity: source.Info, Evidence: TextShows, LintOnly: true, Template: findRedundantDependencies}
 
 // findRedundantDependencies finds names in depends_on that the properties read already,
 // under all conditions.
-func findRedundantDependencies(l *Look) {
+func findRedundantDependencies(l *Checker) {
 	for r := range l.Resources {
 		if r.DependsOn == nil || r.Properties == nil {
 			continue
@@ -28,20 +28,20 @@ func findRedundantDependencies(l *Look) {
 		}
 		for _, i := range redundant {
 			name, _ := items[i].Text()
-			d := l.Found(items[i], fmt.Sprintf("%q already reads %q, and so waits for it", r.Name, name), "remove it")
+			d := l.Report(items[i], fmt.Sprintf("%q already reads %q, and so waits for it", r.Name, name), "remove it")
 			l.Note(d, reads[name], "it is read here")
 			switch {
 			case len(redundant) < len(items):
-				d.Fix = l.withoutItem(r.DependsOn.Value, i)
+				d.Fix = l.removeItem(r.DependsOn.Value, i)
 			case i == redundant[0]:
-				d.Fix = l.without(r.DependsOn)
+				d.Fix = l.removeEntry(r.DependsOn)
 			}
 		}
 	}
 }
 
 // certain collects the resources that an expression always reads: not in a branch of an if.
-func (l *Look) certain(n *yaml.Node, reads map[string]*yaml.Node) {
+func (l *Checker) certain(n *yaml.Node, reads map[string]*yaml.Node) {
 	if l.IsCall(n) {
 		if r := l.Ref(n); r.Kind == hot.ToResource || r.Kind == hot.ToAttribute {
 			reads[r.Name] = n

@@ -8,7 +8,7 @@ import (
 )
 
 // References visits all references in a part of the template, evaluated or not.
-func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
+func (l *Checker) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 	for _, c := range l.callsIn(n) {
 		if c.ref.Kind != hot.NoRef {
 			visit(c.ref, c.at)
@@ -17,7 +17,7 @@ func (l *Look) References(n *yaml.Node, visit func(r hot.Ref, n *yaml.Node)) {
 }
 
 // referred are the names in references of some kinds; all says that some are computed.
-func (l *Look) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) {
+func (l *Checker) referred(kinds ...hot.RefKind) (names map[string]bool, all bool) {
 	names = map[string]bool{}
 	l.References(l.Template.Root, func(r hot.Ref, _ *yaml.Node) {
 		if slices.Contains(kinds, r.Kind) {
@@ -35,7 +35,7 @@ type placed struct {
 
 // callsIn are the function calls in a part of the template, in order. Those in the whole
 // template are collected once for all rules.
-func (l *Look) callsIn(n *yaml.Node) []placed {
+func (l *Checker) callsIn(n *yaml.Node) []placed {
 	if n != l.Template.Root {
 		return l.appendCalls(nil, n)
 	}
@@ -46,7 +46,7 @@ func (l *Look) callsIn(n *yaml.Node) []placed {
 	return l.whole
 }
 
-func (l *Look) appendCalls(out []placed, n *yaml.Node) []placed {
+func (l *Checker) appendCalls(out []placed, n *yaml.Node) []placed {
 	if n == nil {
 		return out
 	}

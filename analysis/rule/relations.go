@@ -14,25 +14,25 @@ import (
 
 // relations are what a type's validate() requires of several values together and no demand
 // can express.
-var relations = map[string]func(*Look, *Block){
-	"AWS::AutoScaling::AutoScalingGroup": (*Look).launchConfiguration,
-	"OS::Barbican::Order":                (*Look).expired,
-	"OS::Barbican::Secret":               (*Look).expired,
-	"OS::Barbican::CertificateContainer": (*Look).sameSecrets,
-	"OS::Barbican::GenericContainer":     (*Look).sameSecrets,
-	"OS::Barbican::RSAContainer":         (*Look).sameSecrets,
-	"OS::Heat::AccessPolicy":             (*Look).allowedResources,
-	"OS::Heat::Delay":                    (*Look).longDelay,
-	"OS::Heat::InstanceGroup":            (*Look).launchConfiguration,
-	"OS::Heat::RandomString":             (*Look).shortString,
-	"OS::Heat::SoftwareComponent":        (*Look).sameActions,
-	"OS::Mistral::Workflow":              (*Look).tasks,
-	"OS::Nova::Server":                   (*Look).ownDeployments,
-	"OS::Trove::Instance":                (*Look).usersDatabases,
+var relations = map[string]func(*Checker, *Block){
+	"AWS::AutoScaling::AutoScalingGroup": (*Checker).launchConfiguration,
+	"OS::Barbican::Order":                (*Checker).expired,
+	"OS::Barbican::Secret":               (*Checker).expired,
+	"OS::Barbican::CertificateContainer": (*Checker).sameSecrets,
+	"OS::Barbican::GenericContainer":     (*Checker).sameSecrets,
+	"OS::Barbican::RSAContainer":         (*Checker).sameSecrets,
+	"OS::Heat::AccessPolicy":             (*Checker).allowedResources,
+	"OS::Heat::Delay":                    (*Checker).longDelay,
+	"OS::Heat::InstanceGroup":            (*Checker).launchConfiguration,
+	"OS::Heat::RandomString":             (*Checker).shortString,
+	"OS::Heat::SoftwareComponent":        (*Checker).sameActions,
+	"OS::Mistral::Workflow":              (*Checker).tasks,
+	"OS::Nova::Server":                   (*Checker).ownDeployments,
+	"OS::Trove::Instance":                (*Checker).usersDatabases,
 }
 
 // number is an integer, if it is known; otherwise is the table's default.
-func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, known bool) {
+func (l *Checker) number(n *yaml.Node, otherwise int64) (number int64, k Known, known bool) {
 	if n.IsNull() {
 		return otherwise, k, true
 	}
@@ -40,7 +40,7 @@ func (l *Look) number(n *yaml.Node, otherwise int64) (number int64, k Known, kno
 }
 
 // shortString compares the length of a random string with its minimum.
-func (l *Look) shortString(b *Block) {
+func (l *Checker) shortString(b *Block) {
 	length, known, is := l.number(b.Get("length"), 32)
 	least := int64(0)
 	for _, name := range []string{"character_classes", "character_sequences"} {
@@ -63,12 +63,12 @@ func (l *Look) shortString(b *Block) {
 		if n := b.Get("length"); n != nil {
 			at = n
 		}
-		l.Found(at, when(fmt.Sprintf("length of %s is %d, but its classes and sequences need %d", b.Of, length, least), known), "")
+		l.Report(at, when(fmt.Sprintf("length of %s is %d, but its classes and sequences need %d", b.Of, length, least), known), "")
 	}
 }
 
 // longDelay compares a delay with a stack's default timeout.
-func (l *Look) longDelay(b *Block) {
+func (l *Checker) longDelay(b *Block) {
 	least, k1, is1 := l.number(b.Get("min_wait"), 0)
 	jitter, k2, is2 := l.number(b.Get("max_jitter"), 0)
 	factor, k3, is3 := l.number(b.Get("jitter_multiplier"), 1)
@@ -78,20 +78,20 @@ func (l *Look) longDelay(b *Block) {
 				k1 = k
 			}
 		}
-		l.Found(b.within(), when(fmt.Sprintf("this waits up to %d seconds, but Heat's default timeout for a stack is %d", longest, stackTimeout), k1),
+		l.Report(b.within(), when(fmt.Sprintf("this waits up to %d seconds, but Heat's default timeout for a stack is %d", longest, stackTimeout), k1),
 			fmt.Sprintf("create the stack with `--timeout %d` (minutes) or more", (longest+59)/60))
 	}
 }
 
 // sameActions finds actions for which a component has several configs.
-func (l *Look) sameActions(b *Block) {
+func (l *Checker) sameActions(b *Block) {
 	seen := map[string]bool{}
 	for _, config := range b.Get("configs").List() {
 		own := map[string]bool{}
 		for _, n := range config.Get("actions").List() {
 			action := l.text(n)
 			if seen[action] {
-				l.Found(n, fmt.Sprintf("%s accepts only one config for the action %s", b.Of, action), "remove it from one of them")
+				l.Report(n, fmt.Sprintf("%s accepts only one config for the action %s", b.Of, action), "remove it from one of them")
 			}
 			own[action] = action != ""
 		}
@@ -102,7 +102,7 @@ func (l *Look) sameActions(b *Block) {
 }
 
 // sameSecrets finds secrets that a container lists twice.
-func (l *Look) sameSecrets(b *Block) {
+func (l *Checker) sameSecrets(b *Block) {
 	var nodes []*yaml.Node
 	for _, e := range b.Node.All() {
 		if e.Name == "secrets" {
@@ -120,14 +120,14 @@ func (l *Look) sameSecrets(b *Block) {
 			name = r.Name
 		}
 		if name != "" && seen[name] {
-			l.Found(n, fmt.Sprintf("%s accepts a secret only once", b.Of), "")
+			l.Report(n, fmt.Sprintf("%s accepts a secret only once", b.Of), "")
 		}
 		seen[name] = true
 	}
 }
 
 // allowedResources finds names in a policy that are not resources.
-func (l *Look) allowedResources(b *Block) {
+func (l *Checker) allowedResources(b *Block) {
 	for _, n := range b.Get("AllowedResources").List() {
 		l.named(n)
 	}
@@ -135,19 +135,19 @@ func (l *Look) allowedResources(b *Block) {
 
 // named is the resource that a node names, with its type; a finding, and nil, if it names
 // none.
-func (l *Look) named(n *yaml.Node) (r *hot.Resource, kind string) {
+func (l *Checker) named(n *yaml.Node) (r *hot.Resource, kind string) {
 	name := l.text(n)
 	if name == "" {
 		return nil, ""
 	}
-	if r, kind = l.there(name); r == nil {
-		l.Found(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
+	if r, kind = l.present(name); r == nil {
+		l.Report(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
 	}
 	return r, kind
 }
 
 // expired finds a secret that has expired already.
-func (l *Look) expired(b *Block) {
+func (l *Checker) expired(b *Block) {
 	n := b.Get("expiration")
 	if n == nil || l.now.IsZero() {
 		return
@@ -156,7 +156,7 @@ func (l *Look) expired(b *Block) {
 	text, _ := k.Value.(string)
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(form, strings.TrimSpace(text)); err == nil && !t.After(l.now) {
-			l.Found(n, when(fmt.Sprintf("the expiration of %s is in the past", b.Of), k), "")
+			l.Report(n, when(fmt.Sprintf("the expiration of %s is in the past", b.Of), k), "")
 			return
 		}
 	}
@@ -164,38 +164,38 @@ func (l *Look) expired(b *Block) {
 
 // launchConfiguration finds a group that names its configuration by a string: Heat needs
 // a reference, which makes the group wait for it.
-func (l *Look) launchConfiguration(b *Block) {
+func (l *Checker) launchConfiguration(b *Block) {
 	n := b.Get("LaunchConfigurationName")
 	if r, _ := l.named(n); r != nil && b.Resource.Entry.Value.Get(l.Template.Words().DependsOn) == nil {
-		l.Found(n, fmt.Sprintf("the group needs a reference to %q, not its name", r.Name), "write `get_resource`, or `Ref`")
+		l.Report(n, fmt.Sprintf("the group needs a reference to %q, not its name", r.Name), "write `get_resource`, or `Ref`")
 	}
 }
 
 // tasks checks a workflow's tasks.
-func (l *Look) tasks(b *Block) {
+func (l *Checker) tasks(b *Block) {
 	if params := b.Get("params"); l.text(b.Get("type")) == "reverse" && params != nil && params.Kind == yaml.Map && !l.IsCall(params) {
 		if n := params.Get("task_name"); n.IsNull() || l.falsyToHeat(n) {
-			l.Found(params, fmt.Sprintf("params of %s needs \"task_name\" where type is reverse", b.Of), "")
+			l.Report(params, fmt.Sprintf("params of %s needs \"task_name\" where type is reverse", b.Of), "")
 		}
 	}
 	for _, task := range b.Get("tasks").List() {
 		for _, e := range task.Get("policies").All() {
 			if !task.Get(e.Name).IsNull() && !l.IsCall(task.Get("policies")) {
-				l.Found(e.Key, fmt.Sprintf("a task of %s accepts %q only once: among its policies or beside them", b.Of, e.Name), "")
+				l.Report(e.Key, fmt.Sprintf("a task of %s accepts %q only once: among its policies or beside them", b.Of, e.Name), "")
 			}
 		}
 	}
 }
 
 // ownDeployments finds metadata under the key that Heat uses for a server's deployments.
-func (l *Look) ownDeployments(b *Block) {
+func (l *Checker) ownDeployments(b *Block) {
 	if e := b.Resource.MetadataEntry("deployments"); e != nil && l.text(b.Get("user_data_format")) == "SOFTWARE_CONFIG" {
-		l.Found(e.Key, fmt.Sprintf("the metadata of %s must not contain \"deployments\" where user_data_format is SOFTWARE_CONFIG: Heat writes its own there", b.Of), "")
+		l.Report(e.Key, fmt.Sprintf("the metadata of %s must not contain \"deployments\" where user_data_format is SOFTWARE_CONFIG: Heat writes its own there", b.Of), "")
 	}
 }
 
 // usersDatabases finds users' databases that an instance lacks.
-func (l *Look) usersDatabases(b *Block) {
+func (l *Checker) usersDatabases(b *Block) {
 	names := lists.Map(b.Get("databases").List(), func(d *yaml.Node) string { return l.text(d.Get("name")) })
 	if len(names) == 0 || slices.Contains(names, "") {
 		return
@@ -203,7 +203,7 @@ func (l *Look) usersDatabases(b *Block) {
 	for _, user := range b.Get("users").List() {
 		for _, n := range user.Get("databases").List() {
 			if name := l.text(n); name != "" && !slices.Contains(names, name) {
-				l.Found(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.Meant(name, names, ""))
+				l.Report(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.Meant(name, names, ""))
 			}
 		}
 	}

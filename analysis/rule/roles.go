@@ -11,13 +11,13 @@ import (
 // fully parsed: others may do anything.
 func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile *Profile, diags *source.Diagnostics) {
 	l := &roles{analysis: a, diags: &source.Diagnostics{}}
-	defer l.tell(diags)
+	defer l.report(diags)
 	for role := range p.Roles {
 		for _, r := range rules {
 			if r.Role != nil {
 				began := profile.Begin()
 				r.Role(l, role)
-				profile.look(r, began)
+				profile.add(r, began)
 			}
 		}
 	}
@@ -26,11 +26,11 @@ func checkRoles(p *program.Program, a *binding.Analysis, rules []*Rule, profile 
 // read says whether a role's source was parsed.
 func read(role *program.Role) bool { return role.Meaning != nil && role.Meaning.Sequence != nil }
 
-// tell reports the findings. One that members of a group, or uses of a template, have in
+// report reports the findings. One that members of a group, or uses of a template, have in
 // common is reported for the first. Places are compared as strings, since each member's
 // script is a file of its own, and with the role that a note names, since one line may
 // contain two scripts.
-func (l *roles) tell(diags *source.Diagnostics) {
+func (l *roles) report(diags *source.Diagnostics) {
 	told := map[string]bool{}
 	for _, d := range l.diags.All() {
 		finding := string(d.Code) + " " + d.At.String()
@@ -49,7 +49,7 @@ type roles struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
 	readers  map[contract.CellName][]*program.Input // by cell; built when needed
-	byHand   *source.Diagnostic                     // the only one of findHooksByHand
+	hooks    *source.Diagnostic                     // the only one of findHooksByHand
 }
 
 // readersOf are the inputs that wait for an output.

@@ -3,7 +3,7 @@
 // findings beside it (NAME.yaml, NAME.out); a line in rules.go registers it, and
 // docs/rules/CODE.md is its page.
 //
-// A rule checks a template once, considering all its uses (Look), or the roles of the
+// A rule checks a template once, considering all its uses (Checker), or the roles of the
 // whole program. It finds and never prints. Findings of earlier stages (invalid YAML, a
 // dangling reference) are registered in stages.go, so that everything hotc reports about
 // a template can be listed, selected and explained in one way.
@@ -28,7 +28,7 @@ type Rule struct {
 	// Severity applies to what is certainly wrong; a finding that depends on unknown values
 	// may be less severe.
 	Severity source.Severity
-	Truth    Truth
+	Evidence Evidence
 	// LintOnly says that `hotc compile` does not report it.
 	LintOnly bool
 	// Whole says that it checks only programs without errors: an error may be the reason
@@ -39,23 +39,23 @@ type Rule struct {
 	Everywhere bool
 
 	// Template checks a template, Role a role; both are nil where a stage finds it.
-	Template func(*Look)
+	Template func(*Checker)
 	Role     func(*roles, *program.Role)
 }
 
-// Truth is the evidence that a finding is right.
-type Truth uint8
+// Evidence is the evidence that a finding is right.
+type Evidence uint8
 
 // Stock Heat refuses the template; it accepts the template, but the result fails or does
 // not do what it says; stock Heat's own tables say so; or the text itself shows it.
 const (
-	HeatRefuses Truth = iota
+	HeatRefuses Evidence = iota
 	CreationFails
 	HeatsTables
 	TextShows
 )
 
-func (t Truth) String() string {
+func (t Evidence) String() string {
 	return [...]string{"Heat refuses it", "creation fails", "Heat's own tables say so", "the text shows it"}[t]
 }
 
@@ -88,8 +88,8 @@ type Pack struct {
 	Rules       []*Rule
 }
 
-// Wanted selects the rules that run, and what they know.
-type Wanted struct {
+// Options selects the rules that run, and what they know.
+type Options struct {
 	Lint  bool    // include rules that matter only to `hotc lint`
 	Packs []*Rule // the rules of the enabled packs
 	// Environment is the merged environment files; nil to skip checking them.
@@ -103,10 +103,10 @@ type Wanted struct {
 }
 
 // Check runs every selected rule that is not found by a stage.
-func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.Diagnostics) {
+func Check(p *program.Program, a *binding.Analysis, want Options, diags *source.Diagnostics) {
 	whole := !diags.Failed()
 	rules := lists.Only(slices.Concat(All(), want.Packs), func(r *Rule) bool { return (want.Lint || !r.LintOnly) && (whole || !r.Whole) })
-	for _, l := range looks(p) {
+	for _, l := range checkers(p) {
 		l.Types, l.diags, l.lint, l.shell, l.environment, l.now = p.Types, diags, want.Lint, want.Shell, want.Environment, want.Now
 		for _, t := range l.Typed() {
 			l.valuesOf(t) // here, so that the profile charges no rule for what all share
@@ -115,21 +115,21 @@ func Check(p *program.Program, a *binding.Analysis, want Wanted, diags *source.D
 			if l.rule = r; r.Template != nil {
 				began := want.Profile.Begin()
 				r.Template(l)
-				want.Profile.look(r, began)
+				want.Profile.add(r, began)
 			}
 		}
 	}
 	checkRoles(p, a, rules, want.Profile, diags)
 }
 
-// looks returns the templates of a program, each with all its uses.
-func looks(p *program.Program) []*Look {
-	var out []*Look
-	of := map[*hot.Template]*Look{}
+// checkers returns the templates of a program, each with all its uses.
+func checkers(p *program.Program) []*Checker {
+	var out []*Checker
+	of := map[*hot.Template]*Checker{}
 	p.Root.WalkAll(func(s *program.Stack) {
 		l := of[s.Template]
 		if l == nil {
-			l = &Look{Program: p, Template: s.Template}
+			l = &Checker{Program: p, Template: s.Template}
 			of[s.Template] = l
 			out = append(out, l)
 		}

@@ -196,7 +196,7 @@ func TestHeatAgreesWithRules(t *testing.T) {
 				for _, d := range found {
 					errors = errors || d.Severity == source.Error
 					r := rule.Of(d.Code)
-					refusable = refusable || d.Severity == source.Error || r != nil && r.Truth == rule.HeatRefuses && r.Severity == d.Severity
+					refusable = refusable || d.Severity == source.Error || r != nil && r.Evidence == rule.HeatRefuses && r.Severity == d.Severity
 				}
 				verdict := stockHeat.Oracle(t).Validate(t, c.write(t).Input)
 				if verdict.Accepted && refusable || !verdict.Accepted && !refusable {

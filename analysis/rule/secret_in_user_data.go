@@ -11,11 +11,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, Severity: source.Info, Truth: TextShows, LintOnly: true, Template: findSecretsInUserData}
+var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, Severity: source.Info, Evidence: TextShows, LintOnly: true, Template: findSecretsInUserData}
 
 // findSecretsInUserData finds secrets that Heat writes into user_data, which any program on
 // the server can get from the metadata service for the server's lifetime.
-func findSecretsInUserData(l *Look) {
+func findSecretsInUserData(l *Checker) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		if program.BlockOf(b.Resource) != nil {
 			continue // roles' inputs are checked in analysis/binding
@@ -24,7 +24,7 @@ func findSecretsInUserData(l *Look) {
 		l.References(b.Get("user_data"), func(r hot.Ref, n *yaml.Node) {
 			if what := l.secret(r); what != "" && !told[what] {
 				told[what] = true
-				l.Found(n, fmt.Sprintf("%s reaches the user_data of %q, which any program on that server can read for its lifetime", what, b.Resource.Name),
+				l.Report(n, fmt.Sprintf("%s reaches the user_data of %q, which any program on that server can read for its lifetime", what, b.Resource.Name),
 					"let the server fetch it, or pass it in a software deployment; and change it after the first boot")
 			}
 		})
@@ -32,14 +32,14 @@ func findSecretsInUserData(l *Look) {
 }
 
 // secret describes the value of a reference, if it is a secret; "" if not.
-func (l *Look) secret(r hot.Ref) string {
+func (l *Checker) secret(r hot.Ref) string {
 	switch r.Kind {
 	case hot.ToParameter:
 		if p := l.Template.Parameter(r.Name); p != nil && p.Hidden {
 			return fmt.Sprintf("the hidden parameter %q", r.Name)
 		}
 	case hot.ToResource, hot.ToAttribute:
-		if _, kind := l.there(r.Name); trace.GivesSecret(kind, r.Attribute) {
+		if _, kind := l.present(r.Name); trace.GivesSecret(kind, r.Attribute) {
 			return fmt.Sprintf("the %s of %q", cmp.Or(r.Attribute, "value"), r.Name)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var seldomSignalled = Rule{Code: source.SeldomSignalled, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findSeldomSignalled}
+var seldomSignalled = Rule{Code: source.SeldomSignalled, Category: Resources, Severity: source.Warning, Evidence: CreationFails, LintOnly: true, Template: findSeldomSignalled}
 
 // repeats matches what may run a line of a script more than once, or elsewhere.
 var repeats = regexp.MustCompile(`\b(for|while|until|xargs|parallel|function|eval|alias|cron\w*|systemd\w*)\b|<<|\(\)`)
 
 // findSeldomSignalled finds wait conditions that expect more signals than are sent: where only
 // servers' user_data reads the handle, in scripts without loops, each line sends one.
-func findSeldomSignalled(l *Look) {
+func findSeldomSignalled(l *Checker) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
 		of, count := l.Ref(b.Get("handle")), b.Get("count")
 		if of.Kind != hot.ToResource || of.Name == "" || count == nil {
@@ -25,13 +25,13 @@ func findSeldomSignalled(l *Look) {
 		}
 		want, k, known := l.Number(count)
 		if sent, sure := l.signals(of.Name); known && sure && sent > 0 && int64(sent) < want {
-			l.Found(count, when(fmt.Sprintf("this waits for %d signals, but scripts send only %d: the stack waits until the timeout", want, sent), k), "")
+			l.Report(count, when(fmt.Sprintf("this waits for %d signals, but scripts send only %d: the stack waits until the timeout", want, sent), k), "")
 		}
 	}
 }
 
 // signals counts the signals that servers send to a handle; sure says whether it is exact.
-func (l *Look) signals(handle string) (sent int, sure bool) {
+func (l *Checker) signals(handle string) (sent int, sure bool) {
 	readers, waits := 0, map[*yaml.Node]bool{}
 	for b := range l.BlocksOf("OS::Heat::WaitCondition") {
 		waits[b.Get("handle")] = true

@@ -9,16 +9,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findServerBoot}
+var serverBoot = Rule{Code: source.ServerBoot, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findServerBoot}
 
 // sources are the possible sources of a server's device; there must be exactly one
 // (heat/engine/resources/openstack/nova/server.py, _validate_block_device_mapping).
 var sources = []string{"volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size", "ephemeral_format"}
 
-func findServerBoot(l *Look) {
+func findServerBoot(l *Checker) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		image := b.Get("image")
-		open := image != nil && l.mayBeNothing(image) || l.elsewhere(b) // the boot source is unknown
+		open := image != nil && l.mayBeNull(image) || l.incomplete(b) // the boot source is unknown
 		boots := 0
 		if image != nil {
 			boots++
@@ -41,19 +41,19 @@ func findServerBoot(l *Look) {
 				}
 			}
 		}
-		if v2 := b.Get("block_device_mapping_v2"); b.Get("block_device_mapping") != nil && v2 != nil && len(l.surely(b, []string{"block_device_mapping", "block_device_mapping_v2"})) == 2 {
-			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" accepts only one of the properties block_device_mapping, block_device_mapping_v2", "keep only one of them")
+		if v2 := b.Get("block_device_mapping_v2"); b.Get("block_device_mapping") != nil && v2 != nil && len(l.certainlySet(b, []string{"block_device_mapping", "block_device_mapping_v2"})) == 2 {
+			l.Report(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" accepts only one of the properties block_device_mapping, block_device_mapping_v2", "keep only one of them")
 		} else if !open && v2 != nil && (boots > 1 || boots > 0 && empty) {
-			l.Found(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" has several boot sources, and can have only one", "give all but one another `boot_index`, such as -1, and remove the image if it boots from a volume")
+			l.Report(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" has several boot sources, and can have only one", "give all but one another `boot_index`, such as -1, and remove the image if it boots from a volume")
 		}
 		if !open && boots == 0 {
-			l.Found(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+			l.Report(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
 		}
 	}
 }
 
 // device says whether a server boots from a device, and whether that is known.
-func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
+func (l *Checker) device(list string, d *yaml.Node) (bootable, known bool) {
 	if d.Kind != yaml.Map || l.IsCall(d) {
 		return false, false
 	}
@@ -65,7 +65,7 @@ func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
 		}
 		switch {
 		case n.IsNull():
-		case l.mayBeNothing(n):
+		case l.mayBeNull(n):
 			perhaps = append(perhaps, name)
 		case name == "ephemeral_format" && len(there) > 0 && there[len(there)-1] == "ephemeral_size": // one source in two properties
 		default:
@@ -78,9 +78,9 @@ func (l *Look) device(list string, d *yaml.Node) (bootable, known bool) {
 	}
 	switch {
 	case len(there) > 1:
-		l.Found(d, fmt.Sprintf("a server's device has one source, not several: %s", strings.Join(there, ", ")), "")
+		l.Report(d, fmt.Sprintf("a server's device has one source, not several: %s", strings.Join(there, ", ")), "")
 	case len(there)+len(perhaps) == 0:
-		l.Found(d, fmt.Sprintf("a server's device needs one of %s", strings.Join(sources, ", ")), "")
+		l.Report(d, fmt.Sprintf("a server's device needs one of %s", strings.Join(sources, ", ")), "")
 	}
 	if len(there) == 1 && (there[0] == "swap_size" || strings.HasPrefix(there[0], "ephemeral")) {
 		return false, true

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var shellAdvice = Rule{Code: source.ShellAdvice, Category: UserData, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findShellAdvice}
+var shellAdvice = Rule{Code: source.ShellAdvice, Category: UserData, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findShellAdvice}
 
 // Advice is a finding of a shell script checker.
 type Advice struct {
@@ -23,7 +23,7 @@ var shellScript = regexp.MustCompile(`^#![ \t]*/\S*/(env[ \t]+)?(ba|da|k)?sh\b`)
 
 // findShellAdvice runs a checker on scripts with a placeholder for each word that Heat
 // replaces. Advice on a line with a placeholder may be about the placeholder: it is dropped.
-func findShellAdvice(l *Look) {
+func findShellAdvice(l *Checker) {
 	if l.shell == nil {
 		return
 	}
@@ -35,7 +35,7 @@ func findShellAdvice(l *Look) {
 			if a.From < 0 || a.To < a.From || a.To > len(t.text) || wholeLines(t.text, a) != wholeLines(t.replaced, a) {
 				continue
 			}
-			d := l.FoundAt(t.at(a.From, a.To), a.Message, a.Hint)
+			d := l.ReportAt(t.at(a.From, a.To), a.Message, a.Hint)
 			if a.Mild {
 				d.Severity = source.Info
 			}

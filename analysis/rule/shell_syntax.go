@@ -5,11 +5,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var shellSyntax = Rule{Code: source.ShellSyntax, Category: UserData, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findShellSyntax}
+var shellSyntax = Rule{Code: source.ShellSyntax, Category: UserData, Severity: source.Warning, Evidence: CreationFails, LintOnly: true, Template: findShellSyntax}
 
 // findShellSyntax parses scripts as their shell does, as written and with placeholders for
 // the words that Heat replaces: only an error in both, at the same place, is certain.
-func findShellSyntax(l *Look) {
+func findShellSyntax(l *Checker) {
 	taken := map[string]bool{} // many servers have the same script
 	for _, t := range l.BootTexts() {
 		if taken[t.text] {
@@ -25,6 +25,6 @@ func findShellSyntax(l *Look) {
 				continue
 			}
 		}
-		l.FoundAt(t.at(int(at), min(int(at)+1, len(t.text))), "this script is not valid for its shell: "+message, "")
+		l.ReportAt(t.at(int(at), min(int(at)+1, len(t.text))), "this script is not valid for its shell: "+message, "")
 	}
 }

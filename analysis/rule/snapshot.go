@@ -7,12 +7,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var snapshotPolicy = Rule{Code: source.SnapshotPolicy, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findSnapshotPolicies}
+var snapshotPolicy = Rule{Code: source.SnapshotPolicy, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findSnapshotPolicies}
 
 // findSnapshotPolicies finds the deletion policy Snapshot on types without snapshots (heat/
 // engine/resource.py, validate_deletion_policy). HOT accepts it in lower case, too; a cloud's
 // description of its own types does not mention snapshots.
-func findSnapshotPolicies(l *Look) {
+func findSnapshotPolicies(l *Checker) {
 	for _, b := range l.Blocks() {
 		if b.Path != "" || b.Type.Snapshots || b.Type.Own != "" || l.Template.Resource(b.Resource.Name) != b.Resource {
 			continue
@@ -23,7 +23,7 @@ func findSnapshotPolicies(l *Look) {
 		}
 		if v, known := l.Value(n); known {
 			if text, is := v.Value.(string); is && strings.EqualFold(text, "snapshot") {
-				l.Found(n, when(fmt.Sprintf("%s does not support snapshots in %s", b.Type.Name, l.Types.Says(b.Type)), v), "Retain keeps the resource itself")
+				l.Report(n, when(fmt.Sprintf("%s does not support snapshots in %s", b.Type.Name, l.Types.Says(b.Type)), v), "Retain keeps the resource itself")
 			}
 		}
 	}

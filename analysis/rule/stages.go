@@ -8,8 +8,8 @@ import (
 // stages returns the rules for what the compiler's stages find in templates.
 func stages() []*Rule {
 	var out []*Rule
-	add := func(c Category, t Truth, s source.Severity, codes ...source.Code) {
-		out = append(out, lists.Map(codes, func(code source.Code) *Rule { return &Rule{Code: code, Category: c, Severity: s, Truth: t} })...)
+	add := func(c Category, t Evidence, s source.Severity, codes ...source.Code) {
+		out = append(out, lists.Map(codes, func(code source.Code) *Rule { return &Rule{Code: code, Category: c, Severity: s, Evidence: t} })...)
 	}
 	add(Reading, HeatRefuses, source.Error, source.CannotRead, source.NotYAML, source.Tab, source.SecondDocument, source.TooDeep, source.NotText, source.BadTag)
 	add(Reading, TextShows, source.Warning, source.DuplicateKey)

@@ -12,12 +12,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var surprisingScalar = Rule{Code: source.SurprisingScalar, Category: Reading, Severity: source.Warning, Truth: TextShows, LintOnly: true, Template: findSurprisingScalars}
+var surprisingScalar = Rule{Code: source.SurprisingScalar, Category: Reading, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Template: findSurprisingScalars}
 
 // findSurprisingScalars finds unquoted words that YAML 1.1, as Heat reads it, does not read
 // as strings, where a string is expected; and numbers that are not read as decimal, where a
 // number is expected.
-func findSurprisingScalars(l *Look) {
+func findSurprisingScalars(l *Checker) {
 	for _, t := range l.Typed() {
 		switch t.Property.Kind {
 		case resourcetype.String:
@@ -65,7 +65,7 @@ func findSurprisingScalars(l *Look) {
 var ofTexts = []string{"OS::Nova::Server", "OS::Cinder::Volume"}
 
 // surprising checks one scalar.
-func (l *Look) surprising(n *yaml.Node, meant string) {
+func (l *Checker) surprising(n *yaml.Node, meant string) {
 	if n == nil || n.Kind != yaml.Scalar || n.Style != yaml.Plain || n.Target() != nil || n.Len() == 0 {
 		return
 	}
@@ -79,7 +79,7 @@ func (l *Look) surprising(n *yaml.Node, meant string) {
 	if meant == "the number" {
 		hint, fix = fmt.Sprintf("write %s, if that is meant", read), nil
 	}
-	l.Found(n, fmt.Sprintf("Heat reads %s as %s", written, read), hint).Fix = fix
+	l.Report(n, fmt.Sprintf("Heat reads %s as %s", written, read), hint).Fix = fix
 }
 
 // asHeatReads describes how Heat reads a word, "" if that is literal.

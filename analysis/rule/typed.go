@@ -50,13 +50,13 @@ func (t *Typed) Name() string {
 }
 
 // Blocks are all maps of properties.
-func (l *Look) Blocks() []*Block { return l.types().blocks }
+func (l *Checker) Blocks() []*Block { return l.types().blocks }
 
 // Typed are the values of all properties, and the items of lists.
-func (l *Look) Typed() []*Typed { return l.types().values }
+func (l *Checker) Typed() []*Typed { return l.types().values }
 
 // BlocksOf visits the properties of the resources of some types.
-func (l *Look) BlocksOf(types ...string) func(yield func(*Block) bool) {
+func (l *Checker) BlocksOf(types ...string) func(yield func(*Block) bool) {
 	return func(yield func(*Block) bool) {
 		for _, b := range l.Blocks() {
 			if b.Path == "" && slices.Contains(types, b.Type.Name) && !yield(b) {
@@ -91,14 +91,14 @@ func (b *Block) within() source.Spanned {
 	return b.At
 }
 
-// elsewhere says whether a block may have entries that are not written in it.
-func (l *Look) elsewhere(b *Block) bool {
+// incomplete says whether a block may have entries that are not written in it.
+func (l *Checker) incomplete(b *Block) bool {
 	return b.Node != nil && (b.Node.Kind != yaml.Map || l.IsCall(b.Node))
 }
 
-func (l *Look) types() *typed {
+func (l *Checker) types() *typed {
 	if l.typed == nil {
-		w := &walker{Look: l, typed: &typed{}, seen: map[*yaml.Node]bool{}}
+		w := &walker{Checker: l, typed: &typed{}, seen: map[*yaml.Node]bool{}}
 		for r := range l.Resources {
 			s := l.Use(r.Name)
 			n := s.StackResourceOf(r.Name)
@@ -116,7 +116,7 @@ func (l *Look) types() *typed {
 
 // walker collects blocks and typed values.
 type walker struct {
-	*Look
+	*Checker
 	*typed
 	seen  map[*yaml.Node]bool
 	room  []Typed

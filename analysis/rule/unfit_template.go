@@ -13,12 +13,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var unfitTemplate = Rule{Code: source.UnfitTemplate, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnfitTemplates}
+var unfitTemplate = Rule{Code: source.UnfitTemplate, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findUnfitTemplates}
 
 // findUnfitTemplates finds templates that an environment maps a type of Heat's to, and that
 // lack its properties or attributes
 // (heat/engine/resources/template_resource.py, _validate_against_facade).
-func findUnfitTemplates(l *Look) {
+func findUnfitTemplates(l *Checker) {
 	said := map[string]bool{}
 	for _, s := range l.Uses {
 		n := s.StackResource
@@ -33,9 +33,9 @@ func findUnfitTemplates(l *Look) {
 	}
 }
 
-func (l *Look) unfit(t *resourcetype.Type, n *program.StackResource) {
+func (l *Checker) unfit(t *resourcetype.Type, n *program.StackResource) {
 	say := func(at source.Spanned, format string, args ...any) {
-		d := l.FoundOf(t, at, fmt.Sprintf(format, args...), Known{})
+		d := l.ReportType(t, at, fmt.Sprintf(format, args...), Known{})
 		d.Note(n.In.Template.Place(n.Definition().Entry.Key), fmt.Sprintf("the template replaces %s here", t.Name))
 	}
 	whole := l.Template.Root.Entries[0].Key

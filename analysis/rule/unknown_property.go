@@ -11,12 +11,12 @@ import (
 
 // unknownProperty is a warning, as is all that follows from the table: a cloud's Heat may
 // know more, unless the table is certainly its own.
-var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownProperties}
+var unknownProperty = Rule{Code: source.UnknownProperty, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findUnknownProperties}
 
-// fewNames bounds how many names a hint lists.
-const fewNames = 12
+// maxNames bounds how many names a hint lists.
+const maxNames = 12
 
-func findUnknownProperties(l *Look) {
+func findUnknownProperties(l *Checker) {
 	for _, t := range l.Typed() {
 		if !l.IsCall(t.Node) {
 			continue
@@ -28,7 +28,7 @@ func findUnknownProperties(l *Look) {
 			}
 			for _, name := range has.Keys() {
 				if !slices.Contains(may, name) {
-					l.FoundOf(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name(), name, l.Types.Says(t.In.Type)), p.known)
+					l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name(), name, l.Types.Says(t.In.Type)), p.known)
 				}
 			}
 		}
@@ -38,10 +38,10 @@ func findUnknownProperties(l *Look) {
 			if b.Known[e.Name] != nil {
 				continue
 			}
-			d := l.FoundOf(b.Type, e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), Known{})
+			d := l.ReportType(b.Type, e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), Known{})
 			if near := hot.Nearest(e.Name, b.names()); near != "" {
 				d.Meant(e.Name, near)
-			} else if names := b.names(); len(names) <= fewNames {
+			} else if names := b.names(); len(names) <= maxNames {
 				d.Hint = "it has " + strings.Join(names, ", ")
 			}
 		}

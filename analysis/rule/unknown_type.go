@@ -10,10 +10,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var unknownType = Rule{Code: source.UnknownType, Category: Resources, Severity: source.Warning, Truth: HeatRefuses, Template: findUnknownTypes}
+var unknownType = Rule{Code: source.UnknownType, Category: Resources, Severity: source.Warning, Evidence: HeatRefuses, Template: findUnknownTypes}
 
 // findUnknownTypes finds types that resemble Heat's own; others are a cloud's.
-func findUnknownTypes(l *Look) {
+func findUnknownTypes(l *Checker) {
 	var names []string
 	noted := map[string]bool{} // third-party types
 	look := func(r *hot.Resource, kind string) {
@@ -28,12 +28,12 @@ func findUnknownTypes(l *Look) {
 		near := hot.Nearest(kind, names)
 		switch {
 		case near != "" && closeTo(kind, near):
-			l.Found(r.TypeNode, message, meant(near)+" If your cloud has this type, ignore this warning")
+			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, ignore this warning")
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
-			l.Found(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
+			l.Report(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
 		case l.lint && !noted[kind]:
 			noted[kind] = true
-			l.Found(r.TypeNode, message+": nothing is known of its properties", "name an environment that maps it with -e, or your cloud's type descriptions with --types").Severity = source.Info
+			l.Report(r.TypeNode, message+": nothing is known of its properties", "name an environment that maps it with -e, or your cloud's type descriptions with --types").Severity = source.Info
 		}
 	}
 	for r := range l.Resources {

@@ -8,13 +8,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var unreachableAddress = Rule{Code: source.UnreachableAddress, Category: Resources, Severity: source.Warning, Truth: CreationFails, LintOnly: true, Template: findUnreachableAddresses}
+var unreachableAddress = Rule{Code: source.UnreachableAddress, Category: Resources, Severity: source.Warning, Evidence: CreationFails, LintOnly: true, Template: findUnreachableAddresses}
 
 // findUnreachableAddresses finds floating IPs of servers that Heat may assign before
 // a router reaches the server's network: Neutron refuses that, intermittently. Heat itself
 // orders the assignment to a port (heat/engine/resources/openstack/neutron/
 // floatingip.py, add_dependencies), but not to a server.
-func findUnreachableAddresses(l *Look) {
+func findUnreachableAddresses(l *Checker) {
 	var g *dependencies
 	for b := range l.BlocksOf("OS::Nova::FloatingIPAssociation") {
 		server := l.Ref(b.Get("server_id"))
@@ -32,7 +32,7 @@ func findUnreachableAddresses(l *Look) {
 			if subnet.Kind != hot.ToResource || subnet.Name == "" || !g.reaches(server.Name, g.networkOf(subnet.Name)) || g.reaches(b.Resource.Name, i.Resource.Name) {
 				continue
 			}
-			d := l.Found(b.Resource.Entry.Key, fmt.Sprintf("%q may assign %q its address before %q connects its network to the router: Neutron refuses that", b.Resource.Name, server.Name, i.Resource.Name),
+			d := l.Report(b.Resource.Entry.Key, fmt.Sprintf("%q may assign %q its address before %q connects its network to the router: Neutron refuses that", b.Resource.Name, server.Name, i.Resource.Name),
 				fmt.Sprintf("add `depends_on: %s`", i.Resource.Name))
 			l.Note(d, i.Resource.Entry.Key, "the router's interface")
 		}
@@ -41,11 +41,11 @@ func findUnreachableAddresses(l *Look) {
 
 // dependencies are those between a template's resources, by their references alone.
 type dependencies struct {
-	look *Look
+	look *Checker
 	of   map[string]map[string]bool
 }
 
-func (l *Look) dependencies() *dependencies {
+func (l *Checker) dependencies() *dependencies {
 	g := &dependencies{l, map[string]map[string]bool{}}
 	for _, r := range l.Template.Resources {
 		on := map[string]bool{}

@@ -8,25 +8,25 @@ import (
 )
 
 var (
-	unusedParameter = Rule{Code: source.UnusedParameter, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedParameters}
-	unusedCondition = Rule{Code: source.UnusedCondition, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedConditions}
+	unusedParameter = Rule{Code: source.UnusedParameter, Category: Style, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Whole: true, Template: findUnusedParameters}
+	unusedCondition = Rule{Code: source.UnusedCondition, Category: Style, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Whole: true, Template: findUnusedConditions}
 )
 
 // findUnusedParameters skips nested templates: a parameter may be passed to several
 // interchangeable ones.
-func findUnusedParameters(l *Look) {
+func findUnusedParameters(l *Checker) {
 	if l.nested() || len(l.Template.Resources) == 0 {
 		return
 	}
 	used, all := l.referred(hot.ToParameter)
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
-			l.Found(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.perhapsWithout(p.Entry, l.Template.Words().Parameters)
+			l.Report(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.unsafeRemove(p.Entry, l.Template.Words().Parameters)
 		}
 	}
 }
 
-func findUnusedConditions(l *Look) {
+func findUnusedConditions(l *Checker) {
 	conditions := l.Template.Root.Get(l.Template.Words().Conditions).All()
 	if len(conditions) == 0 {
 		return
@@ -35,7 +35,7 @@ func findUnusedConditions(l *Look) {
 	collectWords(l.Template.Root, words)
 	for _, c := range conditions {
 		if !words[c.Name] {
-			l.Found(c.Key, fmt.Sprintf("nothing uses the condition %q", c.Name), "").Fix = l.perhapsWithout(&c, l.Template.Words().Conditions)
+			l.Report(c.Key, fmt.Sprintf("nothing uses the condition %q", c.Name), "").Fix = l.unsafeRemove(&c, l.Template.Words().Conditions)
 		}
 	}
 }

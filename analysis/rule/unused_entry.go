@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var unusedEntry = Rule{Code: source.UnusedEntry, Category: Style, Severity: source.Info, Truth: TextShows, LintOnly: true, Whole: true, Everywhere: true, Template: findUnusedEntries}
+var unusedEntry = Rule{Code: source.UnusedEntry, Category: Style, Severity: source.Info, Evidence: TextShows, LintOnly: true, Whole: true, Everywhere: true, Template: findUnusedEntries}
 
 // findUnusedEntries finds entries of environments that no template of the program uses:
 // defaults of undeclared parameters, and types without resources. Entries below
 // `resources` are skipped, and so are programs with templates that cannot be read.
-func findUnusedEntries(l *Look) {
+func findUnusedEntries(l *Checker) {
 	if l.environment == nil || len(l.environment.Files) == 0 || l.nested() {
 		return
 	}
@@ -46,12 +46,12 @@ func findUnusedEntries(l *Look) {
 	for _, f := range l.environment.Files {
 		for _, e := range f.Root.Get("parameter_defaults").All() {
 			if !declared[e.Name] {
-				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no template declares the parameter %q: its default is unused", e.Name), "")
+				l.ReportAt(f.Place(e.Key), fmt.Sprintf("no template declares the parameter %q: its default is unused", e.Name), "")
 			}
 		}
 		for _, e := range f.Root.Get("resource_registry").All() {
 			if _, is := e.Value.Text(); is && e.Name != "base_url" && !mapped(e.Name, words) {
-				l.FoundAt(f.Place(e.Key), fmt.Sprintf("no resource has the type %q: the entry is unused", e.Name), "")
+				l.ReportAt(f.Place(e.Key), fmt.Sprintf("no resource has the type %q: the entry is unused", e.Name), "")
 			}
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var unusedResource = Rule{Code: source.UnusedResource, Category: Style, Severity: source.Warning, Truth: TextShows, LintOnly: true, Whole: true, Template: findUnusedResources}
+var unusedResource = Rule{Code: source.UnusedResource, Category: Style, Severity: source.Warning, Evidence: TextShows, LintOnly: true, Whole: true, Template: findUnusedResources}
 
 // forOthers are types that have no effect unless something refers to them.
 var forOthers = []string{"OS::Heat::SoftwareConfig", "OS::Heat::StructuredConfig", "OS::Heat::SoftwareComponent", "OS::Heat::CloudConfig", "OS::Heat::MultipartMime",
 	"OS::Heat::RandomString", "OS::Heat::Value", "OS::Heat::WaitConditionHandle", "OS::Heat::SwiftSignalHandle", "AWS::CloudFormation::WaitConditionHandle"}
 
 // findUnusedResources skips nested templates: the enclosing stack may read their resources.
-func findUnusedResources(l *Look) {
+func findUnusedResources(l *Checker) {
 	used, all := l.referred(hot.ToResource, hot.ToAttribute)
 	if l.nested() || all {
 		return
@@ -31,7 +31,7 @@ func findUnusedResources(l *Look) {
 	}
 	for _, r := range lone {
 		if !used[r.Name] {
-			l.Found(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s has no effect by itself", r.Name, l.Use(r.Name).Type(r)), "").Fix = l.perhapsWithout(r.Entry, "")
+			l.Report(r.Entry.Key, fmt.Sprintf("nothing refers to %q: an %s has no effect by itself", r.Name, l.Use(r.Name).Type(r)), "").Fix = l.unsafeRemove(r.Entry, "")
 		}
 	}
 }

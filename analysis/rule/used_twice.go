@@ -8,11 +8,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var usedTwice = Rule{Code: source.UsedTwice, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findUsedTwice}
+var usedTwice = Rule{Code: source.UsedTwice, Category: Resources, Severity: source.Warning, Evidence: CreationFails, Template: findUsedTwice}
 
 // findUsedTwice finds ports and volumes of two servers: Nova refuses the second. Servers
 // with a condition may exclude each other.
-func findUsedTwice(l *Look) {
+func findUsedTwice(l *Checker) {
 	l.volumesTwice()
 	first := map[string]*yaml.Node{}
 	for b := range l.BlocksOf("OS::Nova::Server") {
@@ -28,9 +28,9 @@ func findUsedTwice(l *Look) {
 }
 
 // once finds a second use of something exclusive.
-func (l *Look) once(first map[string]*yaml.Node, name string, n *yaml.Node, format, hint, note string) {
+func (l *Checker) once(first map[string]*yaml.Node, name string, n *yaml.Node, format, hint, note string) {
 	if other := first[name]; other != nil && other != n {
-		l.Note(l.Found(n, fmt.Sprintf(format, name), hint), other, note)
+		l.Note(l.Report(n, fmt.Sprintf(format, name), hint), other, note)
 		return
 	}
 	first[name] = n
@@ -40,7 +40,7 @@ func (l *Look) once(first map[string]*yaml.Node, name string, n *yaml.Node, form
 var attached = map[string]string{"OS::Cinder::VolumeAttachment": "volume_id", "AWS::EC2::VolumeAttachment": "VolumeId"}
 
 // volumesTwice skips volumes that may be attached to several servers.
-func (l *Look) volumesTwice() {
+func (l *Checker) volumesTwice() {
 	first := map[string]*yaml.Node{}
 	look := func(n *yaml.Node) {
 		r := l.Ref(n)

@@ -31,7 +31,7 @@ func (t *bootText) at(from, to int) source.Place { return t.places.Place(uint32(
 
 // BootTexts are the known ones of all servers without roles, and of software configs; a
 // shared one occurs once.
-func (l *Look) BootTexts() []*bootText {
+func (l *Checker) BootTexts() []*bootText {
 	if l.booted {
 		return l.boot
 	}
@@ -60,20 +60,20 @@ func (l *Look) BootTexts() []*bootText {
 }
 
 // dataFormat is a server's user_data_format, "" if it is unknown.
-func (l *Look) dataFormat(b *Block) string {
+func (l *Checker) dataFormat(b *Block) string {
 	n := b.Get("user_data_format")
-	if n == nil && !l.elsewhere(b) {
+	if n == nil && !l.incomplete(b) {
 		return "HEAT_CFNTOOLS"
 	}
 	return l.text(n)
 }
 
-// mostNested bounds how deep functions and resources are followed to a text.
-const mostNested = 8
+// maxNested bounds how deep functions and resources are followed to a text.
+const maxNested = 8
 
 // bootTexts are the texts that make up a property's value.
-func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
-	if n == nil || depth > mostNested {
+func (l *Checker) bootTexts(n *yaml.Node, depth int) []*bootText {
+	if n == nil || depth > maxNested {
 		return nil
 	}
 	if text, is := n.Text(); is {
@@ -109,13 +109,13 @@ func (l *Look) bootTexts(n *yaml.Node, depth int) []*bootText {
 	return nil
 }
 
-func (l *Look) bootText(n *yaml.Node, file, text string) []*bootText {
+func (l *Checker) bootText(n *yaml.Node, file, text string) []*bootText {
 	return []*bootText{{text: text, replaced: text, whole: true, node: n, places: driver.TextAt(l.Template.Place(n), file, text, "the text")}}
 }
 
 // configTexts are the texts of a config resource.
-func (l *Look) configTexts(name string, depth int) (out []*bootText) {
-	config, kind := l.there(name)
+func (l *Checker) configTexts(name string, depth int) (out []*bootText) {
+	config, kind := l.present(name)
 	if config == nil || config.Properties == nil || l.IsCall(config.Properties.Value) {
 		return nil
 	}

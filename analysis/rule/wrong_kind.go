@@ -9,10 +9,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-var wrongKind = Rule{Code: source.WrongKind, Category: Resources, Severity: source.Warning, Truth: CreationFails, Template: findWrongKinds}
+var wrongKind = Rule{Code: source.WrongKind, Category: Resources, Severity: source.Warning, Evidence: CreationFails, Template: findWrongKinds}
 
-// made maps resource types to the names in Heat's constraints.
-var made = map[string]string{
+// constraintOf maps resource types to the names in Heat's constraints.
+var constraintOf = map[string]string{
 	"OS::Cinder::Volume":         "cinder.volume",
 	"OS::Glance::Image":          "glance.image",
 	"OS::Glance::WebImage":       "glance.image",
@@ -34,9 +34,9 @@ var made = map[string]string{
 
 // findWrongKinds finds get_resource of a resource that cannot satisfy the property's
 // constraint. Heat checks that only when it creates the resource.
-func findWrongKinds(l *Look) {
+func findWrongKinds(l *Checker) {
 	kinds := map[string]bool{}
-	for _, kind := range made {
+	for _, kind := range constraintOf {
 		kinds[kind] = true
 	}
 	for b := range l.BlocksOf("AWS::IAM::User") {
@@ -51,21 +51,21 @@ func findWrongKinds(l *Look) {
 		if r.Kind != hot.ToResource || r.Name == "" {
 			continue
 		}
-		target, kind := l.there(r.Name)
-		is := made[kind]
+		target, kind := l.present(r.Name)
+		is := constraintOf[kind]
 		if is == "" || is == want || l.Use(r.Name).StackResourceOf(r.Name) != nil || target.Entry.Value.Get("external_id") != nil {
 			continue
 		}
-		d := l.Found(t.Node, fmt.Sprintf("%s must be a %s, but %q is an %s", t.Name(), thing(want), r.Name, kind), "")
+		d := l.Report(t.Node, fmt.Sprintf("%s must be a %s, but %q is an %s", t.Name(), constraintNoun(want), r.Name, kind), "")
 		var fit []string
 		for x := range l.Resources {
-			if made[l.Use(x.Name).Type(x)] == want {
+			if constraintOf[l.Use(x.Name).Type(x)] == want {
 				fit = append(fit, x.Name)
 			}
 		}
-		if len(fit) > 0 && len(fit) < fewNames {
+		if len(fit) > 0 && len(fit) < maxNames {
 			slices.Sort(fit)
-			d.Hint = fmt.Sprintf("a %s would be %s", thing(want), strings.Join(fit, ", "))
+			d.Hint = fmt.Sprintf("a %s would be %s", constraintNoun(want), strings.Join(fit, ", "))
 		}
 		l.Note(d, target.Entry.Key, "the resource")
 	}
@@ -73,16 +73,16 @@ func findWrongKinds(l *Look) {
 
 // usersPolicies finds names among a user's policies that are not policies of the stack
 // (heat/engine/resources/aws/iam/user.py, _validate_policies).
-func (l *Look) usersPolicies(b *Block) {
+func (l *Checker) usersPolicies(b *Block) {
 	for _, n := range b.Get("Policies").List() {
 		if r, kind := l.named(n); l.Types.Lookup(kind) != nil && kind != "OS::Heat::AccessPolicy" {
-			l.Found(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, but %q is an %s", b.Of, r.Name, kind), "")
+			l.Report(n, fmt.Sprintf("a policy of %s must be an OS::Heat::AccessPolicy, but %q is an %s", b.Of, r.Name, kind), "")
 		}
 	}
 }
 
-// thing describes what a constraint requires in messages.
-func thing(custom string) string {
+// constraintNoun describes what a constraint requires in messages.
+func constraintNoun(custom string) string {
 	_, name, _ := strings.Cut(custom, ".")
 	return strings.ReplaceAll(name, "_", " ")
 }

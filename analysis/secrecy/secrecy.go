@@ -21,7 +21,7 @@ import (
 // Check reports secrets that reach a place where others can read them. A leak that
 // several uses of a template have in common is reported once.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{finder: finder(), diags: diags, told: map[string]bool{}}
+	c := &checker{finder: finder(), diags: diags, reported: map[string]bool{}}
 	c.properties(a)
 	for _, s := range p.Stacks() {
 		c.outputs(s, a)
@@ -56,7 +56,7 @@ func Outputs(p *program.Program) map[string]bool {
 // finder finds the path to a secret.
 func finder() *trace.Finder {
 	f := trace.NewFinder(isSecret, func(call *hot.Expr) bool { return call.Func.Meaning() == "digest" })
-	f.PassesTests = true
+	f.SkipConditions = true
 	return f
 }
 
@@ -67,9 +67,9 @@ func isSecret(o trace.Origin) bool {
 type checker struct {
 	finder *trace.Finder
 	diags  *source.Diagnostics
-	// told are the places already reported. They are compared as strings: each member of a
+	// reported are the places already reported. They are compared as strings: each member of a
 	// group has its script from a file of its own.
-	told map[string]bool
+	reported map[string]bool
 }
 
 // outputs checks a stack's outputs. One of a nested stack that needs a role's output is
@@ -153,10 +153,10 @@ func (c *checker) log(role *program.Role) {
 			continue
 		}
 		place := role.At.String() + " " + at.String() // one line may contain two scripts
-		if c.told[place] {
+		if c.reported[place] {
 			continue
 		}
-		c.told[place] = true
+		c.reported[place] = true
 		what, declared := describe(path.Origin)
 		d := c.diags.Warning(source.SecretLeak, at, fmt.Sprintf("%s reaches the log of role %s, through input %q", what, role.Key(), in.Name), hint)
 		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
@@ -175,10 +175,10 @@ func (c *checker) environment(role *program.Role, m *program.Meaning) {
 			continue
 		}
 		path := c.finder.Find(role.Server.Stack, in.Expr)
-		if path == nil || c.told[read.At.String()+" "+in.At.String()] {
+		if path == nil || c.reported[read.At.String()+" "+in.At.String()] {
 			continue
 		}
-		c.told[read.At.String()+" "+in.At.String()] = true
+		c.reported[read.At.String()+" "+in.At.String()] = true
 		_, declared := describe(path.Origin)
 		d := c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, which contains no secrets, as other processes could read them there", role.Key(), in.Name),
 			fmt.Sprintf("run `hotc-agent get %s` and read its output, or open the file %s in the folder $hotc_inputs; `eager: true` on the input puts it into the environment nevertheless", in.Name, in.Name))
@@ -187,10 +187,10 @@ func (c *checker) environment(role *program.Role, m *program.Meaning) {
 }
 
 func (c *checker) report(path *trace.Path, where, hint string) {
-	if path == nil || c.told[path.At.String()] {
+	if path == nil || c.reported[path.At.String()] {
 		return
 	}
-	c.told[path.At.String()] = true
+	c.reported[path.At.String()] = true
 	what, declared := describe(path.Origin)
 	d := c.diags.Warning(source.SecretLeak, path.At, what+" reaches "+where, hint)
 	d.Notes = append(append(d.Notes, path.Hops...), declared)

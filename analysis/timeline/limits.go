@@ -29,7 +29,7 @@ func (s *simulation) usual(process *waits.Process, task *waits.Task) float64 {
 	case process.Condition:
 		return 0
 	}
-	return s.durations.Make
+	return s.durations.Resource
 }
 
 // progress is the share of a task's own work that is done at a step; it never decreases.
@@ -51,8 +51,8 @@ func (s *simulation) deadline(p, t int) float64 {
 	return s.run.Processes[p].Tasks[t].began + timeout
 }
 
-// patience is the time until which a read waits; timed if that is not forever.
-func (s *simulation) patience(p, t int, step *waits.Step) (until float64, timed bool) {
+// readDeadline is the time until which a read waits; timed if that is not forever.
+func (s *simulation) readDeadline(p, t int, step *waits.Step) (until float64, timed bool) {
 	if step.Timeout > 0 {
 		until, timed = s.now[p]+step.Timeout, true
 	}
@@ -70,7 +70,7 @@ func (s *simulation) nextTimeout() int {
 			continue
 		}
 		t := s.task[p]
-		if until, timed := s.patience(p, t, &s.programs[p][t][s.step[p]]); timed && (first < 0 || until < at) {
+		if until, timed := s.readDeadline(p, t, &s.programs[p][t][s.step[p]]); timed && (first < 0 || until < at) {
 			first, at = p, until
 		}
 	}
@@ -81,7 +81,7 @@ func (s *simulation) nextTimeout() int {
 func (s *simulation) timeOut(p int) []int {
 	t := s.task[p]
 	step := &s.programs[p][t][s.step[p]]
-	until, _ := s.patience(p, t, step)
+	until, _ := s.readDeadline(p, t, step)
 	s.blocked[step.Cell] = slices.DeleteFunc(s.blocked[step.Cell], func(q int) bool { return q == p })
 	s.wait(p, t, s.step[p], step, until)
 	s.run.Processes[p].Tasks[t].Failed = late(step)

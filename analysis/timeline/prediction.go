@@ -37,7 +37,7 @@ func Predict(of *program.Program, a *binding.Analysis, n *waits.Net, d Durations
 		p.WholeServers = makespan
 	}
 	for _, s := range of.Servers {
-		if open := a.Presences[s.Path]; len(open) > 0 {
+		if open := a.ExistenceConditions[s.Path]; len(open) > 0 {
 			p.Perhaps = append(p.Perhaps, Perhaps{s.Path, open[0].Why})
 		}
 	}
@@ -51,18 +51,18 @@ func (p *Prediction) Headline() string {
 	if p.Hung {
 		return "never ends: roles wait for each other"
 	}
-	text := fmt.Sprintf("%s in all", Lasting(p.Makespan))
+	text := fmt.Sprintf("%s in all", FormatSeconds(p.Makespan))
 	if p.Failed {
-		return fmt.Sprintf("fails: everything has ended after %s", Lasting(p.Makespan))
+		return fmt.Sprintf("fails: everything has ended after %s", FormatSeconds(p.Makespan))
 	}
 	if p.WholeServers < 0 {
 		return text + "; ordering whole servers would be a cycle"
 	}
-	return fmt.Sprintf("%s, %s if Heat ordered whole servers", text, Lasting(p.WholeServers))
+	return fmt.Sprintf("%s, %s if Heat ordered whole servers", text, FormatSeconds(p.WholeServers))
 }
 
-// Lasting writes how long something takes, in seconds.
-func Lasting(seconds float64) string {
+// FormatSeconds writes how long something takes, in seconds.
+func FormatSeconds(seconds float64) string {
 	if seconds < 0 {
 		return "forever"
 	}
@@ -86,7 +86,7 @@ func (r *Run) Failures() []string {
 			case t.End < 0:
 				out = append(out, fmt.Sprintf("%s does not begin: %s", name, t.Failed))
 			default:
-				out = append(out, fmt.Sprintf("%s fails after %s: %s", name, Lasting(t.End), t.Failed))
+				out = append(out, fmt.Sprintf("%s fails after %s: %s", name, FormatSeconds(t.End), t.Failed))
 			}
 		}
 	}

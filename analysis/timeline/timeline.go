@@ -19,18 +19,18 @@ import (
 
 // Durations are how long things take, in seconds.
 type Durations struct {
-	Boot float64 // of a server that is not in Of
-	Role float64 // of a role's own work
-	Make float64 // of another resource
+	Boot     float64 // of a server that is not in Of
+	Role     float64 // of a role's own work
+	Resource float64 // of another resource
 	// Of are individual durations: of SERVER, SERVER.ROLE or a resource's name.
 	Of map[string]Duration
 }
 
 // The default durations, in seconds.
 const (
-	UsualBoot = 45
-	UsualRole = 30
-	UsualMake = 5
+	UsualBoot     = 45
+	UsualRole     = 30
+	UsualResource = 5
 )
 
 // Duration is the duration of one task.
@@ -110,8 +110,8 @@ type simulation struct {
 	step      []int
 	worked    []bool // the work before the current step is done
 	run       *Run
-	// came maps reads that waited to the cells that they waited for.
-	came map[[3]int]waits.CellID
+	// waitedFor maps reads that waited to the cells that they waited for.
+	waitedFor map[[3]int]waits.CellID
 }
 
 // settled is the final state of a cell, and its cause.
@@ -143,7 +143,7 @@ func simulate(n *waits.Net, programs [][][]waits.Step, d Durations, worst bool) 
 	size := len(n.Processes)
 	s := &simulation{net: n, programs: programs, durations: d, worst: worst, cells: make([]settled, len(n.Cells)),
 		blocked: map[waits.CellID][]int{}, now: make([]float64, size), task: make([]int, size), step: make([]int, size), worked: make([]bool, size),
-		run: &Run{Processes: make([]Process, size)}, came: map[[3]int]waits.CellID{}}
+		run: &Run{Processes: make([]Process, size)}, waitedFor: map[[3]int]waits.CellID{}}
 	ready := make([]int, size)
 	for p := range n.Processes {
 		ready[p] = size - 1 - p
@@ -243,7 +243,7 @@ func (s *simulation) read(p, t, i int, step *waits.Step) bool {
 	out := &s.run.Processes[p].Tasks[t]
 	cell := s.cells[step.Cell]
 	until := max(s.now[p], cell.by.at)
-	end, timed := s.patience(p, t, step)
+	end, timed := s.readDeadline(p, t, step)
 	if timed && end < until {
 		s.wait(p, t, i, step, end)
 		out.Failed = late(step)
@@ -269,7 +269,7 @@ func (s *simulation) wait(p, t, i int, step *waits.Step, until float64) {
 	if cell := s.cells[step.Cell]; cell.known {
 		w.By = s.name(cell.by.process, cell.by.task)
 		if cell.by.at == until {
-			s.came[[3]int{p, t, i}] = step.Cell
+			s.waitedFor[[3]int{p, t, i}] = step.Cell
 		}
 	}
 	out.Waits = append(out.Waits, w)
@@ -333,7 +333,7 @@ func (s *simulation) finish() {
 // returns what preceded it.
 func (s *simulation) back(at moment) (from float64, next *moment, cell string) {
 	for i := at.step; i >= 0; i-- {
-		if c, waited := s.came[[3]int{at.process, at.task, i}]; waited {
+		if c, waited := s.waitedFor[[3]int{at.process, at.task, i}]; waited {
 			w := s.cells[c].by
 			return w.at, &w, s.net.Cells[c]
 		}

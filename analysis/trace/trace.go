@@ -31,21 +31,21 @@ type Path struct {
 	At   source.Place // the reference in the expression itself
 	Hops []source.Note
 	Origin
-	// Made is the resource on the path whose attribute is read; nil if there is none.
-	Made *hot.Resource
+	// Via is the resource on the path whose attribute is read; nil if there is none.
+	Via *hot.Resource
 }
 
 // Finder finds the path from expressions to one kind of origin.
 type Finder struct {
 	// Wanted selects the origins to find.
 	Wanted func(Origin) bool
-	// Ends selects calls that block the path; nil for none.
-	Ends func(call *hot.Expr) bool
+	// Blocks selects calls that block the path; nil for none.
+	Blocks func(call *hot.Expr) bool
 	// Properties says that attributes of a resource derive from all of its properties, except
 	// those of servers, whose agents report their facts.
 	Properties bool
-	// PassesTests says that the condition of an `if` is not part of its value.
-	PassesTests bool
+	// SkipConditions says that the condition of an `if` is not part of its value.
+	SkipConditions bool
 
 	known map[station]*Path
 }
@@ -58,13 +58,13 @@ type station struct {
 	part   string // the path to it, as JSON
 }
 
-// mostParts bounds how many parts of values are distinguished. Beyond that, values that
+// maxParts bounds how many parts of values are distinguished. Beyond that, values that
 // derive from each other in a cycle, with longer and longer paths, count as a whole.
-const mostParts = 10000
+const maxParts = 10000
 
 // NewFinder returns a finder for a program.
 func NewFinder(wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
-	return &Finder{Wanted: wanted, Ends: ends, known: map[station]*Path{}}
+	return &Finder{Wanted: wanted, Blocks: ends, known: map[station]*Path{}}
 }
 
 // Find finds the first path, in template order; nil if there is none.
@@ -114,7 +114,7 @@ func (f *Finder) first(s *program.Stack, items []*hot.Expr, path []value.Value) 
 }
 
 func (f *Finder) call(s *program.Stack, call *hot.Expr, path []value.Value) *Path {
-	if f.Ends != nil && f.Ends(call) {
+	if f.Blocks != nil && f.Blocks(call) {
 		return nil
 	}
 	choice, is := call.If()
@@ -125,7 +125,7 @@ func (f *Finder) call(s *program.Stack, call *hot.Expr, path []value.Value) *Pat
 			return found
 		}
 	case is:
-		if !f.PassesTests {
+		if !f.SkipConditions {
 			if found := f.part(s, choice.Condition, nil); found != nil {
 				return found
 			}
@@ -199,7 +199,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 			return f.secret(s, call, r)
 		}
 		if n.Most() > 0 || n.Sample != nil {
-			return f.nest(call, n, path, more)
+			return f.stackResource(call, n, path, more)
 		}
 	}
 	name := firstName(path) // a computed name is never a role's output: Heat has none
@@ -215,7 +215,7 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if f.Properties && s.Type(r) != serverType {
 		for _, p := range r.Entries() {
 			if found := f.through(station{stack: s, name: "/" + r.Name + "/" + p.Name}, call, s, s.Template.Expr(p.Value), nil, fmt.Sprintf("through resource %q", r.Name)); found != nil {
-				found.Made = r
+				found.Via = r
 				return found
 			}
 		}
@@ -234,9 +234,9 @@ func firstName(path []value.Value) string {
 	return name
 }
 
-// nest follows an attribute of a nested stack, or of the members of a group: a value of
+// stackResource follows an attribute of a nested stack, or of the members of a group: a value of
 // any of them is part of it.
-func (f *Finder) nest(call *hot.Expr, n *program.StackResource, path []value.Value, more bool) *Path {
+func (f *Finder) stackResource(call *hot.Expr, n *program.StackResource, path []value.Value, more bool) *Path {
 	var sel program.Selection
 	if name := firstName(path); name != "" {
 		if sel = n.Select(name, path[1:], more); sel.Gives == program.HeatsOwn {
@@ -308,7 +308,7 @@ func (f *Finder) output(call *hot.Expr, o *program.Output, path []value.Value) *
 
 // through continues from a named value. A value that depends on itself ends the path.
 func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []value.Value, how string) *Path {
-	if len(f.known) > mostParts {
+	if len(f.known) > maxParts {
 		path = nil
 	}
 	at.part = string(value.EncodeJSON(path))
@@ -321,5 +321,5 @@ func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Ex
 	if behind == nil {
 		return nil
 	}
-	return &Path{At: call.At, Origin: behind.Origin, Made: behind.Made, Hops: append([]source.Note{{At: behind.At, Message: how}}, behind.Hops...)}
+	return &Path{At: call.At, Origin: behind.Origin, Via: behind.Via, Hops: append([]source.Note{{At: behind.At, Message: how}}, behind.Hops...)}
 }

@@ -14,7 +14,7 @@ type operation struct {
 // The operations of a straight program besides Read and Write.
 const (
 	taskEnd Op = 100 + iota // what the task owns must be written by now
-	letGo                   // the process may have failed: nothing waits for it any more
+	release                 // the process may have failed: nothing waits for it any more
 	glance                  // a read on some ways only: it does not block, but may fail
 )
 
@@ -235,7 +235,7 @@ func (f *failable) relaxed() straight {
 		if o := ops[i]; o.op == Read && !(f.timed && o.step.Timeout > 0) {
 			out[p] = append(out[p], o)
 		}
-		out[p] = append(out[p], operation{op: letGo, task: ops[i].task})
+		out[p] = append(out[p], operation{op: release, task: ops[i].task})
 	}
 	return out
 }

@@ -97,14 +97,14 @@ func (t *tangle) knots() (knots [][]int32) {
 	return knots
 }
 
-// searches bounds how many operations the search for a shortest cycle visits.
-const searches = 4 << 20
+// maxVisited bounds how many operations the search for a shortest cycle visits.
+const maxVisited = 4 << 20
 
 // shortest is the cycle of a knot with the fewest waits, as numbers of its reads.
 func (t *tangle) shortest(knot []int32) []int32 {
 	in := lists.Set(knot)
 	var best []int32
-	left := searches
+	left := maxVisited
 	for _, n := range knot {
 		if left <= 0 || t.writer[n] < 0 || !in[t.writer[n]] {
 			continue

@@ -172,9 +172,9 @@ func (d *decider) groups(t *tangle, knots [][]int32) (groups []group) {
 	return groups
 }
 
-// mostProcesses bounds how many processes are analysed together to learn whether what
+// maxProcesses bounds how many processes are analysed together to learn whether what
 // they wait for may fail.
-const mostProcesses = 64
+const maxProcesses = 64
 
 // withFailing adds to processes those whose failure reaches them: it decides whether they
 // block.
@@ -185,7 +185,7 @@ func (d *decider) withFailing(processes []int) []int {
 	}
 	in := lists.Set(processes)
 	all := append([]int{}, processes...)
-	for i := 0; i < len(all) && len(all) <= mostProcesses; i++ {
+	for i := 0; i < len(all) && len(all) <= maxProcesses; i++ {
 		for _, t := range d.net.Processes[all[i]].Tasks {
 			walk(t.Body, func(s *Step) {
 				if s.Op != Read || s.Tolerant || !d.whole.cells[s.Cell] || d.broken[s.Cell] {

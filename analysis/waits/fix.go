@@ -22,8 +22,8 @@ type Fix struct {
 	Link int
 }
 
-// mostTries bounds how many changes are tried for one deadlock.
-const mostTries = 32
+// maxTries bounds how many changes are tried for one deadlock.
+const maxTries = 32
 
 // Fixes are changes that break a deadlock when tried, the first ones along its cycle.
 func (n *Net) Fixes(d Deadlock, most int) []Fix {
@@ -35,7 +35,7 @@ func (n *Net) Fixes(d Deadlock, most int) []Fix {
 	var out []Fix
 	tries := 0
 	for i, link := range d.Cycle {
-		if len(out) == most || tries == mostTries {
+		if len(out) == most || tries == maxTries {
 			break
 		}
 		before := d.Cycle[(i+len(d.Cycle)-1)%len(d.Cycle)]

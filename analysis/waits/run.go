@@ -66,7 +66,7 @@ func (r *run) process(p int) {
 			}
 		case Write:
 			r.settle(o.cell, written)
-		case fail, letGo:
+		case fail, release:
 			r.end(p, o.task)
 			return
 		case taskEnd:

@@ -26,8 +26,8 @@ type choice struct {
 	key  string
 }
 
-// mostWork bounds how many steps are run to decide one group.
-const mostWork = 1 << 20
+// maxWork bounds how many steps are run to decide one group.
+const maxWork = 1 << 20
 
 // region cuts processes out of a net. Cells of others are already written; where they may
 // be missing, a reader may fail.
@@ -106,8 +106,8 @@ func (w *ways) count(steps []Step, keys map[string]int) {
 				keys[s.Key] = len(w.choices)
 			}
 			w.choices = append(w.choices, choice{ways: len(s.Ways), key: s.Key})
-			if w.total *= len(s.Ways); w.total*max(1, w.size) > mostWork {
-				w.total = mostWork
+			if w.total *= len(s.Ways); w.total*max(1, w.size) > maxWork {
+				w.total = maxWork
 			}
 		}
 		for _, way := range s.Ways {
@@ -119,7 +119,7 @@ func (w *ways) count(steps []Step, keys map[string]int) {
 // decide tries all outcomes; nil if they are too many, and a deadlock without a cycle if
 // none blocks.
 func (w *ways) decide() *Deadlock {
-	if w.total*max(1, w.size) > mostWork {
+	if w.total*max(1, w.size) > maxWork {
 		return nil
 	}
 	taken := make([]int, len(w.choices))

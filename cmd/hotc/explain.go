@@ -131,7 +131,7 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 	if r.Findings.Cyclic {
 		return errReported // the cycle is said
 	}
-	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Make: timeline.UsualMake}
+	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Resource: timeline.UsualResource}
 	if durations != "" {
 		var err error
 		if d.Of, err = readDurations(durations, r, d.Boot, s); err != nil {

@@ -270,7 +270,7 @@ func printProfile(s streams, p *rule.Profile) {
 		if x.Over(whole) {
 			over = fmt.Sprintf("more than its budget of %g %%", 100*rule.Budget)
 		}
-		t.add(string(x.Code), x.Time.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(x.Time)), fmt.Sprint(x.Looks), over)
+		t.add(string(x.Code), x.Time.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(x.Time)), fmt.Sprint(x.Runs), over)
 	}
 	t.add("stages", rest.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(rest)), "", "reading, names, order, types: what all rules are given")
 	fmt.Fprint(s.err, t.String())

@@ -40,7 +40,7 @@ func headline(r *preview.Preview) string {
 	if r.Seconds < 0 {
 		return "How long that takes cannot be told"
 	}
-	text := "About " + timeline.Lasting(r.Seconds) + " in all"
+	text := "About " + timeline.FormatSeconds(r.Seconds) + " in all"
 	if len(r.Critical) > 1 {
 		way := r.Critical
 		if over := len(way) - mostLinks; over > 0 {
@@ -87,7 +87,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 		if was != nil && !was.Absent() && !built(s.Path) {
 			continue
 		}
-		b.Anew = append(b.Anew, s.Path)
+		b.Replaced = append(b.Replaced, s.Path)
 		for _, fact := range s.Facts {
 			b.Cells = append(b.Cells, s.Path.Fact(fact))
 		}

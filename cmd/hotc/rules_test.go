@@ -50,7 +50,7 @@ func TestRulePagesSayHowTheyAreKnown(t *testing.T) {
 		if r == nil {
 			continue
 		}
-		want := fmt.Sprintf("*%s about %s. How it is known: %s.*", map[source.Severity]string{source.Error: "An error", source.Warning: "A warning", source.Info: "A note"}[r.Severity], r.Category, r.Truth)
+		want := fmt.Sprintf("*%s about %s. How it is known: %s.*", map[source.Severity]string{source.Error: "An error", source.Warning: "A warning", source.Info: "A note"}[r.Severity], r.Category, r.Evidence)
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 			if err != nil {
 				return err
 			}
-			d := timeline.Durations{Boot: boot, Role: role, Make: resource, Of: map[string]timeline.Duration{}}
+			d := timeline.Durations{Boot: boot, Role: role, Resource: resource, Of: map[string]timeline.Duration{}}
 			if durations != "" {
 				if d.Of, err = readDurations(durations, r, boot, s); err != nil {
 					return err
@@ -58,7 +58,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 	f.StringVar(&durations, "durations", "", "how long roles and boots take: a map of SERVER.ROLE or SERVER to seconds, or the record of a former run")
 	f.Float64Var(&boot, "boot", timeline.UsualBoot, "seconds that a server takes to boot, where the file says nothing")
 	f.Float64Var(&role, "role", timeline.UsualRole, "seconds that a role works, where the file says nothing")
-	f.Float64Var(&resource, "resource", timeline.UsualMake, "seconds that another resource takes")
+	f.Float64Var(&resource, "resource", timeline.UsualResource, "seconds that another resource takes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.StringVar(&svg, "svg", "", "draw the timeline into this file")
 	return cmd
@@ -87,7 +87,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 		fmt.Fprintln(s.out, failed)
 	}
 	if p.Worst > p.Makespan || len(p.WorstFailures) > 0 && !p.Failed {
-		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", timeline.Lasting(p.Worst))
+		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", timeline.FormatSeconds(p.Worst))
 		for _, failed := range p.WorstFailures {
 			fmt.Fprintln(s.out, "  then "+failed)
 		}
@@ -133,7 +133,7 @@ func point(seconds float64) string {
 	if seconds < 0 {
 		return "never"
 	}
-	return timeline.Lasting(seconds)
+	return timeline.FormatSeconds(seconds)
 }
 
 func blocked(t timeline.Task) string {
@@ -143,7 +143,7 @@ func blocked(t timeline.Task) string {
 	if t.Blocked == 0 {
 		return "-"
 	}
-	return timeline.Lasting(t.Blocked)
+	return timeline.FormatSeconds(t.Blocked)
 }
 
 func on(t timeline.Task) string {

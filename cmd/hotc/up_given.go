@@ -40,7 +40,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	}
 	r := v.compiled
 	relayed := r.Built.Plan.Signal == contract.RelaySignals
-	for _, g := range follow.GivenBy(r.Program, r.Analysis, r.Findings.Heat, c.Given, relayed) {
+	for _, g := range follow.ParameterReaders(r.Program, r.Analysis, r.Findings.Heat, c.Given, relayed) {
 		x := deploy.RoleChange{Server: contract.ServerPath(g.Role.Server.Path), Role: g.Role.Name}
 		for _, name := range g.Parameters {
 			x.What = append(x.What, "parameter "+name)
@@ -56,7 +56,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	}
 	for s, role := range r.Built.Plan.EachRole() {
 		if what := turnover(role, c.Added, gone); len(what) > 0 {
-			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.Brings(role))})
+			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.UpdatedBy(role))})
 		}
 	}
 	return all

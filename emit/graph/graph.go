@@ -83,7 +83,7 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 	for _, s := range p.Servers {
 		known := b.servers[b.box(s.Path)] != nil
 		box := b.server(s.Path)
-		box.Perhaps = box.Perhaps || len(a.Presences[s.Path]) > 0
+		box.Perhaps = box.Perhaps || len(a.ExistenceConditions[s.Path]) > 0
 		for _, role := range s.Roles {
 			if !known {
 				box.Roles = append(box.Roles, role.Name)

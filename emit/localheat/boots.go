@@ -131,7 +131,7 @@ func inTextOrder(m map[string]*hot.Expr) []string {
 // allThere notes what only Heat could decide: which servers there are.
 func (h *Heat) allThere(lacking *factsLacking) {
 	for _, s := range h.built.Plan.Servers {
-		for _, p := range h.analysis.Presences[s.Path] {
+		for _, p := range h.analysis.ExistenceConditions[s.Path] {
 			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
 				Hint: "give the parameters that decide it with -P or -e"})
 		}

@@ -7,10 +7,10 @@ import (
 )
 
 // findDefaults is R-90526.
-func findDefaults(l *rule.Look) {
+func findDefaults(l *rule.Checker) {
 	for _, e := range l.Template.Root.Get("parameters").All() {
 		if d := e.Value.Entry("default"); d != nil {
-			l.Found(d.Key, fmt.Sprintf("ONAP forbids a default of the parameter %q (R-90526)", e.Name), "set its value in an environment file")
+			l.Report(d.Key, fmt.Sprintf("ONAP forbids a default of the parameter %q (R-90526)", e.Name), "set its value in an environment file")
 		}
 	}
 }

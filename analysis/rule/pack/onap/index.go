@@ -9,7 +9,7 @@ import (
 
 // findIndexes is R-11690: a server's index is one more than that of another server of its
 // type. The first of a template may have any: a VNF has several templates.
-func findIndexes(l *rule.Look) {
+func findIndexes(l *rule.Checker) {
 	least, seen := map[string]int{}, map[string]bool{}
 	all := servers(l)
 	for _, s := range all {
@@ -23,7 +23,7 @@ func findIndexes(l *rule.Look) {
 	for _, s := range all {
 		n, err := strconv.Atoi(s.index)
 		if err == nil && n > least[s.kind] && !seen[fmt.Sprint(s.kind, " ", n-1)] {
-			l.Found(s.Resource.Entry.Key, fmt.Sprintf("there are %[1]s_server_%[2]d and %[3]s, but not the server before it: ONAP requires indexes without gaps (R-11690)", s.kind, least[s.kind], s.Resource.Name), "")
+			l.Report(s.Resource.Entry.Key, fmt.Sprintf("there are %[1]s_server_%[2]d and %[3]s, but not the server before it: ONAP requires indexes without gaps (R-11690)", s.kind, least[s.kind], s.Resource.Name), "")
 		}
 	}
 }

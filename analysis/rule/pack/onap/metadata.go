@@ -16,7 +16,7 @@ var metadata = []struct{ key, wanted, called string }{
 }
 
 // findMetadata is R-37437, R-71493 and R-72483.
-func findMetadata(l *rule.Look) {
+func findMetadata(l *rule.Checker) {
 	for _, s := range servers(l) {
 		n := s.Get("metadata")
 		if n != nil && (n.Kind != yaml.Map || l.IsCall(n)) {
@@ -26,11 +26,11 @@ func findMetadata(l *rule.Look) {
 			value := n.Get(m.key)
 			switch name := parameter(l, value); {
 			case value == nil && n == nil:
-				l.Found(s.Resource.Entry.Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("metadata: {%s: {get_param: %s}, …}", m.key, m.key))
+				l.Report(s.Resource.Entry.Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("metadata: {%s: {get_param: %s}, …}", m.key, m.key))
 			case value == nil:
-				l.Found(s.Node.Entry("metadata").Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("%s: {get_param: %s}", m.key, m.key))
+				l.Report(s.Node.Entry("metadata").Key, fmt.Sprintf("ONAP requires a server's metadata to contain %s (%s)", m.key, m.wanted), fmt.Sprintf("%s: {get_param: %s}", m.key, m.key))
 			case name != m.key:
-				l.Found(value, fmt.Sprintf("ONAP requires %s in a server's metadata to come from the parameter %s (%s, %s)", m.key, m.key, m.wanted, m.called), "")
+				l.Report(value, fmt.Sprintf("ONAP requires %s in a server's metadata to come from the parameter %s (%s, %s)", m.key, m.key, m.wanted, m.called), "")
 			}
 		}
 	}

@@ -12,7 +12,7 @@ var (
 )
 
 // findNames is R-54171 and, for lists, R-87817, with R-663631.
-func findNames(l *rule.Look) {
+func findNames(l *rule.Checker) {
 	for _, s := range servers(l) {
 		p := l.Template.Parameter(parameter(l, s.Get("name")))
 		if p != nil && p.Type == "comma_delimited_list" {

@@ -31,8 +31,8 @@ var Pack = rule.Pack{Name: "onap", About: "ONAP's VNF requirements", Rules: []*r
 	newRule("ONAP-90526", findDefaults),
 }}
 
-func newRule(code source.Code, look func(*rule.Look)) *rule.Rule {
-	return &rule.Rule{Code: code, Category: "onap", Severity: source.Warning, Truth: rule.TextShows, LintOnly: true, Template: look}
+func newRule(code source.Code, look func(*rule.Checker)) *rule.Rule {
+	return &rule.Rule{Code: code, Category: "onap", Severity: source.Warning, Evidence: rule.TextShows, LintOnly: true, Template: look}
 }
 
 var serverName = regexp.MustCompile(`^([A-Za-z0-9_]+)_server_(\d+)$`)
@@ -44,7 +44,7 @@ type server struct {
 }
 
 // servers are those of a template that are resources of its own.
-func servers(l *rule.Look) (out []server) {
+func servers(l *rule.Checker) (out []server) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
 		if l.Template.Resource(b.Resource.Name) != b.Resource {
 			continue // the member of a group, which has no name of its own
@@ -59,7 +59,7 @@ func servers(l *rule.Look) (out []server) {
 }
 
 // ports are the ports of the template that a server is attached to.
-func (s server) ports(l *rule.Look) (out []*hot.Resource) {
+func (s server) ports(l *rule.Checker) (out []*hot.Resource) {
 	for _, item := range s.Get("networks").List() {
 		if r := l.Ref(item.Get("port")); r.Kind == hot.ToResource {
 			if port := l.Template.Resource(r.Name); port != nil && port.Type == "OS::Neutron::Port" {
@@ -71,7 +71,7 @@ func (s server) ports(l *rule.Look) (out []*hot.Resource) {
 }
 
 // parameter is the name of the parameter that a value is; "" if it is something else.
-func parameter(l *rule.Look, n *yaml.Node) string {
+func parameter(l *rule.Checker, n *yaml.Node) string {
 	if r := l.Ref(n); r.Kind == hot.ToParameter {
 		return r.Name
 	}
@@ -80,15 +80,15 @@ func parameter(l *rule.Look, n *yaml.Node) string {
 
 // isParameter checks that a property is a parameter, as the requirement isOne demands, with
 // a name of a form, as named demands.
-func (s server) isParameter(l *rule.Look, property string, form *regexp.Regexp, shown, isOne, named string) {
+func (s server) isParameter(l *rule.Checker, property string, form *regexp.Regexp, shown, isOne, named string) {
 	n := s.Get(property)
 	if n == nil {
 		return
 	}
 	switch name := parameter(l, n); {
 	case name == "":
-		l.Found(n, fmt.Sprintf("ONAP requires a server's %s to be a parameter (%s)", property, isOne), "{get_param: "+shown+"}")
+		l.Report(n, fmt.Sprintf("ONAP requires a server's %s to be a parameter (%s)", property, isOne), "{get_param: "+shown+"}")
 	case !form.MatchString(name):
-		l.Found(n, fmt.Sprintf("ONAP requires the parameter of a server's %s to be named %s, not %q (%s)", property, shown, name, named), "")
+		l.Report(n, fmt.Sprintf("ONAP requires the parameter of a server's %s to be named %s, not %q (%s)", property, shown, name, named), "")
 	}
 }

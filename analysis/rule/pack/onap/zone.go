@@ -11,7 +11,7 @@ import (
 var zoneParameter = regexp.MustCompile(`^availability_zone_\d+$`)
 
 // findZones is R-98450, for base and incremental modules; nested templates are exempt.
-func findZones(l *rule.Look) {
+func findZones(l *rule.Checker) {
 	if slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil }) {
 		return
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// handsOver is for properties that become parameters. Where Heat itself evaluates
+// passesArgument is for properties that become parameters. Where Heat itself evaluates
 // the parameter, the stack resource waits for the value. Where only roles need it, they
 // read it themselves; a value passed through from the enclosing stack stays, and Heat
 // evaluates it to the placeholder.
-func (b *binder) handsOver(n *program.StackResource, e *yaml.Entry) func(*Read) {
+func (b *binder) passesArgument(n *program.StackResource, e *yaml.Entry) func(*Read) {
 	waits := b.inProperty(n.Resource)
 	return func(read *Read) {
 		switch {

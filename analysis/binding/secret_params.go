@@ -21,7 +21,7 @@ import (
 
 // secretParameters finds the parameters named with --secret-param.
 func (b *binder) secretParameters() {
-	b.given = map[string]*hot.Parameter{}
+	b.secretParams = map[string]*hot.Parameter{}
 	for _, name := range b.options.SecretParameters {
 		p := b.program.Template.Parameter(name)
 		switch {
@@ -31,10 +31,10 @@ func (b *binder) secretParameters() {
 			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("`--secret-param` names the parameter %q, but it is not hidden", name),
 				fmt.Sprintf("set `%s: true` to keep its value secret everywhere", b.program.Template.Words().Hidden))
 		default:
-			b.given[name] = p
+			b.secretParams[name] = p
 		}
 	}
-	b.analysis.Secrets = lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return b.given[p.Name] != nil })
+	b.analysis.Secrets = lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return b.secretParams[p.Name] != nil })
 }
 
 func (b *binder) unknownSecret(name string) {
@@ -46,12 +46,12 @@ func (b *binder) unknownSecret(name string) {
 	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
 }
 
-// givenByApply is the parameter that a call gets, if `hotc apply` supplies it; otherwise nil.
-func (b *binder) givenByApply(call *hot.Expr) *hot.Parameter {
-	if b.stack != b.program.Root || len(b.given) == 0 {
+// secretParameter is the parameter that a call gets, if `hotc apply` supplies it; otherwise nil.
+func (b *binder) secretParameter(call *hot.Expr) *hot.Parameter {
+	if b.stack != b.program.Root || len(b.secretParams) == 0 {
 		return nil
 	}
-	return b.given[call.Ref().Name]
+	return b.secretParams[call.Ref().Name]
 }
 
 // inUserData warns of a secret that Heat puts into the user_data of the role's server: a
@@ -82,13 +82,13 @@ func (b *binder) inUserData(call *hot.Expr) {
 	b.diags.Warning(source.HiddenInUserData, call.At, fmt.Sprintf("%s reaches input %q through the server's user_data, which any process there can read from the metadata service", what, b.reader.Name), hint)
 }
 
-// heatsSecrets refuses uses by Heat of parameters that `hotc apply` supplies.
-func (b *binder) heatsSecrets() {
-	if len(b.given) == 0 {
+// checkSecretParameters refuses uses by Heat of parameters that `hotc apply` supplies.
+func (b *binder) checkSecretParameters() {
+	if len(b.secretParams) == 0 {
 		return
 	}
 	find := trace.NewFinder(func(o trace.Origin) bool {
-		return o.Parameter != nil && o.Stack == b.program.Root && b.given[o.Parameter.Name] == o.Parameter
+		return o.Parameter != nil && o.Stack == b.program.Root && b.secretParams[o.Parameter.Name] == o.Parameter
 	}, nil)
 	told := map[string]bool{}
 	b.program.Root.Walk(func(s *program.Stack) {
@@ -102,7 +102,7 @@ func (b *binder) heatsSecrets() {
 				"read it in roles only; or omit --secret-param: then Heat gets it, and puts it into the user_data of the roles' servers")
 			d.Notes = append(append(d.Notes, path.Hops...), source.Note{At: b.program.Template.Place(path.Parameter.Entry.Key), Message: "the parameter"})
 		}
-		b.in(s).heatsUses(refuse)
+		b.in(s).visitHeatUses(refuse)
 	})
 	b.unreadSecrets()
 }
@@ -122,9 +122,9 @@ func (b *binder) unreadSecrets() {
 	}
 }
 
-// heatsUses visits everything that Heat evaluates in a stack, except properties that
+// visitHeatUses visits everything that Heat evaluates in a stack, except properties that
 // only pass values to roles of a nested stack.
-func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
+func (b *binder) visitHeatUses(visit func(what string, n *yaml.Node)) {
 	for p := range b.stack.Places {
 		what := "a condition"
 		switch {
@@ -136,16 +136,16 @@ func (b *binder) heatsUses(visit func(what string, n *yaml.Node)) {
 		switch {
 		case p.Kind == program.InOutput && b.stack.StackResource != nil && b.analysis.Removed[p.Output]:
 		case p.Kind == program.HandedOver && !b.heatNeeds(p.StackResource, p.Entry.Name):
-			b.handsSecret(p.StackResource, p.Entry)
+			b.passesSecret(p.StackResource, p.Entry)
 		default:
 			visit(what, p.Node)
 		}
 	}
 }
 
-// handsSecret puts a placeholder where the root passes on a parameter that Heat does
+// passesSecret puts a placeholder where the root passes on a parameter that Heat does
 // not have. A nested stack passes on the placeholder.
-func (b *binder) handsSecret(n *program.StackResource, e *yaml.Entry) {
+func (b *binder) passesSecret(n *program.StackResource, e *yaml.Entry) {
 	if b.stack != b.program.Root {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// without is the fix that removes an entry of a block, with its line; nil where the line
+// removeEntry is the fix that removes an entry of a block, with its line; nil where the line
 // contains something else.
-func (l *Look) without(e *yaml.Entry) *source.Fix {
+func (l *Checker) removeEntry(e *yaml.Entry) *source.Fix {
 	file := l.Template.File
 	start, end := file.LineStart(e.Key.Span.Start), file.LineEnd(e.Value.Span.End)
 	before, behind := file.Slice(source.Span{Start: start, End: e.Key.Span.Start}), file.Slice(source.Span{Start: e.Value.Span.End, End: end})
@@ -19,8 +19,8 @@ func (l *Look) without(e *yaml.Entry) *source.Fix {
 	return &source.Fix{Does: "remove it", Edits: []source.Edit{{Span: source.Span{Start: start, End: end}}}}
 }
 
-// withoutItem is the fix that removes an item from a list in which others stay.
-func (l *Look) withoutItem(list *yaml.Node, i int) *source.Fix {
+// removeItem is the fix that removes an item from a list in which others stay.
+func (l *Checker) removeItem(list *yaml.Node, i int) *source.Fix {
 	file, item := l.Template.File, list.Items[i]
 	if item.Target() != nil || list.Target() != nil {
 		return nil
@@ -41,13 +41,13 @@ func (l *Look) withoutItem(list *yaml.Node, i int) *source.Fix {
 	return &source.Fix{Does: "remove it", Edits: []source.Edit{{Span: out}}}
 }
 
-// perhapsWithout is an unsafe without for an entry of a section, where the mistake may be
+// unsafeRemove is an unsafe removeEntry for an entry of a section, where the mistake may be
 // elsewhere. The last entry is removed with its section, which must not be empty.
-func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
+func (l *Checker) unsafeRemove(e *yaml.Entry, section string) *source.Fix {
 	if around := l.Template.Root.Entry(section); around != nil && len(around.Value.Entries) == 1 {
 		e = around
 	}
-	fix := l.without(e)
+	fix := l.removeEntry(e)
 	if fix != nil {
 		fix.Unsafe = true
 		fix.Edits[0].Span = l.withComments(fix.Edits[0].Span)
@@ -57,7 +57,7 @@ func (l *Look) perhapsWithout(e *yaml.Entry, section string) *source.Fix {
 
 // withComments extends the lines of an entry by its own comments above it: not if the next
 // entry follows at once without comments, as they may describe that as well.
-func (l *Look) withComments(lines source.Span) source.Span {
+func (l *Checker) withComments(lines source.Span) source.Span {
 	file := l.Template.File
 	line := func(from uint32) string { return file.Slice(source.Span{Start: from, End: file.LineEnd(from)}) }
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
