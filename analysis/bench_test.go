@@ -38,8 +38,7 @@ func large(servers int) []byte {
 	return []byte(b.String())
 }
 
-// processorTime is what the process has used of all processors: on a machine with other
-// work to do it says more than the clock.
+// processorTime is the process's CPU time: on a busy machine it says more than the clock.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -54,7 +54,7 @@ func check(name string, text []byte) string {
 	return out.String()
 }
 
-// Each kind of deadlock, and of what is hardly meant, has its one right answer.
+// Each kind of deadlock, and of other findings, has its one right answer.
 func TestDeadlocks(t *testing.T) {
 	t.Chdir("../testdata/deadlock")
 	cases, err := filepath.Glob("*.yaml")

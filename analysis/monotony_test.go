@@ -27,8 +27,8 @@ var (
 	monotonyCases = flag.Int("monotony-cases", 1500, "how many random programs are bound twice")
 )
 
-// Making more known never makes anything later: a program is bound with some of its
-// parameters given, and again with more of them.
+// Supplying more never makes anything later: a program is bound with some of its
+// parameters supplied, and again with more of them.
 func TestMonotony(t *testing.T) {
 	if *monotonySeed == 0 {
 		*monotonySeed = rand.Uint64()
@@ -52,10 +52,10 @@ func TestMonotony(t *testing.T) {
 		for _, place := range slices.Sorted(maps.Keys(after)) {
 			then, there := before[place]
 			if !there && strings.HasSuffix(place, "{yaql: …}") {
-				continue // a note that Heat computes it, where no call around it is said to be Heat's
+				continue // noted as computed by Heat, as no enclosing call is
 			}
 			if !there {
-				t.Errorf("seed %d, case %d: %s is looked at only when more is known\nwith %v, then %v\n%s", *monotonySeed, i, place, less, more, text)
+				t.Errorf("seed %d, case %d: %s is evaluated only when more is known\nwith %v, then %v\n%s", *monotonySeed, i, place, less, more, text)
 				continue
 			}
 			compared++
@@ -70,15 +70,15 @@ func TestMonotony(t *testing.T) {
 	}
 	t.Logf("%d times compared, %d of them earlier with more known; then %v", compared, earlier, times)
 	if earlier*50 < compared || times[contract.Static]*20 < compared || times[contract.Run]*20 < compared {
-		t.Error("the programs are too much alike")
+		t.Error("the programs do not vary enough")
 	}
 }
 
 // late is the order of the times.
 var late = map[contract.Time]int{contract.Static: 0, contract.Deploy: 1, contract.Run: 2}
 
-// bind gives the time of every input, by its name, and of every reference in it that
-// is still there, by its place. Inputs that cannot be bound are left out.
+// bind returns the time of every input, by its name, and of every reference left in it,
+// by its place. Inputs that cannot be bound are omitted.
 func bind(t *testing.T, text string, known map[string]value.Value) map[string]contract.Time {
 	t.Helper()
 	var diags source.Diagnostics
@@ -111,8 +111,8 @@ func bind(t *testing.T, text string, known map[string]value.Value) map[string]co
 // parameters is how many a random template has.
 const parameters = 6
 
-// expressions makes up templates whose inputs refer to parameters, roles, servers
-// and other resources, through functions of all kinds.
+// expressions generates templates whose inputs refer to parameters, roles, servers and
+// other resources, through functions of all kinds.
 type expressions struct{ *rand.Rand }
 
 func (g *expressions) template() string {
@@ -161,7 +161,7 @@ func (g *expressions) condition(depth int) string {
 	return fmt.Sprintf("{%s: [%s, %s]}", g.pick("and", "or"), g.condition(depth-1), g.condition(depth-1))
 }
 
-// text is an expression that gives a string.
+// text is an expression that yields a string.
 func (g *expressions) text(depth int) string {
 	if depth == 0 || g.IntN(6) == 0 {
 		server := fmt.Sprint("s", g.IntN(3))

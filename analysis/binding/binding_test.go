@@ -82,7 +82,7 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 	return p, binding.Analyse(p, options, &diags), diags.All()
 }
 
-// What an input is bound to: its time, what is left of it, and what must be there first.
+// What an input is bound to: its time, its residual, and its prerequisites.
 func TestInputs(t *testing.T) {
 	for _, c := range []struct {
 		name, input string
@@ -92,8 +92,8 @@ func TestInputs(t *testing.T) {
 		facts       []contract.Fact // of all servers
 	}{
 		{"a value", "5", contract.Static, `5`, nil, nil},
-		{"a parameter that is given", "{get_param: given}", contract.Static, `"known"`, []string{""}, nil},
-		{"one that is not", "{get_param: open}", contract.Deploy, `{"get_param":"open"}`, []string{"parameter open"}, nil},
+		{"a supplied parameter", "{get_param: given}", contract.Static, `"known"`, []string{""}, nil},
+		{"an open parameter", "{get_param: open}", contract.Deploy, `{"get_param":"open"}`, []string{"parameter open"}, nil},
 		{"bound late", "{value: {get_param: given}, bind: deploy}", contract.Deploy, `{"get_param":"given"}`, []string{"parameter given"}, nil},
 		{"a role's output", "{get_attr: [db, url]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
 		{"a part of it", "{get_attr: [db, url, k, 0]}", contract.Run, `{"$cell":["db.r:url","k",0]}`, []string{"role db.r"}, nil},
@@ -101,15 +101,15 @@ func TestInputs(t *testing.T) {
 		{"a fact", "{get_attr: [db, first_address]}", contract.Run, `{"$cell":"db:first_address"}`, []string{"server db"}, []contract.Fact{"first_address"}},
 		{"an attribute of Heat's", "{get_attr: [db, tags]}", contract.Deploy, `{"get_attr":["db","tags"]}`, []string{"resource db"}, nil},
 		{"an attribute that is computed", "{get_attr: [net, {get_param: open}]}", contract.Deploy, `{"get_attr":["net",{"get_param":"open"}]}`, []string{"parameter open", "resource net"}, nil},
-		{"what may not be there", "{get_attr: [perhaps, url]}", contract.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"this value does not exist: the condition \"there\" of \"perhaps\" is false"}]}`,
+		{"a server that may not exist", "{get_attr: [perhaps, url]}", contract.Run, `{"if":[{"get_param":"there"},{"$cell":"perhaps.r:url"},{"$absent":"this value does not exist: the condition \"there\" of \"perhaps\" is false"}]}`,
 			[]string{"role perhaps.r", ""}, nil},
 		{"an output of a nested stack", "{get_attr: [tier, x]}", contract.Run, `{"$cell":"tier/s.r:x"}`, []string{"role tier/s.r"}, nil},
-		{"what was handed to it", "{get_attr: [tier, word]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
-		{"what Heat was", "{get_attr: [tier, other]}", contract.Deploy, `{"get_attr":["tier","other"]}`, []string{"resource tier"}, nil},
+		{"its argument", "{get_attr: [tier, word]}", contract.Run, `{"$cell":"db.r:url"}`, []string{"role db.r"}, nil},
+		{"an argument that Heat knows", "{get_attr: [tier, other]}", contract.Deploy, `{"get_attr":["tier","other"]}`, []string{"resource tier"}, nil},
 		{"the members of a group", "{get_attr: [group, x]}", contract.Run, `[{"$cell":"group/0/s.r:x"},{"$cell":"group/1/s.r:x"}]`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
 		{"by name", "{get_attr: [group, attributes, x]}", contract.Run, `{"0":{"$cell":"group/0/s.r:x"},"1":{"$cell":"group/1/s.r:x"}}`, []string{"role group/0/s.r", "role group/1/s.r"}, nil},
 		{"one of them", "{get_attr: [group, resource.1.x]}", contract.Run, `{"$cell":"group/1/s.r:x"}`, []string{"role group/1/s.r"}, nil},
-		{"what each was handed", "{get_attr: [group, word]}", contract.Static, `["w0","w1"]`, []string{"", ""}, nil},
+		{"the members' arguments", "{get_attr: [group, word]}", contract.Static, `["w0","w1"]`, []string{"", ""}, nil},
 		{"a group's own", "{get_attr: [group, refs]}", contract.Deploy, `{"get_attr":["group","refs"]}`, []string{"resource group"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// Facts come from Heat if the user says so, and then none is published.
+// Facts come from Heat if the user asks for it, and then none is published.
 func TestFactsFromHeat(t *testing.T) {
 	p, a, _ := analysed(t, "{get_attr: [db, first_address]}", binding.Options{Facts: binding.FactsFromHeat})
 	if bound := a.Inputs[p.Server("reader").Roles[0].Inputs[0]]; bound.Time != contract.Deploy || len(a.Facts) > 0 {
@@ -154,7 +154,7 @@ func TestOnlyWhatIsUsedIsPinned(t *testing.T) {
 	}
 }
 
-// Unknown names are reported once, where they stand.
+// Unknown names are reported once, at their place.
 func TestNamesThatLeadNowhere(t *testing.T) {
 	for input, want := range map[string]string{
 		"{get_attr: [db, ulr]}":                        `no role of server "db" declares an output "ulr", and it is not an attribute of a server`,

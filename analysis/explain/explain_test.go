@@ -16,7 +16,7 @@ func TestFoldMembers(t *testing.T) {
 	}
 }
 
-// A reference is chosen by its role, its input, what it refers to, its cell, or where it stands.
+// A reference is selected by its role, its input, what it refers to, its cell, or its place.
 func TestMatches(t *testing.T) {
 	x := Reference{At: "site.yaml:41:25", Reference: "{get_attr: [db, url]}", Place: "web.app.db", Cell: "db.mysql:url"}
 	for chosen, want := range map[string]bool{

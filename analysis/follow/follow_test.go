@@ -19,8 +19,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// found compiles servers, a line each (`d: o1 o2 <- b.x! c.y k`: outputs, and what its role
-// reads, which of Heat are the parameters k, l and the hidden s; with `!` it follows it; `d1` is not idempotent), and says what their roles follow and carry.
+// found compiles servers, one per line (`d: o1 o2 <- b.x! c.y k`: outputs, and what its role
+// reads, where k, l and the hidden s are parameters; `!` means that it follows; `d1` is not
+// idempotent), and describes what their roles follow and carry.
 func found(t *testing.T, servers string) (string, string) {
 	t.Helper()
 	text := "heat_template_version: 2018-08-31\nparameters: {k: {type: string}, l: {type: string}, s: {type: string, hidden: true}}\nresources:\n"
@@ -98,25 +99,25 @@ func TestFollows(t *testing.T) {
 		{"a chain needs no stamps", "a: x\nb: y <- a.x!\nc: <- b.y!", "b: a.r:x![] carries []\nc: b.r:y![] carries []", ""},
 		{"a diamond", "a: x\nb: y <- a.x!\nc: z <- a.x!\nd: <- b.y! c.z!",
 			"a: carries [a.r]\nb: a.r:x![] carries [a.r]\nc: a.r:x![] carries [a.r]\nd: b.r:y![a.r] c.r:z![a.r] carries []", ""},
-		{"a way that nobody follows is none", "a: x\nb: y <- a.x!\nc: z <- a.x\nd: <- b.y! c.z!",
+		{"an unfollowed path does not count", "a: x\nb: y <- a.x!\nc: z <- a.x\nd: <- b.y! c.z!",
 			"b: a.r:x![] carries []\nd: b.r:y![] c.r:z![] carries []", ""},
-		{"two outputs of one role, of which one is followed", "a: x y z\nb: <- a.x! a.y",
+		{"two outputs of one role, one of them followed", "a: x y z\nb: <- a.x! a.y",
 			"a: carries [a.r]\nb: a.r:x![a.r] a.r:y[a.r] carries []", ""},
-		{"what comes after the ways have met carries nothing", "a: x y\nb: z <- a.x! a.y!\nc: <- b.z!",
+		{"nothing is carried after the paths have met", "a: x y\nb: z <- a.x! a.y!\nc: <- b.z!",
 			"a: carries [a.r]\nb: a.r:x![a.r] a.r:y![a.r] carries []\nc: b.r:z![] carries []", ""},
-		{"a short way and a long one", "a: x\nb: y <- a.x!\nc: z <- b.y!\nd: <- a.x! c.z!",
+		{"a short path and a long one", "a: x\nb: y <- a.x!\nc: z <- b.y!\nd: <- a.x! c.z!",
 			"a: carries [a.r]\nb: a.r:x![] carries [a.r]\nc: b.r:y![] carries [a.r]\nd: a.r:x![a.r] c.r:z![a.r] carries []", ""},
 		{"a cycle", "a: x <- c.z!\nb: y <- a.x!\nc: z <- b.y!", "", "H510 roles follow each other in a cycle and would run forever: a.r → c.r → b.r → a.r"},
-		{"what Heat gives is followed without a word", "a: <- k l", "a: /k![] /l![] carries []", ""},
-		{"it is said too", "a: <- k!", "a: /k![] carries []", ""},
-		{"but for secrets", "a: <- s k", "a: /k![] carries []",
+		{"values from Heat are followed without watch", "a: <- k l", "a: /k![] /l![] carries []", ""},
+		{"with watch, too", "a: <- k!", "a: /k![] carries []", ""},
+		{"except secrets", "a: <- s k", "a: /k![] carries []",
 			"H312 the hidden parameter \"s\" reaches input \"i0\" through the server's user_data, which any process there can read from the metadata service"},
-		{"who cannot follow it notes it", "a1: x <- k\nb: <- a.x! k", "a: /k[] carries []\nb: a.r:x![] /k![] carries []", ""},
-		{"what reads of who runs for it waits for that", "a: x <- k\nb: <- a.x l",
+		{"a role that cannot follow records it", "a1: x <- k\nb: <- a.x! k", "a: /k[] carries []\nb: a.r:x![] /k![] carries []", ""},
+		{"a reader of a role that runs for it waits for that role", "a: x <- k\nb: <- a.x l",
 			"a: /k![] carries [/heat]\nb: a.r:x[/heat] /l![/heat] carries []", ""},
-		{"those who read of each other do not wait", "a: x <- b.y k\nb: y <- a.x k\nc: <- b.y k",
+		{"roles that read each other do not wait", "a: x <- b.y k\nb: y <- a.x k\nc: <- b.y k",
 			"a: /k![/heat] carries []\nb: /k![/heat] carries [/heat]\nc: b.r:y[/heat] /k![/heat] carries []", ""},
-		{"a cycle of reads that nobody follows all around is none", "a: x <- b.y\nb: y <- a.x!", "b: a.r:x![] carries []", ""},
+		{"a cycle of reads that is not followed all around is allowed", "a: x <- b.y\nb: y <- a.x!", "b: a.r:x![] carries []", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, diags := found(t, c.servers)
@@ -127,7 +128,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Of a group that is followed each cell is a member's; what is read besides is not.
+// Each cell of a followed group belongs to a member; other cells do not.
 func TestMembersOfGroups(t *testing.T) {
 	text := `heat_template_version: 2018-08-31
 parameters: {size: {type: number, constraints: [range: {min: 0, max: 2}]}}
@@ -188,7 +189,7 @@ resources:
 	}
 }
 
-// What a parameter decides of who is there: servers by conditions, members by counts.
+// Parameters decide which servers exist, by conditions, and which members, by counts.
 func TestDecidedBy(t *testing.T) {
 	p, a, diags := analysed(t, `heat_template_version: 2018-08-31
 parameters: {k: {type: string}, size: {type: number, constraints: [range: {max: 2}]}, other: {type: string}}
@@ -259,8 +260,8 @@ func analysed(t *testing.T, text string) (*program.Program, *binding.Analysis, *
 	return p, binding.Analyse(p, binding.Options{}, &diags), &diags
 }
 
-// What a role reads of a server that Heat decides about is followed together with the decision,
-// whether its input says watch or not; without a relay nothing of it is.
+// A role's reads from a server whose existence Heat decides are followed together with the
+// decision, with or without watch; without a relay the decision is not.
 func TestServersBehindConditions(t *testing.T) {
 	const text = `heat_template_version: 2018-08-31
 parameters: {k: {type: string}}
@@ -313,6 +314,6 @@ resources:
 		t.Errorf("without a relay it follows %q, want %q", got, without)
 	}
 	if writer := all[p.Servers[0].Roles[0]]; !slices.Equal(writer.Carries, []contract.Source{"a.r"}) || len(writer.Follows) != 0 {
-		t.Errorf("who writes that is %+v", writer)
+		t.Errorf("the writer is %+v", writer)
 	}
 }

@@ -85,7 +85,7 @@ func sizeOf(role *program.Role) int {
 // body adds what the role's source does. Where the driver does not know, every input
 // is read and every output written at some point.
 func (l *lowering) body(out []waits.Step) []waits.Step {
-	if l.role.Meaning == nil { // the reason is reported already; a possible deadlock is no second finding
+	if l.role.Meaning == nil { // the reason is reported already; a possible deadlock is not a second finding
 		return append(append(out, l.writes(nil)...), l.reads(nil)...)
 	}
 	sequence := l.role.Meaning.Sequence

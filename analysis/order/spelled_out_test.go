@@ -30,8 +30,8 @@ func ring(size int) *waits.Net {
 	return n
 }
 
-// However long a cycle is, what is told of it can be read: its beginning, its end and
-// how many lie between.
+// However long a cycle is, the diagnostic stays readable: it shows the beginning, the end
+// and how many are in between.
 func TestLongCircle(t *testing.T) {
 	var diags source.Diagnostics
 	if found := order.Deadlocks(program.New(&hot.Template{}, nil), ring(400), &diags); len(found) != 1 || len(found[0].Cycle) != 400 {
@@ -47,6 +47,6 @@ func TestLongCircle(t *testing.T) {
 	diags = source.Diagnostics{}
 	order.Deadlocks(program.New(&hot.Template{}, nil), ring(12), &diags)
 	if d := diags.All()[0]; strings.Contains(d.Message, "…") || len(d.Notes) != 24 {
-		t.Errorf("a circle of 12 is told whole: %s, %d notes", d.Message, len(d.Notes))
+		t.Errorf("a cycle of 12 is shown completely: %s, %d notes", d.Message, len(d.Notes))
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// hooks compiles roles, a line each: `a.r x <- b.y: put x; get b.y` is the role r of the server
-// a, which writes x, reads y of b, and whose hook update does what stands behind the colon. The
-// roles themselves write before they read.
+// hooks compiles roles, one per line: `a.r x <- b.y: put x; get b.y` is the role r of the server
+// a, which writes x, reads y of b, and whose update hook does what follows the colon. The roles
+// themselves write before they read.
 func hooks(t *testing.T, lines string) []string {
 	t.Helper()
 	text, server := "heat_template_version: 2018-08-31\nresources:\n", ""

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// site reads roles, a line each: `web.app: y <- db.r:x` (what it writes, and what it follows).
+// site parses roles, one per line: `web.app: y <- db.r:x` (what it writes, and what it follows).
 func site(text string) *preview.Graph {
 	var roles []preview.Role
 	for line := range strings.Lines(text) {
@@ -59,12 +59,12 @@ func TestPreview(t *testing.T) {
 		"a role that nobody follows":  {diamond, roles("d.r"), "0-10 d.r hook []; 10: d.r"},
 		"a diamond is one run":        {diamond, roles("a.r"), "0-10 a.r hook []; 10-20 b.r hook [a.r]; 10-35 c.r hook [a.r]; 35-45 d.r hook [b.r c.r]; 45: a.r c.r d.r"},
 		"two that follow each other":  {diamond, roles("d.r", "c.r"), "0-25 c.r hook []; 25-35 d.r hook [c.r]; 35: c.r d.r"},
-		"a value that is another":     {diamond, preview.Begin{Cells: []contract.CellName{"a.r:x"}}, "0-10 b.r hook []; 0-25 c.r hook []; 25-35 d.r hook [b.r c.r]; 35: c.r d.r"},
-		"a server that is built anew": {diamond, preview.Begin{Replaced: []contract.ServerPath{"a"}, Cells: []contract.CellName{"a:address"}}, "0-10 e.r hook []; 100-110 a.r run []; 110-120 b.r hook [a.r]; 110-135 c.r hook [a.r]; 135-145 d.r hook [b.r c.r]; 145: a a.r c.r d.r"},
+		"a new value":                 {diamond, preview.Begin{Cells: []contract.CellName{"a.r:x"}}, "0-10 b.r hook []; 0-25 c.r hook []; 25-35 d.r hook [b.r c.r]; 35: c.r d.r"},
+		"a server that is replaced":   {diamond, preview.Begin{Replaced: []contract.ServerPath{"a"}, Cells: []contract.CellName{"a:address"}}, "0-10 e.r hook []; 100-110 a.r run []; 110-120 b.r hook [a.r]; 110-135 c.r hook [a.r]; 135-145 d.r hook [b.r c.r]; 145: a a.r c.r d.r"},
 		"a server does one at a time": {"s.a: x\ns.b: <- s.a:x\ns.c: <- s.a:x", roles("s.a"), "0-10 s.a hook []; 10-20 s.b hook [s.a]; 20-30 s.c hook [s.a]; 30: s.a s.b s.c"},
-		"new machines take what is there": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Replaced: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
+		"new machines read the existing values": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Replaced: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
 			"0-10 t.b hook []; 100-110 s.a run []; 110: s s.a"},
-		"who reads of another waits, where the change is Heat's": {"a.r: x\nb.r: y\nc.r: <- b.r:y",
+		"a reader waits, where the change is Heat's": {"a.r: x\nb.r: y\nc.r: <- b.r:y",
 			preview.Begin{Roles: roles("a.r", "b.r").Roles, After: map[contract.RoleKey][]contract.RoleKey{"b.r": {"a.r"}}},
 			"0-10 a.r hook []; 10-20 b.r hook [a.r]; 20-45 c.r hook [b.r]; 45: a.r b.r c.r"},
 	} {
@@ -74,7 +74,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// Of 5,000 roles in a chain each comes after the one before.
+// In a chain of 5,000 roles each runs after the one before.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {

@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// A secret output in a resource's property would lie readable in Heat.
+// A secret output in a resource's property would be readable in Heat.
 func TestSecretInAProperty(t *testing.T) {
 	const text = `heat_template_version: 2018-08-31
 resources:

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Names are given seconds, or a map; what nothing is called, and what nothing takes, is refused.
+// Names map to seconds, or to a map; unknown names and impossible durations are refused.
 func TestReadDurations(t *testing.T) {
 	n := &waits.Net{}
 	server(n, "db", waits.Task{Name: "mysql", Completion: -1})
@@ -36,7 +36,7 @@ func TestReadDurations(t *testing.T) {
 	}
 }
 
-// Of a record, roles that are done count: their time without their waits, and when a server's
+// From a record, completed roles count: their time without their waits, and when a server's
 // first role began.
 func TestReadRecord(t *testing.T) {
 	var diags source.Diagnostics
@@ -56,6 +56,6 @@ func TestReadRecord(t *testing.T) {
 		t.Errorf("%+v, %d gone, %v", of, gone, err)
 	}
 	if _, _, err := timeline.ReadDurations("record", []byte(`{"servers": []}`), p, &waits.Net{}, 45); err == nil {
-		t.Error("a record of nothing is taken")
+		t.Error("an empty record is accepted")
 	}
 }

@@ -19,8 +19,8 @@ func server(n *waits.Net, name string, roles ...waits.Task) {
 	n.Processes = append(n.Processes, waits.Process{Name: name, Server: true, Tasks: append([]waits.Task{start}, roles...)})
 }
 
-// A reader waits from its own read to the writer's write, each where it stands in
-// its script, and the critical path leads over the write.
+// A reader waits from its own read to the writer's write, each at its place in its
+// script, and the critical path passes through the write.
 func TestBlockedFromReadToWrite(t *testing.T) {
 	n := &waits.Net{}
 	url, site := n.AddCell("db.mysql:url"), n.AddCell("web.app:site")
@@ -62,8 +62,8 @@ func TestCircleBetweenServers(t *testing.T) {
 	}
 }
 
-// A nested stack begins before its members, which wait for that, and is there after them:
-// in an order of whole servers these come first, after what the stack itself waits for.
+// A nested stack begins before its members, which wait for that, and is complete after them:
+// in an order of whole servers the members come first, after what the stack itself waits for.
 func TestWholeServersOfNestedStacks(t *testing.T) {
 	n := &waits.Net{}
 	db, begun, stack := n.AddCell("db.r:url"), n.AddCell("tier"), n.AddCell("tier")
@@ -76,14 +76,14 @@ func TestWholeServersOfNestedStacks(t *testing.T) {
 		waits.Step{Op: waits.Read, Cell: inner}, waits.Step{Op: waits.Write, Cell: stack, Progress: 1})
 	heats("tier/app", []waits.CellID{inner}, waits.Step{Op: waits.Read, Cell: begun}, waits.Step{Op: waits.Write, Cell: inner, Progress: 1})
 	heats("reader", []waits.CellID{reader}, waits.Step{Op: waits.Read, Cell: inner}, waits.Step{Op: waits.Write, Cell: reader, Progress: 1})
-	// db boots and works, app boots, the reader boots
+	// db boots and runs, app boots, the reader boots
 	if whole, possible := timeline.WholeServers(n, durations()); !possible || whole != 20+3*40 {
 		t.Errorf("whole servers: %v %v", whole, possible)
 	}
 }
 
 // A simulated deadlock agrees with the analysis: a run of straight programs hangs
-// just where the analysis is certain of it.
+// exactly where the analysis is certain of it.
 func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 	hangs := 0
 	for seed := range 3000 {
@@ -123,7 +123,7 @@ func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 		}
 	}
 	if hangs == 0 || hangs == 3000 {
-		t.Error("the programs are all alike:", hangs)
+		t.Error("the programs do not vary:", hangs)
 	}
 }
 
@@ -140,7 +140,7 @@ func withTimeouts(readTimeout, roleTimeout float64) *waits.Net {
 	return n
 }
 
-// Time-outs end waits and roles, and with them what needs these.
+// Timeouts end waits and roles, and everything that depends on these.
 func TestTimeouts(t *testing.T) {
 	d := durations()
 	d.Of["db.mysql"] = timeline.Duration{Seconds: 90}
@@ -152,7 +152,7 @@ func TestTimeouts(t *testing.T) {
 	}{
 		{"both long enough", 100, 100, 170, "", "", ""},
 		{"the reader gives up", 60, 100, 130, "", `input "url" did not arrive in time`, "web.app failed before it"},
-		{"the writer's time is over", 0, 50, 90, "it timed out", "db.mysql failed", "web.app failed before it"},
+		{"the writer times out", 0, 50, 90, "it timed out", "db.mysql failed", "web.app failed before it"},
 	} {
 		r := timeline.Simulate(withTimeouts(test.readTimeout, test.roleTimeout), d)
 		got := []string{r.Processes[0].Tasks[1].Failed, r.Processes[1].Tasks[1].Failed, r.Processes[1].Tasks[2].Failed}
@@ -162,7 +162,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// At worst a role takes all of its time, each time that it is tried.
+// In the worst case a role takes all of its time, in each attempt.
 func TestAtWorst(t *testing.T) {
 	d := durations()
 	d.Of["db.mysql"] = timeline.Duration{Seconds: 30, Worst: 50, Retries: 2}
@@ -174,7 +174,7 @@ func TestAtWorst(t *testing.T) {
 	}
 	r := timeline.AtWorst(withTimeouts(60, 100), d)
 	if app := r.Processes[1].Tasks[1]; !r.Failed || app.End != 100 || app.Failed != `input "url" did not arrive in time` {
-		t.Errorf("the reader has no such patience: %+v", app)
+		t.Errorf("the reader times out: %+v", app)
 	}
 }
 

@@ -89,7 +89,7 @@ func (f *Finder) part(s *program.Stack, e *hot.Expr, path []value.Value) *Path {
 	return f.first(s, e.Items, nil)
 }
 
-// itemOf is the item that a step selects in a list or map; told says that it is certain.
+// itemOf is the item that a step selects in a list or map; told says that the item is certain.
 func itemOf(e *hot.Expr, step value.Value) (x *hot.Expr, told bool) {
 	if e.Kind == hot.MapExpr {
 		name, isName := step.(string)

@@ -8,7 +8,7 @@ import (
 )
 
 // explorer is the oracle: it tries every interleaving and every way of every fork
-// of a small net. It shares nothing with the analysis but the net's types.
+// of a small net. It shares only the net's types with the analysis.
 type explorer struct {
 	net   *waits.Net
 	nodes []node
@@ -17,7 +17,7 @@ type explorer struct {
 	hangs, ends int
 }
 
-// node is a place in a process: what it does there and where it goes on.
+// node is a place in a process: its step and where it continues.
 type node struct {
 	step *waits.Step
 	next []int // one, or one for each way of a choice
@@ -39,7 +39,7 @@ func (s situation) clone() situation {
 	return situation{append([]int(nil), s.at...), append([]byte(nil), s.cells...), maps.Clone(s.keys)}
 }
 
-// explore goes through all runs, with some keys decided before.
+// explore tries all runs, with some keys decided in advance.
 func explore(n *waits.Net, decided map[string]int) *explorer {
 	e := &explorer{net: n, seen: map[string]bool{}}
 	s := situation{cells: make([]byte, len(n.Cells)), keys: maps.Clone(decided)}
@@ -58,7 +58,7 @@ func explore(n *waits.Net, decided map[string]int) *explorer {
 	return e
 }
 
-// compile makes nodes of steps that go on at next; it returns the first.
+// compile turns steps into nodes that continue at next; it returns the first.
 func (e *explorer) compile(steps []waits.Step, next, task int) int {
 	for i := len(steps) - 1; i >= 0; i-- {
 		n := node{step: &steps[i], task: task, next: []int{next}}

@@ -6,7 +6,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/waits"
 )
 
-// pair makes two servers of one role each, which own a cell each.
+// pair makes two servers with one role each, which own a cell each.
 func pair(body func(own, other waits.CellID) (a, b []waits.Step)) *waits.Net {
 	n := &waits.Net{}
 	a, b := n.AddCell("a"), n.AddCell("b")
@@ -26,8 +26,8 @@ func verdictsOf(n *waits.Net) string {
 	return text
 }
 
-// Chef compiles every recipe before any resource has done its work: what a recipe
-// body reads comes before what a resource writes, whatever stands first.
+// Chef compiles every recipe before any resource converges: reads in a recipe's body
+// precede writes of a resource, whatever their order in the text.
 func TestChef(t *testing.T) {
 	compileReads := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
 		return phases([]waits.Step{read(b)}, []waits.Step{write(a)}), []waits.Step{read(a), write(b)}
@@ -86,7 +86,7 @@ func TestGroupWaitsForItsOwnGather(t *testing.T) {
 	}
 }
 
-// Each change that is suggested breaks the cycle.
+// Each suggested change breaks the cycle.
 func TestFixes(t *testing.T) {
 	n := pair(func(a, b waits.CellID) ([]waits.Step, []waits.Step) {
 		return []waits.Step{read(b), write(a)}, []waits.Step{read(a), write(b)}

@@ -122,7 +122,7 @@ func verdicts(found []waits.Deadlock) (certain bool, text string) {
 	return certain, text
 }
 
-// What the analysis says of random programs, an exhaustive search confirms.
+// An exhaustive search confirms the analysis of random programs.
 func TestAgreesWithExhaustiveSearch(t *testing.T) {
 	for _, kind := range []struct {
 		name         string
