@@ -24,7 +24,7 @@ type How string
 
 // The ways in which a role takes part in a change.
 const (
-	Hook  How = "hook"  // its hook update runs
+	Hook  How = "hook"  // its update hook runs
 	Again How = "again" // it runs again
 	Run   How = "run"   // it runs as for the first time: it has not run, has failed, or its server is replaced
 )

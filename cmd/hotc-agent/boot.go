@@ -12,18 +12,18 @@ import (
 	"github.com/hotc-dev/hotc/runtime/machine"
 )
 
-// start is the script that obtains the agent and becomes it (emit/userdata).
+// start is the script that obtains the agent and execs it (emit/userdata).
 const start = "/etc/hotc/start"
 
-// settingsVariable holds the settings that the script has read. They may be secret:
-// nothing that the agent starts gets it.
+// settingsVariable holds the settings that the script has read. They may be secret: the agent's
+// child processes do not get it.
 const settingsVariable = "HOTC_SETTINGS"
 
-// errSettings ends an agent that waits for cloud-init.
+// errSettings ends an agent that waits for cloud-init, to start it again.
 var errSettings = errors.New("the user's own part has written /etc/hotc/environment")
 
-// takeSettings returns the settings that this process was started with. Where the script
-// does not say, they are what stands there now.
+// takeSettings returns the settings that this process was started with, or if the script has
+// not set them, the present ones.
 func takeSettings(here machine.Machine) string {
 	settings, told := os.LookupEnv(settingsVariable)
 	os.Unsetenv(settingsVariable)
@@ -33,9 +33,9 @@ func takeSettings(here machine.Machine) string {
 	return settings
 }
 
-// runBesideCloudInit runs an agent that joins its deployment while cloud-init is still
-// at work. Where the user's own part of that has changed the settings, which a shell
-// reads, again decides what becomes of the process: it is to start anew.
+// runBesideCloudInit runs an agent that joins its deployment while cloud-init is still running.
+// If the user's own part of that has changed the settings, which only the script's shell can
+// read, again restarts the process.
 func runBesideCloudInit(ctx context.Context, here machine.Machine, settings string, config agent.Config, again func() error) error {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -51,14 +51,14 @@ func runBesideCloudInit(ctx context.Context, here machine.Machine, settings stri
 		}
 	})
 	err := agent.Run(inner, config)
-	if errors.Is(context.Cause(inner), errSettings) && ctx.Err() == nil { // or it was asked to end, too
+	if errors.Is(context.Cause(inner), errSettings) && ctx.Err() == nil { // and was not asked to end
 		return again()
 	}
 	return err
 }
 
-// startAnew becomes the script, which reads the environment and becomes an agent.
+// startAnew execs the script, which reads the settings and execs the agent.
 func startAnew() error {
 	err := syscall.Exec("/bin/sh", []string{"sh", start}, os.Environ())
-	return fmt.Errorf("start anew with another environment: %w", err)
+	return fmt.Errorf("restart with a changed environment: %w", err)
 }

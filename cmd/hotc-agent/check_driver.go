@@ -15,14 +15,15 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 )
 
-// checkDriver is for authors of plug-ins (docs/plugins.md).
+// checkDriver tests a plug-in for its author (docs/plugins.md).
 func checkDriver(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("check-driver", "PATH [flags]", "Tries whether a plug-in keeps to the protocol. With a source it runs that for real, on this machine,\n"+
-		"in a folder of its own, three times: with its inputs, with a failing input, and to be ended.", s)
-	file := flags.String("source", "", "a FILE with a role's source: JSON if it is called .json, otherwise a text")
-	inputs := flags.StringArray("input", nil, "NAME=VALUE, an input of the role; JSON, or else a text (several times)")
-	outputs := flags.StringArray("output", nil, "NAME[:TYPE], an output of the role (several times)")
-	patience := flags.Duration("patience", 0, "how long the plug-in may take to say something (default 1m)")
+	flags := newFlags("check-driver", "PATH [flags]", "Tests whether a plug-in follows the protocol. With --source it runs the source on this\n"+
+		"machine, in a folder of its own, three times: with its inputs, with a failing input,\n"+
+		"and to be terminated.", s)
+	file := flags.String("source", "", "`FILE` with a role's source: JSON if it is named .json, otherwise text")
+	inputs := flags.StringArray("input", nil, "set an input of the role, to JSON or otherwise a string: `NAME=VALUE` (repeatable)")
+	outputs := flags.StringArray("output", nil, "declare an output of the role: `NAME[:TYPE]` (repeatable)")
+	patience := flags.Duration("patience", 0, "`DURATION` that the plug-in may take to answer (default 1m)")
 	if err := parse(flags, args, 1); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func report(ctx context.Context, trial *plugin.Trial, s streams) error {
 	failed := 0
 	say := func(result, check string, err error) {
 		if err != nil {
-			check += ": " + err.Error() // in the plug-in's words, perhaps
+			check += ": " + err.Error() // perhaps the plug-in's own text
 		}
 		fmt.Fprintf(s.out, "%-8s %s\n", result, terminal.Visible(check))
 	}
@@ -87,7 +88,7 @@ func report(ctx context.Context, trial *plugin.Trial, s streams) error {
 	if said, err := os.ReadFile(trial.Said.Name()); err == nil && len(said) > 0 {
 		fmt.Fprintf(s.err, "what it printed:\n%s\n", said[max(0, len(said)-4<<10):])
 	}
-	return fmt.Errorf("%s does not keep to the protocol: %d of its checks failed", filepath.Base(trial.Path), failed)
+	return fmt.Errorf("%s does not follow the protocol: %d of its checks failed", filepath.Base(trial.Path), failed)
 }
 
 func readSource(file string) (json.RawMessage, error) {
@@ -131,7 +132,7 @@ func trialOutputs(given []string) ([]contract.Output, error) {
 			name, kind = text[:i], contract.Type(text[i+1:])
 		}
 		if !slices.Contains([]contract.Type{contract.String, contract.Number, contract.Boolean, contract.List, contract.JSON}, kind) {
-			return nil, usageError{fmt.Errorf("--output takes NAME or NAME:TYPE, with a type string, number, boolean, list or json, not %q", text)}
+			return nil, usageError{fmt.Errorf("--output takes NAME or NAME:TYPE, where TYPE is string, number, boolean, list or json, not %q", text)}
 		}
 		outputs = append(outputs, contract.Output{Name: name, Type: kind})
 	}

@@ -25,7 +25,7 @@ func TestCallsOfTheProgram(t *testing.T) {
 	}{
 		{nil, exitUsage, "usage: hotc-agent COMMAND"},
 		{[]string{"--help"}, exitOK, "usage: hotc-agent COMMAND"},
-		{[]string{"serve"}, exitUsage, `there is no command "serve"`},
+		{[]string{"serve"}, exitUsage, `unknown command "serve"`},
 		{[]string{"version"}, exitOK, "hotc-agent " + version + "\n"},
 		{[]string{"version", "x"}, exitUsage, "wrong number of arguments: 1 instead of 0"},
 		{[]string{"get"}, exitUsage, "wrong number of arguments: 0 instead of 1"},
@@ -35,7 +35,7 @@ func TestCallsOfTheProgram(t *testing.T) {
 		{[]string{"put", "url", "hush"}, exitUsage, "the value comes from standard input: printf %s VALUE | hotc-agent put url"},
 		{[]string{"put", "x"}, exitError, "only inside a role"},
 		{[]string{"run", "--boot", filepath.Join(folder, "none")}, exitError, "read the boot file"},
-		{[]string{"run", "--boot", write("text", "hush")}, exitError, "is not JSON of the right form"},
+		{[]string{"run", "--boot", write("text", "hush")}, exitError, "is not valid JSON of a boot file"},
 		{[]string{"run", "--boot", write("empty", "{}")}, exitError, "has no "},
 		{[]string{"run", "--instance-id", "i", "--state", folder, "--boot",
 			write("new", `{"format":2,"deployment":"d","server":"s","coordinator":"unix:///x","token":"hush"}`)}, exitError, "format 2"},

@@ -1,6 +1,6 @@
-// Command hotc-agent runs a server's roles. It is started by the server's
-// user-data and found by the roles themselves: `hotc-agent get` and `put` are how
-// a script reads and writes values. docs/agent.md says what it does on a server.
+// Command hotc-agent runs a server's roles. The server's user-data starts it, and the roles
+// themselves use it: a script reads and writes values with `hotc-agent get` and `put`.
+// docs/agent.md describes what it does on a server.
 package main
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 )
 
-// version is set when a release is linked.
+// version is set by the linker in a release.
 var version = "0.1.0-dev"
 
-// drivers are the agent's halves of the drivers. Adding one is a line here and one in cmd/hotc.
+// drivers are the agent's halves of the drivers. A new one needs a line here and one in cmd/hotc.
 func drivers() []driver.Driver {
 	return []driver.Driver{
 		script.Driver{},
@@ -43,7 +43,7 @@ func drivers() []driver.Driver {
 func main() {
 	defer mistake.Ends()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A console shows what other servers wrote: the reasons of failures.
+	// The console also shows what other servers wrote: the reasons of failures.
 	console := terminal.NewWriter(os.Stderr, "")
 	status := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, console})
 	_ = console.Flush()
@@ -51,7 +51,7 @@ func main() {
 	os.Exit(status)
 }
 
-// The exit statuses. The last one is for a supervisor: starting again is no use.
+// The exit statuses. exitStay tells a supervisor not to start the agent again.
 const (
 	exitOK    = 0
 	exitError = 1
@@ -67,12 +67,12 @@ type streams struct {
 const usage = `usage: hotc-agent COMMAND
 
   run --boot FILE --state DIR   run this server's roles
-  get NAME                      in a role: print an input, once it is there
+  get NAME                      in a role: wait for an input, and print it
   put NAME                      in a role: publish an output from standard input
-  check-driver PATH             for authors of plug-ins: try whether one keeps to the protocol
+  check-driver PATH             for plug-in authors: test a plug-in's protocol
   version                       print the version
 
-"hotc-agent COMMAND --help" says more.
+Run "hotc-agent COMMAND --help" for details.
 `
 
 type usageError struct{ error }
@@ -83,7 +83,7 @@ func commands() map[string]func(context.Context, []string, streams) error {
 	}
 }
 
-// run is the whole program but for the process around it.
+// run is the whole program without its process.
 func run(ctx context.Context, args []string, s streams) int {
 	if len(args) == 0 {
 		fmt.Fprint(s.err, usage)
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 	command, known := commands()[args[0]]
 	if !known {
-		fmt.Fprintf(s.err, "hotc-agent: there is no command %q\n%s", args[0], usage)
+		fmt.Fprintf(s.err, "hotc-agent: unknown command %q\n%s", args[0], usage)
 		return exitUsage
 	}
 	err := command(ctx, args[1:], s)
@@ -114,20 +114,20 @@ func run(ctx context.Context, args []string, s streams) int {
 	return exitError
 }
 
-// newFlags makes a command's flags; synopsis is what follows its name.
+// newFlags creates a command's flags; synopsis follows its name in the usage.
 func newFlags(name, synopsis, does string, s streams) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
 		fmt.Fprintf(s.out, "usage: hotc-agent %s %s\n\n%s\n", name, synopsis, does)
-		if text := flags.FlagUsages(); text != "" {
+		if text := flags.FlagUsagesWrapped(80); text != "" {
 			fmt.Fprintf(s.out, "\n%s", text)
 		}
 	}
 	return flags
 }
 
-// parse reads flags and checks how many arguments are left.
+// parse parses flags and checks the number of arguments.
 func parse(flags *pflag.FlagSet, args []string, arguments int) error {
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {

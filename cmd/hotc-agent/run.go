@@ -19,22 +19,22 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// gcPercent keeps the heap close to what is in use: an agent waits far more than
-// it computes, beside roles that want the memory.
+// gcPercent keeps the heap small: an agent waits far more than it computes, and its roles need
+// the memory.
 const gcPercent = 25
 
 func runAgent(ctx context.Context, args []string, s streams) error {
 	flags := newFlags("run", "--boot FILE --state DIR [flags]",
-		"Runs this server's roles and stays, until it is asked to end.", s)
-	boot := flags.String("boot", "/etc/hotc/boot.json", "the boot `FILE` that user-data wrote")
-	state := flags.String("state", "/var/lib/hotc", "the `DIR` of the journal and of private files")
-	work := flags.String("work", "", "the `DIR` that roles run in (default STATE/roles)")
-	instance := flags.String("instance-id", "", "the instance's `ID` (default what cloud-init wrote down)")
-	once := flags.Bool("once", false, "end when the roles have ended: with status 0 if all are done, else 1")
-	nothing := flags.Bool("install-nothing", false, "fail roles whose tool is not there, instead of installing it")
-	leftovers := flags.Bool("end-leftovers", false, "end, with the agent, what roles have left in the background")
-	beside := flags.Bool("after-cloud-init", false, "join the deployment beside cloud-init, and become the server when that has finished")
-	grace := flags.Duration("grace", process.Grace, "how long a process that is asked to end may take")
+		"Runs this server's roles, and stays until it is terminated.", s)
+	boot := flags.String("boot", "/etc/hotc/boot.json", "boot `FILE`, written by user-data")
+	state := flags.String("state", "/var/lib/hotc", "`DIR` for the journal and private files")
+	work := flags.String("work", "", "`DIR` that roles run in (default STATE/roles)")
+	instance := flags.String("instance-id", "", "the instance's `ID` (default: cloud-init's record)")
+	once := flags.Bool("once", false, "exit when the roles have ended, with status 0 if all are done, otherwise 1")
+	nothing := flags.Bool("install-nothing", false, "fail roles whose tool is missing, instead of installing it")
+	leftovers := flags.Bool("end-leftovers", false, "end roles' background processes with the agent")
+	beside := flags.Bool("after-cloud-init", false, "join the deployment while cloud-init runs, and become the server when it has finished")
+	grace := flags.Duration("grace", process.Grace, "`DURATION` that a process may take to end")
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func configure(bootFile, state, work, instance string) (agent.Config, error) {
 	}
 	if instance == "" {
 		if instance, err = here.InstanceID(); err != nil {
-			return agent.Config{}, fmt.Errorf("%w; --instance-id gives it", err)
+			return agent.Config{}, fmt.Errorf("%w; set it with --instance-id", err)
 		}
 	}
 	program, err := os.Executable()
@@ -86,7 +86,7 @@ func configure(bootFile, state, work, instance string) (agent.Config, error) {
 	}, nil
 }
 
-// readBoot reads the boot file. Its text is never quoted: it holds passwords.
+// readBoot reads the boot file. Its content is never quoted: it holds passwords.
 func readBoot(path string) (contract.Boot, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func readBoot(path string) (contract.Boot, error) {
 	}
 	var boot contract.Boot
 	if err := json.Unmarshal(text, &boot); err != nil {
-		return contract.Boot{}, fmt.Errorf("the boot file %s is not JSON of the right form", path)
+		return contract.Boot{}, fmt.Errorf("the boot file %s is not valid JSON of a boot file", path)
 	}
 	for key, value := range map[string]string{"deployment": boot.Deployment, "server": string(boot.Server),
 		"coordinator": boot.Coordinator, "token": boot.Token} {
@@ -105,7 +105,7 @@ func readBoot(path string) (contract.Boot, error) {
 	return boot, nil
 }
 
-// isFinal says that the agent would come to the same end if it were started again.
+// isFinal says that the agent would end the same way if it were started again.
 func isFinal(err error) bool {
 	return errors.Is(err, member.ErrFenced) && !errors.Is(err, member.ErrMayReturn) || errors.Is(err, member.ErrDestroyed)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 func get(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("get", "NAME", "Prints a role's input, once it is there: a string as it is, another value as JSON.\n"+
-		"Nothing is added, no line end either.", s)
+	flags := newFlags("get", "NAME", "Waits for a role's input and prints it: a string as it is, any other value as JSON.\n"+
+		"Nothing is added, not even a line end.", s)
 	path, err := parseInRole(flags, args, 1)
 	if err != nil {
 		return err
@@ -34,13 +34,13 @@ func get(ctx context.Context, args []string, s streams) error {
 	return nil
 }
 
-// await is what a rewritten shell script calls (docs/scripts.md). It does not
-// return before it has the value: nothing that follows in the script may run
-// without it. A read that fails ends the role, this process included; where there is
-// no agent any more to do so, the role's processes are ended from here.
+// await is what a rewritten shell script calls (docs/scripts.md). It does not return before it
+// has the value: nothing that follows in the script may run without it. A failed read ends the
+// role, this process included; if there is no agent left to do so, await ends the role's
+// processes.
 func await(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("await", "NAME VARIABLE", "Prints a shell's assignment of a role's input, once it is there. It is what scripts\n"+
-		"that hotc has rewritten call: where the value does not come, it waits for the role's end.", s)
+	flags := newFlags("await", "NAME VARIABLE", "Waits for a role's input and prints a shell assignment of it. Scripts that hotc has\n"+
+		"rewritten call it: if the value never arrives, it waits for the role's end.", s)
 	path, err := parseInRole(flags, args, 2)
 	if err != nil {
 		return err
@@ -59,20 +59,20 @@ func await(ctx context.Context, args []string, s streams) error {
 	return err
 }
 
-// guard is what the agent starts beside a role (package lazyfile).
+// guard runs next to a role, started by the agent (package lazyfile).
 func guard(_ context.Context, args []string, s streams) error {
-	if err := parse(newFlags("guard", "", "Ends a role's processes if its agent dies. The agent starts it.", s), args, 0); err != nil {
+	if err := parse(newFlags("guard", "", "Ends a role's processes if its agent dies. Started by the agent.", s), args, 0); err != nil {
 		return err
 	}
 	return lazyfile.Guard(s.in)
 }
 
 func put(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("put", "NAME [--json | --raw]", "Publishes a role's output from standard input. An output of type string gets the\n"+
-		"text as it is, less the line end of a single line, as in $(hostname); every other\n"+
-		"type is read as JSON.", s)
-	typed := flags.Bool("json", false, "read JSON, for an output of type string too")
-	raw := flags.Bool("raw", false, "keep the line end of a single line, too")
+	flags := newFlags("put", "NAME [--json | --raw]", "Publishes a role's output from standard input. For type string it is the text as it\n"+
+		"is, without the line end of a single line, as in $(hostname); any other type is read\n"+
+		"as JSON.", s)
+	typed := flags.Bool("json", false, "read JSON, also for an output of type string")
+	raw := flags.Bool("raw", false, "keep the line end of a single line")
 	path, err := parseInRole(flags, args, 1)
 	if err != nil {
 		if flags.NArg() > 1 {
@@ -96,8 +96,8 @@ func put(ctx context.Context, args []string, s streams) error {
 	return socket.PutText(ctx, path, flags.Arg(0), text)
 }
 
-// withoutLineEnd takes the line end off a text of one line: what programs print has one, and an
-// address with it is none. A text of several lines is a file, whose last line end belongs to it.
+// withoutLineEnd removes the line end of a single line: programs print one, but it is not part
+// of, say, an address. Several lines are a file, whose last line end belongs to it.
 func withoutLineEnd(text []byte) []byte {
 	if bytes.IndexByte(text, '\n') == len(text)-1 {
 		return bytes.TrimSuffix(text, []byte{'\n'})
@@ -105,11 +105,11 @@ func withoutLineEnd(text []byte) []byte {
 	return text
 }
 
-// maxValue leaves room for a request's other bytes, and for those that JSON adds.
-// No coordinator takes as much.
+// maxValue leaves room for a request's other bytes, and for those that JSON adds. It is more
+// than any coordinator accepts.
 const maxValue = socket.MaxRequest / 8
 
-// parseInRole is parse of a command that works only inside a role, whose socket it returns.
+// parseInRole is parse for a command that works only inside a role; it returns the role's socket.
 func parseInRole(flags *pflag.FlagSet, args []string, arguments int) (string, error) {
 	if err := parse(flags, args, arguments); err != nil {
 		return "", err

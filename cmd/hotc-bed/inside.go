@@ -14,14 +14,14 @@ import (
 	"github.com/hotc-dev/hotc/emit/heat/bed"
 )
 
-// place is a bed with what commands in it need to know.
+// place is a bed, and the environment of commands in it.
 type place struct {
 	bed         *bed.Bed
 	zookeeper   *bed.Ensemble
 	environment []string
 }
 
-// inBed makes a bed and runs a command in it, a shell if there is none.
+// inBed creates a bed and runs a command in it, or a shell.
 func inBed(members int, args []string) (int, error) {
 	programs, err := programFolder()
 	if err != nil {
@@ -43,7 +43,7 @@ func inBed(members int, args []string) (int, error) {
 	return foreground(args, p.environment)
 }
 
-// programFolder is where hotc and hotc-agent are: beside this program.
+// programFolder is the folder of this program, with hotc and hotc-agent.
 func programFolder() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,7 +52,7 @@ func programFolder() (string, error) {
 	dir := filepath.Dir(self)
 	for _, name := range []string{"hotc", "hotc-agent"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return "", fmt.Errorf("%s has to lie beside hotc-bed, as `make build` puts it: %w", name, err)
+			return "", fmt.Errorf("%s has to be in the folder of hotc-bed, where `make build` puts it: %w", name, err)
 		}
 	}
 	return dir, nil
@@ -88,7 +88,7 @@ func makePlace(programs string, members int) (*place, error) {
 	return p, nil
 }
 
-// shell is the user's, if there is somebody to use it.
+// shell runs the user's shell on a terminal, otherwise /bin/sh.
 func (p *place) shell() (int, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return foreground([]string{"/bin/sh"}, p.environment)
@@ -97,6 +97,6 @@ func (p *place) shell() (int, error) {
 	if name == "" {
 		name = "/bin/sh"
 	}
-	fmt.Fprintln(os.Stderr, "This shell is in the bed; when it ends, all that is in the bed is gone. `hotc-bed servers` lists servers.")
+	fmt.Fprintln(os.Stderr, "This shell runs in the bed; when it exits, everything in the bed is removed. `hotc-bed servers` lists servers.")
 	return foreground([]string{name}, p.environment)
 }

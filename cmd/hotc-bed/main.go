@@ -1,7 +1,6 @@
-// Command hotc-bed is a cloud on one machine for who wants to try a template:
-// stock Heat, real cloud-init, ZooKeeper. It runs a command, or a shell, in which
-// hotc and the openstack client work as they would against a cloud; when that
-// ends, everything is gone. docs/bed.md is its manual.
+// Command hotc-bed is a cloud on one machine for trying a template: stock Heat, real cloud-init,
+// ZooKeeper. It runs a command, or a shell, in which hotc and the openstack client work as they
+// would against a cloud; when that ends, everything is removed. docs/bed.md is its manual.
 package main
 
 import (
@@ -28,7 +27,7 @@ in the bed:
 flags:
 `
 
-// exitUsage is the status of a wrong call.
+// exitUsage is the exit status for wrong usage.
 const exitUsage = 2
 
 func main() {
@@ -36,7 +35,7 @@ func main() {
 	flags := pflag.NewFlagSet("hotc-bed", pflag.ContinueOnError)
 	flags.SetInterspersed(false)
 	flags.SetOutput(io.Discard)
-	members := flags.Int("zookeeper", 1, "how many servers ZooKeeper has: 1 or 3")
+	members := flags.Int("zookeeper", 1, "number of ZooKeeper servers: 1 or 3")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
@@ -53,7 +52,7 @@ func main() {
 	os.Exit(status)
 }
 
-// perServer are the requests that take a server.
+// perServer are the requests for one server.
 var perServer = []string{"logs", "off", "on", "reboot", "suspend", "resume", "cut", "restore"}
 
 func run(members int, args []string) (int, error) {
@@ -92,7 +91,7 @@ func inServer(server string, args []string) (int, error) {
 	return foreground(command, environment)
 }
 
-// foreground runs a command on this terminal and gives its status.
+// foreground runs a command on this terminal and returns its exit status.
 func foreground(command, environment []string) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environment, os.Stdin, os.Stdout, os.Stderr

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// try goes a user's way with a template, says each command before it runs, and
-// leaves him in a shell if there is a terminal.
+// try compiles, applies and creates a template, printing each command before it runs, and then
+// starts a shell if there is a terminal.
 func (p *place) try(template string, flags []string) (int, error) {
 	template, err := filepath.Abs(template)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *place) try(template string, flags []string) (int, error) {
 	if err := os.Chdir(dir); err != nil {
 		return 1, err
 	}
-	// the environment of the commands, so that what is printed is short
+	// in the environment, to keep the printed commands short
 	p.environment = append(p.environment, "HOTC_SECRET_FILE=secret", "TEMPLATE="+template)
 	status, err := p.steps(
 		`hotc secret new secret`,
@@ -40,7 +40,7 @@ func (p *place) try(template string, flags []string) (int, error) {
 	return status, err
 }
 
-// steps runs commands up to the first that fails.
+// steps runs commands until one fails.
 func (p *place) steps(commands ...string) (int, error) {
 	for _, command := range commands {
 		fmt.Println("$ " + command)
@@ -52,7 +52,7 @@ func (p *place) steps(commands ...string) (int, error) {
 	return 0, nil
 }
 
-// quoted is a list of arguments as a shell reads it.
+// quoted quotes arguments for a shell.
 func quoted(args []string) string {
 	var words []string
 	for _, a := range args {

@@ -24,13 +24,14 @@ func newActionCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
 		Short: "Run an action of a role",
-		Long: fmt.Sprintf(`Ask the agent of a server to run one of the actions that a role declares, once, when
-no role of the server runs. KEY=VALUE are inputs of this run alone; they override declared
-inputs of the same name. They are readable in the coordinator: do not pass secrets here.
+		Long: fmt.Sprintf(`Ask a server's agent to run one of the actions that a role declares. It runs once,
+when no role of the server is running. KEY=VALUE sets an input for this run only and
+overrides the declared input of that name. These values can be read on the coordinator:
+do not pass secrets.
 
-With --wait the end of what the action printed (%d KiB) goes to the standard output,
-and hotc ends with the action's exit status. Without it hotc prints the request's id;
---request ID asks later what became of it.`, coordinator.LogSize>>10),
+With --wait hotc prints the end of the action's output (%d KiB) and exits with the
+action's exit status. Without it hotc prints the request's id; --request ID asks
+for its result later.`, coordinator.LogSize>>10),
 		Args: cobra.MinimumNArgs(3),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			a.session, a.server, a.role, a.name, a.arguments = s, args[0], args[1], args[2], args[3:]
@@ -42,8 +43,8 @@ and hotc ends with the action's exit status. Without it hotc prints the request'
 		}),
 	}
 	t.addFlags(cmd, "print the result as JSON")
-	cmd.Flags().BoolVar(&a.wait, "wait", false, "wait until it has ended")
-	cmd.Flags().StringVar(&a.request, "request", "", "run nothing: tell what became of the request with this `ID`")
+	cmd.Flags().BoolVar(&a.wait, "wait", false, "wait until the action has ended")
+	cmd.Flags().StringVar(&a.request, "request", "", "run nothing: show the result of the request with this `ID`")
 	return cmd
 }
 
@@ -53,8 +54,8 @@ type acted struct {
 	Role    contract.RoleKey         `json:"role"`
 	Action  string                   `json:"action"`
 	Request string                   `json:"request"`
-	Status  coordinator.AnswerStatus `json:"status"` // "" is: not taken yet
-	// ExitCode is there when its process has ended.
+	Status  coordinator.AnswerStatus `json:"status"` // "": not started yet
+	// ExitCode is set once the process has ended.
 	ExitCode *int      `json:"exit_code,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 	Output   string    `json:"output"`
@@ -71,14 +72,14 @@ func (r *acted) print(io streams, t *target) {
 		fmt.Fprint(io.out, r.Output)
 		return
 	case coordinator.AnswerRunning:
-		fmt.Fprintf(io.out, "%s of %s runs since %s.\n", r.Action, r.Role, r.Started.Local().Format(time.TimeOnly))
+		fmt.Fprintf(io.out, "%s of %s has been running since %s.\n", r.Action, r.Role, r.Started.Local().Format(time.TimeOnly))
 	default:
-		fmt.Fprintf(io.out, "%s of %s is asked for.\n", r.Action, r.Role)
+		fmt.Fprintf(io.out, "%s of %s is requested.\n", r.Action, r.Role)
 	}
 	fmt.Fprintf(io.out, "  hotc action %s %s %s --request %s --wait %s\n", shellQuote(string(r.server)), shellQuote(r.name), shellQuote(r.Action), r.Request, t.flags())
 }
 
-// failure is the error with which hotc ends; nil when nothing is wrong.
+// failure is the error that hotc ends with; nil if nothing failed.
 func (r *acted) failure() error {
 	switch r.Status {
 	case coordinator.AnswerRefused:
@@ -127,7 +128,7 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 		}
 		result.Request = request.ID
 	} else if len(a.arguments) > 0 {
-		return nil, usageError{errors.New("--request asks what became of a request; it takes no KEY=VALUE")}
+		return nil, usageError{errors.New("--request asks about an earlier request and takes no KEY=VALUE")}
 	}
 	answer, err := a.await(ctx, v.Plan, result)
 	if err != nil {
@@ -149,12 +150,12 @@ func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordin
 	}
 	answer, err := a.Await(ctx, p, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
 	if ctx.Err() != nil {
-		return answer, source.Fail(source.OperationFailed, "interrupted: the action is asked for all the same", "--request "+r.Request+" --wait waits for it again")
+		return answer, source.Fail(source.OperationFailed, "interrupted: the action is requested and will still run", "wait for it again with --request "+r.Request+" --wait")
 	}
 	return answer, err
 }
 
-// argumentsOf are the values of KEY=VALUE, in the order in which they are given.
+// argumentsOf parses KEY=VALUE arguments and keeps their order.
 func argumentsOf(texts []string) ([]operate.Argument, error) {
 	var all []operate.Argument
 	for _, text := range texts {
@@ -163,7 +164,7 @@ func argumentsOf(texts []string) ([]operate.Argument, error) {
 			return nil, usageError{fmt.Errorf("an action's arguments are KEY=VALUE, not %q", text)}
 		}
 		if slices.ContainsFunc(all, func(x operate.Argument) bool { return x.Name == name }) {
-			return nil, usageError{fmt.Errorf("%s is given twice", name)}
+			return nil, usageError{fmt.Errorf("%s is set twice", name)}
 		}
 		all = append(all, operate.Argument{Name: name, Text: value})
 	}

@@ -23,12 +23,13 @@ func newAdmitCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "admit SERVER --key KEY",
-		Short: "Let in a machine whose server's token was used before",
-		Long: `Let the machine with this key in as a server. If a deployment was applied with
---enrol=once, a token lets in one machine, the first. A machine that comes later, because
-the server was built anew, prints its key on its console, and waits. Take the key from that
-console, or compare it with the one that "hotc status" shows: anybody who has the token can
-ask to be let in, and can hide others that ask. Without --key hotc does nothing.`,
+		Short: "Admit a machine whose server's token was used before",
+		Long: `Admit the machine with this key as a server. In a deployment applied with --enrol=once,
+a server's token admits one machine, the first. A machine that comes later, because the
+server was rebuilt, prints its key on its console and waits. Take the key from that
+console, or compare it with the one that "hotc status" shows: anyone who has the token
+can ask to be admitted, and can hide other machines that ask. Without --key hotc lists
+the machines that ask, and changes nothing.`,
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			server := contract.ServerPath(args[0])
@@ -47,17 +48,17 @@ ask to be let in, and can hide others that ask. Without --key hotc does nothing.
 		}),
 	}
 	t.addFlags(cmd, "print the result as JSON")
-	cmd.Flags().StringVar(&key, "key", "", "the machine's `KEY`, as it stands on its console")
+	cmd.Flags().StringVar(&key, "key", "", "the machine's `KEY`, as its console shows it")
 	return cmd
 }
 
-// whichMachine asks for the key of one that asks to be a server.
+// whichMachine asks for --key and lists the machines that ask to be the server.
 func whichMachine(t *target, server contract.ServerPath, asking []coordinator.ApprovalRequest) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
-			"it says its key on its console when it is not let in; \""+t.command("status")+"\" shows who asks")
+			"a machine that is not admitted prints its key on its console; \""+t.command("status")+"\" shows the machines that ask")
 	}
-	return source.Fail(source.Usage, "which machine?", "--key says that you have compared it: openstack console log show SERVER").
+	return source.Fail(source.Usage, "which machine?", "compare its key with its console (openstack console log show SERVER), and pass it with --key").
 		With(lists.Map(asking, func(k coordinator.ApprovalRequest) string { return terminal.Line(approvalText(t, server, k)) })...)
 }
 
@@ -66,11 +67,11 @@ func printAdmitted(io streams, r *operate.Admitted, t *target) {
 	if r.Instance != "" {
 		who = instanceName(r.Instance)
 	}
-	fmt.Fprintf(io.out, "%s is let in as %s.\n", terminal.Line(who), r.Server)
+	fmt.Fprintf(io.out, "%s is admitted as %s.\n", terminal.Line(who), r.Server)
 	if len(r.Secrets) == 0 {
 		return
 	}
-	fmt.Fprintf(io.out, "It has another key than the machine before: give it its %s again.\n\n  %s%s\n",
+	fmt.Fprintf(io.out, "Its key is not that of the machine before it: supply %s again.\n\n  %s%s\n",
 		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), operate.SecretFlags(r.Secrets...))
 }
 
@@ -81,12 +82,12 @@ func instanceName(instance string) string {
 	return "instance " + instance
 }
 
-// approvalText says who asks to be a server, and what lets it in.
+// approvalText describes a machine that asks to be a server, with the command that admits it.
 func approvalText(t *target, server contract.ServerPath, k coordinator.ApprovalRequest) string {
 	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, t.flags(), k.Key))
 }
 
-// approvalLines tell of the machines that ask to be one of the servers.
+// approvalLines list the machines that ask to be one of the servers.
 func approvalLines(t *target, servers []*status.Server) string {
 	var b strings.Builder
 	for _, s := range servers {

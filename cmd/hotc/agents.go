@@ -20,15 +20,14 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// agent is a program of hotc-agent that is at hand.
+// agent is a hotc-agent binary that this command can upload.
 type agent struct {
 	arch    userdata.Arch
 	program []byte
 }
 
-// agentsBeside are the agents in the folder of this program, as `make build` and a release
-// have them, by their digest: hotc-agent is of this program's architecture, hotc-agent-ARCH
-// of another one.
+// agentsBeside are the agents in this program's folder, where `make build` and a release put
+// them, by digest: hotc-agent is for this program's architecture, hotc-agent-ARCH for others.
 func agentsBeside() map[string]agent {
 	program, err := os.Executable()
 	if real, linked := filepath.EvalSymlinks(program); err == nil && linked == nil {
@@ -55,8 +54,8 @@ func agentsIn(folder string) map[string]agent {
 	return found
 }
 
-// releasedAgents are the digests of the agents that a release of hotc came with, set when it
-// is linked: amd64=HEX,arm64=HEX.
+// releasedAgents are the digests of the agents of this release, set by the linker:
+// amd64=HEX,arm64=HEX.
 var releasedAgents string
 
 func agentsReleased() map[userdata.Arch]string {
@@ -70,9 +69,9 @@ func agentsReleased() map[userdata.Arch]string {
 	return digests
 }
 
-// putAgents puts the agents that a folder's servers fetch from the coordinator there, unless
-// they are there; say is told of each. What stands in the way is told and no error: servers whose
-// image has an agent need none of it.
+// putAgents uploads the agents that a folder's servers fetch from the coordinator, unless they
+// are there. An agent that cannot be uploaded is a warning, not an error: servers whose image
+// has the agent do not need it.
 func (s *session) putAgents(ctx context.Context, say func(string), dir string, root deploy.Root, atHand map[string]agent) error {
 	text, err := os.ReadFile(filepath.Join(dir, emit.AgentsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +82,7 @@ func (s *session) putAgents(ctx context.Context, say func(string), dir string, r
 		err = json.Unmarshal(text, &wanted)
 	}
 	if err != nil {
-		return source.Fail(source.BadPlan, fmt.Sprintf("%s cannot be read: %v", emit.AgentsFile, err), "compile again: the folder is not whole")
+		return source.Fail(source.BadPlan, fmt.Sprintf("%s cannot be read: %v", emit.AgentsFile, err), "compile again: the folder is incomplete")
 	}
 	for _, arch := range slices.Sorted(maps.Keys(wanted)) {
 		digest := wanted[arch]
@@ -93,18 +92,18 @@ func (s *session) putAgents(ctx context.Context, say func(string), dir string, r
 			return err
 		case there:
 		case atHand[digest].program == nil:
-			say(fmt.Sprintf("warning: the agent for %s (sha256 %s) is neither on the coordinator nor beside hotc: servers whose image lacks it wait until the hotc that compiled %s applies it", arch, digest, dir))
+			say(fmt.Sprintf("warning: the agent for %s (sha256 %s) is neither on the coordinator nor next to hotc: servers whose image lacks it wait until the hotc that compiled %s applies it", arch, digest, dir))
 		default:
-			say("The agent for " + arch + " is put on the coordinator, once for all deployments there")
+			say("Uploading the agent for " + arch + " to the coordinator, once for all deployments there")
 			err := s.putAgent(ctx, root, atHand[digest].program)
 			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
 				if comes, err := deploy.AgentComes(ctx, s, digest); comes || ctx.Err() != nil {
 					if err != nil {
 						return err
 					}
-					continue // another hotc has put it there meanwhile
+					continue // another hotc has uploaded it meanwhile
 				}
-				say(fmt.Sprintf("warning: somebody else has put something into the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; give them --agent-url, or take a ROOT of your own (hotc root new)", arch, err))
+				say(fmt.Sprintf("warning: another user has put something in the place of the agent for %s (%v): servers whose image lacks the agent do not run it, and wait; use --agent-url, or a ROOT of your own (hotc root new)", arch, err))
 			} else if err != nil {
 				return err
 			}

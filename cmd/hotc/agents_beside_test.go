@@ -57,10 +57,10 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 func TestAgentIsPutOnTheCoordinator(t *testing.T) {
 	d := newDesk(t)
 	agents := map[string]agent{coordinator.Digest([]byte("an agent")): {"amd64", []byte("an agent")}}
-	if said := putAgents(t, d, nil); !strings.Contains(said, "neither on the coordinator nor beside hotc") {
+	if said := putAgents(t, d, nil); !strings.Contains(said, "neither on the coordinator nor next to hotc") {
 		t.Error(said)
 	}
-	for _, want := range []string{"The agent for amd64 is put on the coordinator, once for all deployments there\n", ""} {
+	for _, want := range []string{"Uploading the agent for amd64 to the coordinator, once for all deployments there\n", ""} {
 		if said := putAgents(t, d, agents); said != want {
 			t.Errorf("%q, want %q", said, want)
 		}
@@ -80,7 +80,7 @@ func TestAgentIsAnothers(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := putAgents(t, d, map[string]agent{digest: {"amd64", []byte("an agent")}})
-	if !strings.Contains(said, "somebody else has put something into the place of the agent for amd64") {
+	if !strings.Contains(said, "another user has put something in the place of the agent for amd64") {
 		t.Error(said)
 	}
 }

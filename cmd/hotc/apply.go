@@ -32,19 +32,20 @@ func newApplyCommand(io streams) *cobra.Command {
 		Use:        "apply DIR",
 		SuggestFor: []string{"diff", "plan"}, // --dry-run
 		Short:      "Put a compiled deployment on the coordinator",
-		Long: `Put the plan, the files, the cells and the rights of a compiled deployment on the
-coordinator: before, while or after Heat makes the stack. Agents that are there
-already go on as soon as it is done. The same plan again changes nothing.
+		Long: `Publish a compiled deployment on the coordinator: its plan, files, cells and rights. Do
+this before, while or after Heat creates the stack; agents that are waiting go on as soon
+as it is done. Applying the same plan again changes nothing.
 
-Another plan replaces a live one: servers, roles, outputs and what reads what may come and
-go, and roles may change. A role that has run is brought up to date by its hook update, which
-its agent runs once for the change; without the hook the plan is refused, unless the role is
-idempotent: it runs again. A role that has not run, or is retried, runs as changed. The delete
-hooks of roles and servers that go run first. --dry-run says what would happen.
+A different plan updates a live deployment: servers, roles, outputs and reads may be added
+or removed, and roles may change. A role that has run is updated by its update hook, which
+its agent runs once for the change. If it has none, the role runs again if it is
+idempotent; otherwise the plan is refused. A role that has not run, or is retried, runs as
+changed. The delete hooks of removed roles and servers run first. --dry-run shows what
+would happen.
 
-Secrets that roles read from hidden parameters (hotc compile --secret-param) are given
-with --secret-param, and sealed for the servers of these roles. Another value brings the
-roles that have run with the one before up to date, as another plan does.`,
+Secrets that roles read from hidden parameters (hotc compile --secret-param) are supplied
+with --secret-param and sealed for the servers of these roles. A new value updates the
+roles that have run with the old one, as a different plan does.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.dir = args[0]
@@ -64,13 +65,13 @@ roles that have run with the one before up to date, as another plan does.`,
 	}
 	t.addFlags(cmd, "print the result as JSON")
 	t.addRootKeyFlag(cmd)
-	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a parameter that was compiled as secret; - is standard input (several times)")
-	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in: once or always (default: always, or what the deployment was made with)")
-	cmd.Flags().BoolVar(&a.restore, "restore", false, "put back what the coordinator has lost: servers that have run their roles go on (with --enrol, as it was)")
-	cmd.Flags().BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
-	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, as \"hotc relay --once\" does, until Heat has made or updated the stack")
-	cmd.Flags().StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml, for --wait (default: $OS_CLOUD)")
-	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "say what would be made, and make nothing")
+	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "read the value of a parameter compiled with --secret-param: `NAME=FILE`; - is standard input (repeatable)")
+	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token admits a machine: `once|always` (default: always, or as the deployment was created)")
+	cmd.Flags().BoolVar(&a.restore, "restore", false, "restore a deployment that the coordinator has lost: servers that have run their roles go on (needs the original --enrol)")
+	cmd.Flags().BoolVar(&a.skipHooks, "skip-hooks", false, "remove roles and servers without running their delete hooks")
+	cmd.Flags().BoolVar(&wait, "wait", false, "then relay, like \"hotc relay --once\", until Heat has created or updated the stack")
+	cmd.Flags().StringVar(&cloud, "cloud", "", "for --wait: the cloud's `NAME` in clouds.yaml (default: $OS_CLOUD)")
+	cmd.Flags().BoolVar(&a.dryRun, "dry-run", false, "show what would change, and change nothing")
 	cmd.MarkFlagsMutuallyExclusive("wait", "json")
 	return cmd
 }
@@ -84,18 +85,18 @@ type application struct {
 	secrets []string
 	enrol   string // "once", "always" or ""
 	restore bool
-	// warned says that an open ROOT was spoken of already.
+	// warned says that the warning of an open ROOT was printed.
 	warned bool
-	// skipHooks takes roles out without their delete hooks.
+	// skipHooks removes roles without running their delete hooks.
 	skipHooks bool
-	say       func(string) // nil is standard error
+	say       func(string) // nil: standard error
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
 type applied struct {
 	Stack   string `json:"stack"`
 	Outcome string `json:"outcome"` // created, unchanged, resumed, updated
-	// Restored says that a lost deployment is put back.
+	// Restored says that a lost deployment was restored.
 	Restored bool      `json:"restored,omitempty"`
 	DryRun   bool      `json:"dry_run"`
 	Plan     string    `json:"plan"` // sha256 of plan.json
@@ -106,22 +107,22 @@ type applied struct {
 	Files    int       `json:"files"`
 	Nodes    int       `json:"nodes"`
 	Bytes    int       `json:"bytes"`
-	// Changes are the roles that the plan changes where another one is live.
+	// Changes are the roles that the plan changes in a live deployment.
 	Changes []changedRole `json:"changes"`
-	// Shape says what else comes and goes: servers, and who reads what.
+	// Shape lists what else is added or removed: servers and reads.
 	Shape []string `json:"shape"`
-	// Preview is what that sets going, where nothing is made yet.
+	// Preview is which runs that causes; of a dry run.
 	Preview *preview.Preview `json:"preview,omitempty"`
-	// Given are the secret parameters that were given now, or would be.
+	// Given are the secret parameters that were supplied now, or would be.
 	Given []string `json:"given"`
-	// Same are those that have the value already that was given now.
+	// Same are those that already had the supplied value.
 	Same []string `json:"same"`
-	// Again are those that have to be given again, since not all readers can open them.
+	// Again are those to be supplied again, since not all readers can open them.
 	Again []string `json:"again"`
 	Enrol string   `json:"enrol"` // once, always
 	// Next are the commands that come next, ready for a shell.
 	Next []string `json:"next"`
-	// Parameters are those of the template that have no default.
+	// Parameters are the template's parameters without a default.
 	Parameters []string `json:"parameters"`
 
 	published deploy.Published
@@ -172,7 +173,7 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}})
 	if err != nil && ctx.Err() != nil {
-		return nil, source.Fail(source.OperationFailed, "interrupted", "the same command again goes on where this one stopped")
+		return nil, source.Fail(source.OperationFailed, "interrupted", "run the same command again: it continues where this one stopped")
 	}
 	if err != nil {
 		return nil, err
@@ -194,19 +195,19 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 		}
 	}
 	result.Next, result.Parameters = nextCommands(a.dir, a.target, p.Signal == contract.RelaySignals || done.Untold)
-	if done.Outcome == deploy.Updated || a.restore { // the stack is there
+	if done.Outcome == deploy.Updated || a.restore { // the stack exists
 		result.Next, result.Parameters = result.Next[1:], []string{}
 	}
 	return result, nil
 }
 
-// enrolment reads the flag; nothing is as the deployment has it. What the plan cannot have
-// is refused before anybody is asked.
+// enrolment parses --enrol; nil keeps the deployment's setting. A plan that cannot enrol once
+// is refused before the coordinator is asked.
 func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error) {
 	switch a.enrol {
 	case "":
 		if a.restore {
-			return nil, usageError{errors.New("--restore needs --enrol once or --enrol always, as the deployment was made: else its tokens could become good for more than they were")}
+			return nil, usageError{errors.New("--restore needs --enrol once or --enrol always, whichever the deployment was created with: otherwise its tokens could become valid for more than before")}
 		}
 		return nil, nil
 	case "once":
@@ -223,17 +224,17 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 
 func (r *applied) print(io streams, t *target) {
 	say := map[string]string{
-		"created":   "%s is " + r.made("applied") + ": %s.\n",
-		"unchanged": "%s is applied already, with this very plan: %s.\n",
-		"resumed":   "%s is " + r.made("applied") + "; an apply that was interrupted is finished: %s.\n",
-		"updated":   "%s has another plan now: %s.\n",
+		"created":   "%s is " + r.done("applied") + ": %s.\n",
+		"unchanged": "%s is already applied with this plan: %s.\n",
+		"resumed":   "%s is " + r.done("applied") + "; an interrupted apply is finished: %s.\n",
+		"updated":   "%s has a new plan: %s.\n",
 	}
 	if r.DryRun {
 		say = map[string]string{
-			"created":   "%s would be " + r.made("made") + ": %s.\n",
-			"unchanged": "%s is applied already, with this very plan: %s.\n",
+			"created":   "%s would be " + r.done("created") + ": %s.\n",
+			"unchanged": "%s is already applied with this plan: %s.\n",
 			"resumed":   "an interrupted apply of %s would be finished: %s.\n",
-			"updated":   "%s is live, and would get another plan: %s.\n",
+			"updated":   "%s is live and would get a new plan: %s.\n",
 		}
 	}
 	what := strings.Join([]string{
@@ -246,38 +247,38 @@ func (r *applied) print(io streams, t *target) {
 		printChanges(io, r.Shape, r.Changes, t)
 		printPreview(io.out, r.Preview)
 	} else if r.DryRun && r.Outcome == string(deploy.Unchanged) && len(r.Given) == 0 {
-		fmt.Fprintln(io.out, "Nothing would be made.")
+		fmt.Fprintln(io.out, "Nothing would change.")
 	}
 	if len(r.Given) > 0 {
-		verb := "given, sealed for its readers"
+		verb := "supplied, sealed for its readers"
 		if r.DryRun {
-			verb = "would be given"
+			verb = "would be supplied"
 		}
 		fmt.Fprintf(io.out, "%s: %s.\n", verb, strings.Join(r.Given, ", "))
 	}
 	if len(r.Same) > 0 {
-		fmt.Fprintf(io.out, "given already, with this very value: %s.\n", strings.Join(r.Same, ", "))
+		fmt.Fprintf(io.out, "already supplied with this value: %s.\n", strings.Join(r.Same, ", "))
 	}
 	if len(r.Again) > 0 {
-		fmt.Fprintf(io.out, "to be given again, with --secret-param, since not all of its readers can open it: %s.\n", strings.Join(r.Again, ", "))
+		fmt.Fprintf(io.out, "to be supplied again with --secret-param, since not all of its readers can open it: %s.\n", strings.Join(r.Again, ", "))
 	}
 	if r.DryRun {
 		return
 	}
 	if r.Restored {
-		fmt.Fprint(io.out, "\nIts servers join again by themselves, and publish again what they had published. Nothing needs to be done in Heat.\n")
+		fmt.Fprint(io.out, "\nIts servers rejoin by themselves and publish again what they had published. Heat needs no action.\n")
 	}
 	if r.published.Untold {
-		fmt.Fprintf(io.out, "\nServers that are there have no credentials to tell Heat of this. Keep a relay running while Heat updates\nthe stack, which tells it in their place (\"hotc up\" brings its own):\n\n  %s\n", t.command("relay"))
+		fmt.Fprintf(io.out, "\nExisting servers have no credentials to report this to Heat. Keep a relay running while Heat updates\nthe stack; it reports in their place (\"hotc up\" has its own):\n\n  %s\n", t.command("relay"))
 	}
 	if updated || r.Restored {
-		fmt.Fprintf(io.out, "\nTo see how it goes:\n\n  %s\n", r.Next[len(r.Next)-1])
+		fmt.Fprintf(io.out, "\nTo watch its progress:\n\n  %s\n", r.Next[len(r.Next)-1])
 		return
 	}
-	fmt.Fprint(io.out, "\nNext, unless the stack is there already:\n\n")
+	fmt.Fprint(io.out, "\nNext, unless the stack exists already:\n\n")
 	for i, command := range r.Next {
 		if i == len(r.Next)-1 {
-			fmt.Fprint(io.out, "\nand to see how it goes:\n\n")
+			fmt.Fprint(io.out, "\nand to watch its progress:\n\n")
 		}
 		fmt.Fprintf(io.out, "  %s\n", command)
 		if i == 0 && len(r.Parameters) > 0 {
@@ -286,10 +287,10 @@ func (r *applied) print(io streams, t *target) {
 	}
 }
 
-// made is the word for what was done to a deployment that was not there.
-func (r *applied) made(word string) string {
+// done is the word for what was done to a deployment that was not there.
+func (r *applied) done(word string) string {
 	if r.Restored {
-		return "put back"
+		return "restored"
 	}
 	return word
 }
@@ -318,39 +319,39 @@ func readPlanFile(path string) ([]byte, *contract.Plan, error) {
 		return nil, nil, source.Fail(source.BadPlan, "there is no "+path, "apply takes the folder that \"hotc compile -o DIR\" wrote")
 	}
 	if err != nil {
-		return nil, nil, source.Fail(source.BadPlan, "the plan cannot be read: "+err.Error(), "")
+		return nil, nil, source.Fail(source.BadPlan, "cannot read the plan: "+err.Error(), "")
 	}
 	p, err := check.Plan(data)
 	if err != nil {
-		return nil, nil, source.Fail(source.BadPlan, path+" is not a plan that this hotc reads", "compile again, with this version of hotc").With(strings.Split(err.Error(), "\n")...)
+		return nil, nil, source.Fail(source.BadPlan, path+" is not a plan that this version of hotc can read", "compile again with this version of hotc").With(strings.Split(err.Error(), "\n")...)
 	}
 	return data, p, nil
 }
 
-// filesOf reads the files that lie beside a plan.
+// filesOf reads the files next to a plan.
 func filesOf(dir string) deploy.Files {
 	return func(digest string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "files", digest)) }
 }
 
-// checkFiles looks at the files beside a plan before anybody is asked anything.
+// checkFiles checks the files next to a plan before the coordinator is asked anything.
 func checkFiles(dir string, p *contract.Plan) error {
 	var total int64
 	for _, f := range p.Files {
 		path := filepath.Join(dir, "files", f.Digest)
 		info, err := os.Stat(path)
 		if err != nil {
-			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s is missing: %v", f.Name, err), "compile again: the folder is not whole")
+			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s is missing: %v", f.Name, err), "compile again: the folder is incomplete")
 		}
 		if total += info.Size(); total > deploy.MaxFiles {
-			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s together", size(deploy.MaxFiles)),
+			return source.Fail(source.BadPlan, fmt.Sprintf("the roles' files have more than %s in total", size(deploy.MaxFiles)),
 				"the coordinator is not a place for large files: let the role fetch them")
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return source.Fail(source.BadPlan, fmt.Sprintf("the file of %s cannot be read: %v", f.Name, err), "")
+			return source.Fail(source.BadPlan, fmt.Sprintf("cannot read the file of %s: %v", f.Name, err), "")
 		}
 		if coordinator.Digest(content) != f.Digest {
-			return source.Fail(source.BadPlan, path+" is not what was compiled", "it was changed: compile again")
+			return source.Fail(source.BadPlan, path+" has changed since it was compiled", "compile again")
 		}
 	}
 	return nil

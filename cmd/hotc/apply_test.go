@@ -121,11 +121,11 @@ func TestApplyRefuses(t *testing.T) {
 		{"a file that was edited", append(here, folder(func(dir string) {
 			entries, _ := os.ReadDir(filepath.Join(dir, "files"))
 			os.WriteFile(filepath.Join(dir, "files", entries[0].Name()), []byte("echo edited\n"), 0o644)
-		})), source.BadPlan, []string{"is not what was compiled"}},
-		{"another plan on a live deployment", append(here, folder(edit(`"signal": "heat"`, `"signal": "none"`))), source.ChangedPlan, []string{"note: signal: heat becomes none", "can be changed in place, these not"}},
+		})), source.BadPlan, []string{"has changed since it was compiled"}},
+		{"another plan on a live deployment", append(here, folder(edit(`"signal": "heat"`, `"signal": "none"`))), source.ChangedPlan, []string{"note: signal: heat becomes none", "can be changed in place; these cannot"}},
 		{"a wrong secret", append(here, "testdata/site", "--secret-file", file("0a9b8c7d6e5f40312233445566778899aabbccddeeff00112a3b4c5d6e7f8091")), source.BadSecret, []string{"wrong secret"}},
 		{"a weak secret", append(here, "testdata/site", "--secret-file", file(strings.Repeat("0123456789abcdef", 4))), source.BadSecret, []string{"weak"}},
-		{"a secret with a line end", append(here, "testdata/site", "--secret-file", file(testSecret+"\n")), source.BadSecret, []string{"without its line end"}},
+		{"a secret with a line end", append(here, "testdata/site", "--secret-file", file(testSecret+"\n")), source.BadSecret, []string{"remove the line end"}},
 		{"no secret there", append(here, "testdata/site", "--secret-file", "testdata/none"), source.BadSecret, []string{"there is no file testdata/none", "hotc secret new testdata/none"}},
 		{"nobody at the coordinator's address", append(here, "testdata/site", "--timeout", "300ms", "--coordinator", "unix://"+filepath.Join(t.TempDir(), "nobody")), source.NoCoordinator, []string{"no answer from the coordinator unix://", "hint:"}},
 		{"a port that is none", append(here, "testdata/site", "--coordinator", "zk://zk1:http/hotc"), source.Usage, []string{`--coordinator zk://zk1:http/hotc: "zk1:http" has no port from 1 to 65535`}},

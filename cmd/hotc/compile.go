@@ -28,8 +28,8 @@ func newCompileCommand(s streams) *cobra.Command {
 		Use:   "compile TEMPLATE -o DIR",
 		Short: "Compile a template into a folder for stock Heat and `hotc apply`",
 		Long: `Compile a template into a folder: stack.yaml for stock Heat with the files that it
-names, plan.json and the roles' files for hotc apply. The folder needs nothing
-from where it was made. Nothing is written if there is an error.`,
+names, plan.json and the roles' files for hotc apply. The folder is self-contained.
+Nothing is written if there is an error.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if output == "" {
@@ -56,12 +56,12 @@ from where it was made. Nothing is written if there is an error.`,
 		},
 	}
 	in.addFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the folder to write")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the `DIR` to write")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only diagnostics")
 	return cmd
 }
 
-// compilation are the flags of the commands that compile.
+// compilation holds the flags of the commands that compile.
 type compilation struct {
 	environments, parameters, limits, digests []string
 	secretParameters                          []string
@@ -70,33 +70,33 @@ type compilation struct {
 }
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
-	c.addShapeFlags(f)
-	f.StringVar(&c.coordinator, "coordinator", "", "the `URL` that is the default of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (hotc compile: default $"+coordinatorVariable+")")
-	f.StringVar(&c.signal, "signal", "heat", "heat: the stack completes when every role has, and servers tell it; relay: \"hotc relay\" tells it; none: leave Heat out")
-	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" gives to roles, and Heat does not get (several times)")
+	c.addSharedFlags(f)
+	f.StringVar(&c.coordinator, "coordinator", "", "default `URL` of the parameter hotc_coordinator: zk://HOST:PORT[,…]/ROOT or zk+tls://…?ca=FILE (hotc compile: default $"+coordinatorVariable+")")
+	f.StringVar(&c.signal, "signal", "heat", "who reports to Heat when roles are done: `heat|relay|none` (the servers; \"hotc relay\"; no one, and the stack does not wait for roles)")
+	f.StringArrayVar(&c.secretParameters, "secret-param", nil, "`NAME` of a hidden parameter that \"hotc apply --secret-param\" supplies to roles and Heat does not get (repeatable)")
 }
 
-// addShapeFlags are those that `hotc up` has as well.
-func (c *compilation) addShapeFlags(f *pflag.FlagSet) {
+// addSharedFlags adds the flags that `hotc up` has as well.
+func (c *compilation) addSharedFlags(f *pflag.FlagSet) {
 	c.addTemplateFlags(f)
-	f.StringVar(&c.agentURL, "agent-url", "", "default of the parameter hotc_agent_url: where servers get the agent, {arch} and {version} are replaced; without it from the coordinator")
-	f.StringArrayVar(&c.digests, "agent-sha256", nil, "ARCH=HEX, digest of the agent for amd64, arm64, … (several times; default: of the agents beside hotc, or of its release)")
-	f.StringArrayVar(&c.limits, "limit", nil, "NAME=VALUE, a limit of your cloud: template, resources, depth or user_data (several times)")
+	f.StringVar(&c.agentURL, "agent-url", "", "default `URL` of the parameter hotc_agent_url, from which servers download the agent; {arch} and {version} are replaced (default: from the coordinator)")
+	f.StringArrayVar(&c.digests, "agent-sha256", nil, "SHA-256 digest of the agent for an architecture such as amd64: `ARCH=HEX` (repeatable; default: of the agents next to hotc, or of its release)")
+	f.StringArrayVar(&c.limits, "limit", nil, "limit of your cloud, template, resources, depth or user_data: `NAME=VALUE` (repeatable)")
 	addCloudFlags(f, &c.cloud)
-	f.StringVar(&c.facts, "facts", "run", "who gives servers' addresses and ids to roles: run (agents) or heat")
+	f.StringVar(&c.facts, "facts", "run", "who supplies servers' addresses and ids to roles: `run|heat` (agents at run time, or Heat)")
 }
 
 func addCloudFlags(f *pflag.FlagSet, c *emit.Cloud) {
-	f.StringVar(&c.Heat, "heat", "", "the `RELEASE` of your cloud's Heat: zed, 2023.1, 19, … (default: what Debian's Heat 19 and most others know)")
-	f.StringArrayVar(&c.Types, "types", nil, "`FILE` or folder with your cloud's own resource types, as \"openstack orchestration resource type show\" prints them (several times)")
+	f.StringVar(&c.Heat, "heat", "", "`RELEASE` of your cloud's Heat: zed, 2023.1, 19, … (default: what Debian's Heat 19 and most others support)")
+	f.StringArrayVar(&c.Types, "types", nil, "`FILE` or folder with your cloud's own resource types, as \"openstack orchestration resource type show\" prints them (repeatable)")
 }
 
 func (c *compilation) addTemplateFlags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&c.environments, "environment", "e", nil, "an environment file (several times)")
-	f.StringArrayVarP(&c.parameters, "parameter", "P", nil, "NAME=VALUE, a parameter's value known now (several times)")
+	f.StringArrayVarP(&c.environments, "environment", "e", nil, "environment `FILE` (repeatable)")
+	f.StringArrayVarP(&c.parameters, "parameter", "P", nil, "set a parameter: `NAME=VALUE` (repeatable)")
 }
 
-// options makes the compiler's options of the flags.
+// options converts the flags to the compiler's options.
 func (c *compilation) options(template string) (emit.Options, error) {
 	o := emit.Options{Template: template, Environments: c.environments, Parameters: map[string]string{},
 		AgentURL: c.agentURL, SecretParameters: c.secretParameters, AgentDigests: map[userdata.Arch]string{}, Limits: emit.DefaultLimits, Drivers: drivers(), Version: version}
@@ -115,8 +115,8 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		o.Parameters[name] = value
 	}
 	for _, name := range c.secretParameters {
-		if strings.Contains(name, "=") { // what stands behind it may be the secret itself
-			return o, usageError{fmt.Errorf("--secret-param takes a parameter's NAME here; its value is for `hotc apply --secret-param NAME=FILE`")}
+		if strings.Contains(name, "=") { // what follows may be the secret itself
+			return o, usageError{fmt.Errorf("--secret-param takes only the parameter's NAME here; pass its value to `hotc apply --secret-param NAME=FILE`")}
 		}
 	}
 	for _, l := range c.limits {
@@ -126,7 +126,7 @@ func (c *compilation) options(template string) (emit.Options, error) {
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
-			return o, usageError{fmt.Errorf("--limit %s: %q is not a number", name, value)}
+			return o, usageError{fmt.Errorf("--limit %s: %q is not a positive whole number", name, value)}
 		}
 		if err := o.Limits.Set(name, n); err != nil {
 			return o, usageError{err}
@@ -160,13 +160,13 @@ func (c *compilation) options(template string) (emit.Options, error) {
 	return o, c.choices(&o)
 }
 
-// choices reads the flags that take one of a few words.
+// choices parses the flags that take one of a few words.
 func (c *compilation) choices(o *emit.Options) error {
 	switch c.signal {
 	case string(contract.AgentsSignal), string(contract.RelaySignals), string(contract.NobodySignals):
 		o.Signal = contract.Signalling(c.signal)
 	default:
-		return usageError{fmt.Errorf("--signal is heat, relay or none, or in \"hotc up\" auto, and not %q", c.signal)}
+		return usageError{fmt.Errorf("--signal is heat, relay or none (in \"hotc up\" also auto), not %q", c.signal)}
 	}
 	switch c.facts {
 	case "run":
@@ -182,7 +182,7 @@ func (c *compilation) choices(o *emit.Options) error {
 		return usageError{fmt.Errorf("--agent-url: %w", err)}
 	}
 	if len(o.AgentDigests) == 0 {
-		return source.Fail(source.Usage, "--agent-url needs the agent's digest: a server does not run what it cannot check",
+		return source.Fail(source.Usage, "--agent-url needs the agent's digest: servers do not run an agent that they cannot verify",
 			"--agent-sha256 amd64=$(sha256sum hotc-agent | cut -d' ' -f1)")
 	}
 	return nil
@@ -212,7 +212,7 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	}
 	p := r.Built.Plan
 	if len(p.Servers) == 0 {
-		fmt.Fprintf(s.out, "%s: no server has roles; stack.yaml is the template as it was\n", dir)
+		fmt.Fprintf(s.out, "%s: no server has roles; stack.yaml is the unchanged template\n", dir)
 		return
 	}
 	count := 0
@@ -221,10 +221,10 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	}
 	fmt.Fprintf(s.out, "%s: %s with %s, %s\n", dir, source.Counted(len(p.Servers), "server"), source.Counted(count, "role"), source.Counted(len(p.Cells), "cell"))
 	if n := p.Undecided(); n > 0 {
-		fmt.Fprintf(s.out, "  Heat decides whether to make %d of them\n", n)
+		fmt.Fprintf(s.out, "  Heat decides whether to create %d of them\n", n)
 	}
 	if n := r.Emitted.Ignored; n > 0 {
-		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s, so that no change of user_data replaces one\n", source.Counted(n, "server"))
+		fmt.Fprintf(s.out, "  user_data_update_policy: IGNORE is set on %s: a change of user_data replaces none of them\n", source.Counted(n, "server"))
 	}
 	for _, line := range append(r.HeatCannotTell(), r.Unnoticed()...) {
 		fmt.Fprintf(s.out, "  %s\n", line)

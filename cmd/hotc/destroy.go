@@ -23,17 +23,17 @@ func newDestroyCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "destroy",
 		Short: "Remove a deployment from the coordinator",
-		Long: `Remove a deployment from the coordinator: plan, files, cells and everything else. The stack
-stays as it is; agents that still run roles fail.
+		Long: `Remove a deployment from the coordinator: its plan, files, cells and everything else. The
+stack stays as it is; agents that still run roles fail.
 
-With --run-hooks hotc first runs the roles' delete hooks, and waits for them. If Heat is
-deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, hotc then clears
-them, with your credentials for Heat ($OS_CLOUD, or the OS_* variables). --delete-stack
-deletes the stack, too.`,
+With --run-hooks hotc first runs the roles' delete hooks and waits for them. If Heat is
+deleting the stack, and waits at the hooks that hotc/delete-hooks.yaml sets, hotc then
+clears them with your Heat credentials ($OS_CLOUD, or the OS_* variables). --delete-stack
+also deletes the stack.`,
 		Args: cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if d.deleteStack && !d.runHooks {
-				return usageError{errors.New("--delete-stack goes with --run-hooks; without hooks \"openstack stack delete\" is enough")}
+				return usageError{errors.New("--delete-stack requires --run-hooks; without hooks \"openstack stack delete\" is enough")}
 			}
 			return nil
 		},
@@ -50,9 +50,9 @@ deletes the stack, too.`,
 	}
 	d.addFlags(cmd, "print the result as JSON")
 	d.addRootKeyFlag(cmd)
-	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks before")
-	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack, when the hooks are done")
+	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks first")
+	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack when the hooks are done")
 	return cmd
 }
 
@@ -67,7 +67,7 @@ type destruction struct {
 type destroyed struct {
 	Stack     string `json:"stack"`
 	Destroyed bool   `json:"destroyed"`
-	// Hooks are what became of the delete hooks, if they were to run.
+	// Hooks are the results of the delete hooks, with --run-hooks.
 	Hooks *operate.Hooked `json:"hooks,omitempty"`
 	// StackGone says that Heat has deleted the stack, or has none.
 	StackGone bool `json:"stack_gone,omitempty"`
@@ -80,7 +80,7 @@ func (r *destroyed) print(io streams, d *destruction) {
 		fmt.Fprintf(io.out, "Nothing to destroy: there is no deployment %s on %s.\n", d.stack, d.coordinatorName())
 	}
 	if r.Hooks != nil && len(r.Hooks.Roles) > 0 && !r.StackGone {
-		fmt.Fprintf(io.out, "\nThe stack stands. If it was created with hotc/delete-hooks.yaml, its deletion waits for this command again:\n\n"+
+		fmt.Fprintf(io.out, "\nThe stack still exists. If it was created with hotc/delete-hooks.yaml, its deletion waits for this command again:\n\n"+
 			"  openstack stack delete --yes %s\n  %s\n", shellQuote(d.stack), d.command("destroy", "--run-hooks", "--yes"))
 	}
 }
@@ -108,16 +108,16 @@ func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
 	return result, err
 }
 
-// mayDestroy refuses where the ROOT is somebody else's.
+// mayDestroy refuses to work in another user's ROOT.
 func (s *session) mayDestroy(ctx context.Context) error {
 	root, _, err := s.enterRoot(ctx)
-	if root.State == deploy.RootOpen { // all may delete
+	if root.State == deploy.RootOpen { // anyone may delete
 		return nil
 	}
 	return err
 }
 
-// destroy deletes the deployment, and says whether there was one.
+// destroy deletes the deployment; was says whether there was one.
 func (s *session) destroy(ctx context.Context) (was bool, err error) {
 	within, stop := s.Long(ctx)
 	defer stop()
@@ -130,8 +130,8 @@ func (s *session) destroy(ctx context.Context) (was bool, err error) {
 
 func (d *destruction) say(text string) { fmt.Fprintln(d.io.err, text) }
 
-// hooks runs the delete hooks. A deployment that is not there has none: an earlier
-// run of this command has come so far.
+// hooks runs the delete hooks. A deployment that no longer exists has none: an earlier run of
+// this command has removed it.
 func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) error {
 	v, err := s.Status(ctx)
 	if errors.Is(err, deploy.ErrNotApplied) {
@@ -147,7 +147,7 @@ func (d *destruction) hooks(ctx context.Context, s *session, result *destroyed) 
 	return err
 }
 
-// leaveHeat lets Heat go on with a deletion that waits for the hooks, which are done.
+// leaveHeat lets Heat continue a deletion that waits for the hooks, which are done.
 func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 	cloud, err := heat.Connect(ctx, heat.Options{})
 	if err == nil {
@@ -155,11 +155,11 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return source.Fail(source.OperationFailed, "interrupted: the hooks are done, the deployment is still there", "the same command goes on")
+		return source.Fail(source.OperationFailed, "interrupted: the hooks are done, the deployment still exists", "run the same command again to continue")
 	case err == nil:
 		return nil
 	case result.Hooks != nil && len(result.Hooks.Roles) == 0 && !d.deleteStack:
-		return nil // there are no hooks for which Heat could wait
+		return nil // no hooks that Heat could wait for
 	}
 	why := err.Error()
 	if found, is := source.AsDiagnostic(err); is {
@@ -168,16 +168,16 @@ func (d *destruction) leaveHeat(ctx context.Context, result *destroyed) error {
 		}
 	}
 	return source.Fail(source.OperationFailed, "the hooks are done, but Heat cannot be asked whether it waits for them: "+why,
-		"credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …) are needed here. Without a stack in Heat: \""+d.command("destroy")+"\"; where a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
+		"set credentials for Heat ($OS_CLOUD, or $OS_AUTH_URL …). If Heat has no such stack: \""+d.command("destroy")+"\"; if a deletion waits: \"openstack stack hook clear --pre-delete "+shellQuote(d.stack)+" RESOURCE\"")
 }
 
-// errUnanswered is a question that was interrupted.
+// errUnanswered is an interrupted confirmation.
 var errUnanswered = source.Fail(source.OperationFailed, "interrupted: nothing was done", "")
 
-// confirm asks, on the error stream so that the output stays clean.
+// confirm asks on standard error, so that the output stays clean.
 func confirm(ctx context.Context, io streams, question string) error {
 	if !io.interactive() {
-		return source.Fail(source.Usage, "nobody is there to be asked: the input is not a terminal", "--yes goes on without asking")
+		return source.Fail(source.Usage, "cannot ask for confirmation: the input is not a terminal", "--yes goes on without asking")
 	}
 	fmt.Fprint(io.err, question+" [y/N] ")
 	answered := make(chan string, 1)
@@ -197,7 +197,7 @@ func confirm(ctx context.Context, io streams, question string) error {
 	return source.Fail(source.OperationFailed, "not confirmed: nothing was done", "")
 }
 
-// sayView prints what hotc does and nothing of what Heat does.
+// sayView prints hotc's own steps, and none of Heat's.
 type sayView struct{ say func(string) }
 
 func (v sayView) Say(text string)        { v.say(text + ".") }

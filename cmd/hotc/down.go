@@ -17,17 +17,19 @@ import (
 func newDownCommand(s streams) *cobra.Command {
 	d := descent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
-		Use:   "down NAME",
+		Use:   "down [NAME]",
 		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
-		Long: `Run the delete hooks of the roles, delete the stack, and remove the deployment from the
-coordinator. If the command was interrupted, give it again: it goes on where it ended, and
-follows a deletion that Heat has begun.`,
-		Args: cobra.ExactArgs(1),
+		Long: `Run the roles' delete hooks, delete the stack NAME (or --stack NAME), and remove its
+deployment from the coordinator. If the command is interrupted, run it again: it continues
+where it stopped, and follows a deletion that Heat has started.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if d.stack != "" && d.stack != args[0] {
-				return usageError{fmt.Errorf("down takes the stack's name: is it %s or %s?", args[0], d.stack)}
+			if len(args) > 0 {
+				if d.stack != "" && d.stack != args[0] {
+					return usageError{fmt.Errorf("which stack: %s or %s?", args[0], d.stack)}
+				}
+				d.stack = args[0]
 			}
-			d.stack = args[0]
 			d.begin(cmd, args)
 			return d.run(cmd.Context())
 		},
@@ -35,8 +37,8 @@ follows a deletion that Heat has begun.`,
 	d.addFlags(cmd, "")
 	d.addRootKeyFlag(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&d.skipHooks, "skip-hooks", false, "run no delete hooks")
-	d.addConductFlags(f, "do not ask")
+	f.BoolVar(&d.skipHooks, "skip-hooks", false, "do not run delete hooks")
+	d.addConductFlags(f, "do not ask for confirmation")
 	return cmd
 }
 
@@ -72,7 +74,7 @@ func (d *descent) run(ctx context.Context) error {
 	}
 	if _, err := d.secret(); err != nil {
 		if _, missing := cloud.Stack(ctx, d.stack); d.secretPath() == "" && errors.Is(missing, heat.ErrNotFound) {
-			return d.report(up.Gone{}, "There is no stack "+d.stack+", and no secret of a deployment of that name in your state folder.")
+			return d.report(up.Gone{}, "There is no stack "+d.stack+", and your state folder has no secret of a deployment with that name.")
 		}
 		return source.WithHint(err, "name its file with --secret-file FILE, or in $"+secretFileVariable+"; without it \"openstack stack delete "+shellQuote(d.stack)+"\" deletes the stack, and \"hotc gc\" then its deployment, with the ROOT's key")
 	}
@@ -89,25 +91,25 @@ func (d *descent) run(ctx context.Context) error {
 	gone, err := (&up.Down{Cloud: cloud, Deployment: on, View: view, Name: d.stack, SkipHooks: d.skipHooks, Look: betweenHeatsLooks}).Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return source.Fail(source.OperationFailed, "interrupted: what was begun goes on without hotc, but Heat may wait for it", "the same command goes on: "+d.typed)
+		return source.Fail(source.OperationFailed, "interrupted: what has started goes on without hotc, but Heat may wait for it", "run the same command again: "+d.typed)
 	case err != nil:
 		return err
 	}
 	d.forget()
 	view.clear()
-	what := "There is neither a stack " + d.stack + " nor a deployment."
+	what := "There is no stack " + d.stack + ", and no deployment."
 	switch {
 	case gone.Stack && gone.Deployment:
-		what = d.stack + " is gone: the stack and the deployment."
+		what = d.stack + " is deleted: the stack and the deployment."
 	case gone.Stack:
-		what = "The stack " + d.stack + " is gone; there was no deployment."
+		what = "The stack " + d.stack + " is deleted; there was no deployment."
 	case gone.Deployment:
-		what = "The deployment " + d.stack + " is gone; there was no stack."
+		what = "The deployment " + d.stack + " is deleted; there was no stack."
 	}
 	return d.report(gone, what)
 }
 
-// forget removes what `hotc up` kept: the secret is of no use any more.
+// forget removes the secret that `hotc up` kept.
 func (d *descent) forget() {
 	folder := d.keptState()
 	if folder == "" {
@@ -116,5 +118,5 @@ func (d *descent) forget() {
 	for _, name := range []string{keptSecretFile, keptSecretFile + environmentSuffix} {
 		os.Remove(filepath.Join(folder, name))
 	}
-	os.Remove(folder) // only if nothing else is in it
+	os.Remove(folder) // only if empty
 }

@@ -146,10 +146,10 @@ func TestConditionsThatOnlyHeatKnows(t *testing.T) {
 		seen, deep string
 		status     string
 	}{
-		{servers: nil, seen: "null", deep: `"none"`, status: `db +- +never came +Heat may not have made it: it has not, if the condition "db" of "db" is false`},
-		{db: true, servers: []string{"db", "inner/deep"}, seen: "null", deep: `"ten"`, status: `web +- +not made +the condition "web" of "web" is false`},
+		{servers: nil, seen: "null", deep: `"none"`, status: `db +- +never came +Heat has not created it if the condition "db" of "db" is false`},
+		{db: true, servers: []string{"db", "inner/deep"}, seen: "null", deep: `"ten"`, status: `web +- +not created +the condition "web" of "web" is false`},
 		{web: true, tiers: 1, servers: []string{"tier/0/server", "web"}, seen: `"none 0  {\"0\": \"0 of nothing\"}  0 of nothing"`, deep: `"none"`,
-			status: `tier/1 +- +not made +the group "tier" has fewer than 2 members`},
+			status: `tier/1 +- +not created +the group "tier" has fewer than 2 members`},
 		{db: true, web: true, tiers: 2, servers: []string{"db", "inner/deep", "tier/0/server", "tier/1/server", "web"}, deep: `"ten"`,
 			seen: `"sql 3306 sql {\"0\": \"0 of sql\", \"1\": \"1 of sql\"} ID 0 of sql"`, status: `tier/1 +backend +done`},
 	} {
@@ -237,7 +237,7 @@ func TestNobodyGivesTheValue(t *testing.T) {
 	if why := w.hotc(w.on("site", "why", "web")...); !strings.Contains(why, "web.front failed") || !strings.Contains(why, want) || !strings.Contains(why, "undecided-fails.yaml:13") {
 		t.Errorf("why: %s", why)
 	}
-	if why := w.hotc(w.on("site", "why", "db")...); !strings.Contains(why, `db was not made by Heat: the condition "db" of "db" is false`) {
+	if why := w.hotc(w.on("site", "why", "db")...); !strings.Contains(why, `db was not created by Heat: the condition "db" of "db" is false`) {
 		t.Errorf("why: %s", why)
 	}
 	out := w.hotc(w.on("site", "outputs")...)

@@ -25,11 +25,12 @@ func newEvalCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "eval [-t TEMPLATE] EXPRESSION",
-		Short: "Show what an expression becomes, and when its value is known",
-		Long: `Evaluate a HOT expression, written in YAML or JSON, as a role's input. If all of it is
-known now, the result is a value (static). If Heat has to resolve a part (deploy), or it
-needs a role's output (run), the result is the expression that is left. Without a template
-you have the functions of a version, files, and the parameters of -P and -e.`,
+		Short: "Evaluate an expression, and show when its value is known",
+		Long: `Evaluate a HOT expression, in YAML or JSON, as if it were a role's input. If all of it
+is known now, the result is a value (static). If Heat has to resolve a part of it (deploy),
+or it needs a role's output (run), the result is the remaining expression. Without a
+template, the expression can use the functions of a template version, files, and the
+parameters of -P and -e.`,
 		Example: `  hotc eval '{list_join: ["-", [a, b]]}'
   hotc eval -t site.yaml -P name=blog '{get_param: name}'
   hotc eval --batch expressions.json`,
@@ -45,23 +46,23 @@ you have the functions of a version, files, and the parameters of -P and -e.`,
 		},
 	}
 	in.addTemplateFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&v.template, "template", "t", "", "the template that the expression could stand in")
-	cmd.Flags().StringVarP(&v.stackName, "stack-name", "n", "", "the value of OS::stack_name")
-	cmd.Flags().StringVar(&v.version, "version", "", "heat_template_version where there is no template (default: the latest)")
-	cmd.Flags().StringVar(&in.facts, "facts", "run", "who gives servers' addresses and ids: run (agents) or heat")
-	cmd.Flags().StringVar(&batch, "batch", "", "a file with a JSON list of expressions, - for standard input; the answer is a JSON list")
+	cmd.Flags().StringVarP(&v.template, "template", "t", "", "evaluate the expression in this template `FILE`")
+	cmd.Flags().StringVarP(&v.stackName, "stack-name", "n", "", "`NAME` for OS::stack_name")
+	cmd.Flags().StringVar(&v.version, "version", "", "heat_template_version without a template: `VERSION` (default: the latest)")
+	cmd.Flags().StringVar(&in.facts, "facts", "run", "who supplies servers' addresses and ids: `run|heat` (agents at run time, or Heat)")
+	cmd.Flags().StringVar(&batch, "batch", "", "evaluate the JSON list of expressions in `FILE`, - is standard input; the result is a JSON list")
 	cmd.Flags().BoolVar(&v.json, "json", false, "print JSON")
 	in.signal = "heat"
 	return cmd
 }
 
-// evaluator are the command's own flags.
+// evaluator holds the command's own flags.
 type evaluator struct {
 	template, stackName, version string
 	json                         bool
 }
 
-// evaluated is the answer about one expression.
+// evaluated is the result of one expression.
 type evaluated struct {
 	Binding  string          `json:"binding,omitempty"`
 	Value    json.RawMessage `json:"value,omitempty"`
@@ -69,7 +70,7 @@ type evaluated struct {
 	Error    string          `json:"error,omitempty"`
 }
 
-// scope reads the template and what is given with it.
+// scope reads the template and its environments.
 func (v *evaluator) scope(in *compilation, s streams) (*emit.Scope, error) {
 	version := hot.V20210416
 	if v.version != "" {
@@ -78,7 +79,7 @@ func (v *evaluator) scope(in *compilation, s streams) (*emit.Scope, error) {
 			return nil, usageError{fmt.Errorf("there is no heat_template_version %q", v.version)}
 		}
 		if v.template != "" {
-			return nil, usageError{fmt.Errorf("--version is the template's own where there is a template")}
+			return nil, usageError{fmt.Errorf("--version cannot be used with a template, which has its own")}
 		}
 	}
 	o, err := in.options(v.template)
@@ -134,7 +135,7 @@ func answerOf(bound *binding.Bound) evaluated {
 	text := value.EncodeJSON(v)
 	switch {
 	case !json.Valid(text):
-		return evaluated{Error: "the value is infinite or no number, which JSON cannot say"}
+		return evaluated{Error: "the value is infinite or not a number, which JSON cannot represent"}
 	case bound.Time == contract.Static:
 		a.Value = text
 	default:
@@ -143,7 +144,7 @@ func answerOf(bound *binding.Bound) evaluated {
 	return a
 }
 
-// left is what is left of an expression: HOT for Heat, a plan's form for agents.
+// left is the remaining expression: HOT for Heat, the plan's form for agents.
 func left(bound *binding.Bound) value.Value {
 	if v, ok := bound.Expr.HOT(); ok && bound.Time == contract.Deploy {
 		return v
@@ -151,12 +152,12 @@ func left(bound *binding.Bound) value.Value {
 	text, _ := hot.EncodeResidual[string](bound.Expr)
 	v, err := yaml.DecodeJSON(text)
 	if err != nil {
-		return string(text) // an infinite number in it
+		return string(text) // it has an infinite number
 	}
 	return v
 }
 
-// batch answers a list of expressions with a list of answers.
+// batch evaluates a list of expressions to a list of results.
 func (v *evaluator) batch(in *compilation, path string, s streams) error {
 	text, err := readInput(path, s.in)
 	if err != nil {

@@ -16,23 +16,23 @@ const (
 	exitError  = 1
 	exitUsage  = 2
 	exitFailed = 3
-	exitPipe   = 128 + int(syscall.SIGPIPE) // as a shell tells it of a program that ends of it
+	exitPipe   = 128 + int(syscall.SIGPIPE) // as a shell reports it
 )
 
-// exitStatuses is what every command's exit status means. docs/operations.md and the man pages
-// have the same table.
+// exitStatuses is what the exit status of every command means. docs/operations.md and the man
+// pages have the same table.
 var exitStatuses = []struct {
 	status  int
 	meaning string
 }{
-	{exitOK, "fine: what was asked for is done. Of `status` and `why`: nothing has failed so far"},
-	{exitError, "hotc could not do it, or found errors (`lint --strict`: or warnings); standard error says why"},
-	{exitUsage, "wrong usage: a command, flag or argument; nothing was done"},
-	{exitFailed, "hotc did its work, and the deployment has failed: a role, its hook or its action, or its stack. So end `up`, `down`, `relay --once`, `apply --wait`, `run`, `status`, `status --watch`, `why`, `outputs NAME`, `suspend`, `resume`, `destroy` and `action --wait`"},
-	{exitPipe, "whoever read the output has gone, as `head -1` does"},
+	{exitOK, "success. For `status` and `why`: nothing has failed so far"},
+	{exitError, "hotc could not do what was asked, or found errors (`lint --strict`: or warnings); standard error says why"},
+	{exitUsage, "wrong usage: a command, flag or argument is wrong; nothing was done"},
+	{exitFailed, "hotc did its work, but the deployment has failed: a role, its hook or action, or its stack. Used by `up`, `down`, `relay --once`, `apply --wait`, `run`, `status`, `status --watch`, `why`, `outputs NAME`, `suspend`, `resume`, `destroy` and `action --wait`"},
+	{exitPipe, "the reader of the output has closed it, as `head -1` does"},
 }
 
-const actionStatus = "`hotc action --wait` ends with the exit status of the action where it has one."
+const actionStatus = "`hotc action --wait` exits with the action's own exit status if it has one."
 
 // exitHelp is the table for the man pages, in Markdown.
 func exitHelp() string {
@@ -47,11 +47,11 @@ func exitHelp() string {
 var (
 	// errReported ends a command whose diagnostics were printed already.
 	errReported = errors.New("reported")
-	// errFailed is errReported where the deployment is what has failed.
+	// errFailed is errReported for a deployment that has failed.
 	errFailed = exitWith{exitFailed, errReported}
 )
 
-// exitWith ends hotc with a status of its own.
+// exitWith is an error with its own exit status.
 type exitWith struct {
 	status int
 	error
@@ -62,13 +62,13 @@ func (e exitWith) Unwrap() error { return e.error }
 // usageError is a wrong call of hotc itself.
 type usageError struct{ error }
 
-// exit says how a command ended, and prints why.
-func exit(ctx context.Context, s streams, err error) int {
+// exit prints why a command failed, and returns its exit status.
+func exit(ctx context.Context, s streams, command string, err error) int {
 	var unwritten writeError
 	switch ended := errors.As(context.Cause(ctx), &unwritten); {
 	case ended && errors.Is(unwritten, syscall.EPIPE): // its reader has gone, as `| head` does
 		return exitPipe
-	case ended: // whatever else has failed then has failed because of it
+	case ended: // any other failure follows from it
 		err = unwritten.error
 	case err == nil:
 		return exitOK
@@ -77,7 +77,7 @@ func exit(ctx context.Context, s streams, err error) int {
 		return exitError
 	}
 	if usage, is := errors.AsType[usageError](err); is {
-		err = source.Fail(source.Usage, usage.Error(), "`hotc help` and `hotc COMMAND --help` say how")
+		err = source.Fail(source.Usage, usage.Error(), "`"+command+" --help` shows its usage")
 	}
 	if !errors.Is(err, errReported) {
 		printError(s.err, err, s.errStyle())
@@ -101,8 +101,8 @@ func exitStatus(err error) int {
 	return exitError
 }
 
-// mistaken is a panic as a diagnostic. An output folder is written whole, at the end, so
-// none is half there.
+// mistaken is a panic as a diagnostic. An output folder is written whole, at the end, so no
+// partial one is left.
 func mistaken(panicked any) error {
-	return source.Fail(source.Internal, fmt.Sprintf("hotc made a mistake: %s", mistake.Text(panicked)), "please report it, with the template if you can, and that this is hotc "+version)
+	return source.Fail(source.Internal, fmt.Sprintf("internal error in hotc: %s", mistake.Text(panicked)), "please report it, with the template if you can, and the version: hotc "+version)
 }

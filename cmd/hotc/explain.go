@@ -25,16 +25,16 @@ func newExplainCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "explain TEMPLATE [REFERENCE]",
-		Short: "Show when each reference gets its value, why, and who resolves it",
+		Short: "Show when and how each reference gets its value",
 		Long: `Show for every reference in roles' inputs, and in outputs and resources that need a role's
-value, when it gets its value (static, deploy or run), by which rule, and who resolves it.
+value, when it gets its value (static, deploy or run), by which rule, and what resolves it.
 REFERENCE selects some: SERVER.ROLE, SERVER.ROLE.INPUT, the name of what is referred to,
-or a place as LINE or FILE:LINE.
+or a position as LINE or FILE:LINE.
 
-With --changes: whom a change reaches, and how, for each parameter, each server that is built
-anew and each role that writes another value; who goes on with the value before; and how
-long it takes until all have run, at 30 s a role and 45 s a boot where --durations says
-nothing.`,
+With --changes show, for each parameter, each server that is replaced and each role that
+writes another value, which roles the change reaches, and how; which keep the old value;
+and how long it takes until all have run (30 s a role and 45 s a boot, unless --durations
+says otherwise).`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, sound, err := in.look(args[0], s)
@@ -47,13 +47,13 @@ nothing.`,
 			}
 			if changes {
 				if !sound {
-					return errReported // whom a change reaches would be a guess
+					return errReported // what a change reaches would be a guess
 				}
 				return explainChanges(s, r, chosen, args[0], durations, asJSON)
 			}
 			list := explain.References(r.Program, r.Analysis, chosen)
 			if len(list) == 0 && !sound {
-				return errReported // what is wrong hides what there would be to explain
+				return errReported // the errors hide what there would be to explain
 			}
 			if len(list) == 0 && chosen != "" {
 				return source.Fail(source.UnknownName, fmt.Sprintf("no reference matches %q", chosen), "`hotc explain "+shellQuote(args[0])+"` lists them all")
@@ -63,13 +63,13 @@ nothing.`,
 	}
 	in.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&changes, "changes", false, "show which roles changes reach")
-	cmd.Flags().StringVar(&durations, "durations", "", "with --changes: how long roles and boots take, as for \"hotc simulate\", in the `FILE`")
+	cmd.Flags().BoolVar(&changes, "changes", false, "show which roles each change reaches")
+	cmd.Flags().StringVar(&durations, "durations", "", "with --changes: `FILE` with durations of roles and boots, as for \"hotc simulate\"")
 	return cmd
 }
 
-// look analyses a template for a command that shows what was found. Errors of the analysis are
-// printed and do not stop it: they are what one wants to look at. sound says that there were none.
+// look analyses a template for a command that shows the result. Errors of the analysis are
+// printed and do not stop it: the user wants to inspect them. sound says that there were none.
 func (c *compilation) look(template string, s streams) (r *emit.Result, sound bool, err error) {
 	o, err := c.options(template)
 	if err != nil {
@@ -84,11 +84,11 @@ func (c *compilation) look(template string, s streams) (r *emit.Result, sound bo
 	return r, !diags.Failed(), nil
 }
 
-// printExplanations prints a table with a row for each reference, in the order of the
-// inputs. What is left of an input stands in the first of its rows.
+// printExplanations prints a table with a row for each reference, in the order of the inputs.
+// An input's residual is in the first of its rows.
 func printExplanations(s streams, list []explain.Reference) {
 	if len(list) == 0 {
-		fmt.Fprintln(s.out, "no role has an input that refers to anything")
+		fmt.Fprintln(s.out, "no role has an input with a reference")
 		return
 	}
 	colors := map[string]string{"static": "32", "deploy": "34", "run": "33"}
@@ -115,11 +115,10 @@ func printExplanations(s streams, list []explain.Reference) {
 	fmt.Fprint(s.out, t.String())
 }
 
-// mostResidual is how much of a residual the text shows, in bytes.
+// mostResidual is how many bytes of a residual are shown.
 const mostResidual = 600
 
-// shortened is what is left of an input: what the agent evaluates, and what Heat has
-// put in its place by then.
+// shortened truncates an input's residual: what the agent evaluates after Heat has put in its part.
 func shortened(residual string) string {
 	if len(residual) > mostResidual {
 		return strings.ToValidUTF8(residual[:mostResidual], "") + "… (--json has all of it)"
@@ -129,7 +128,7 @@ func shortened(residual string) string {
 
 func explainChanges(s streams, r *emit.Result, chosen, template, durations string, asJSON bool) error {
 	if r.Findings.Cyclic {
-		return errReported // the cycle is said
+		return errReported // the cycle is reported
 	}
 	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Resource: timeline.UsualResource}
 	if durations != "" {
@@ -145,7 +144,7 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 		}
 	}
 	if len(list) == 0 && chosen != "" {
-		return source.Fail(source.UnknownName, fmt.Sprintf("no role reads anything of %q", chosen), "`hotc explain --changes "+shellQuote(template)+"` lists what roles read something of")
+		return source.Fail(source.UnknownName, fmt.Sprintf("no role reads a value of %q", chosen), "`hotc explain --changes "+shellQuote(template)+"` lists what roles read from")
 	}
 	if asJSON {
 		return printJSON(s.out, map[string]any{"changes": list})
@@ -154,10 +153,10 @@ func explainChanges(s streams, r *emit.Result, chosen, template, durations strin
 	return nil
 }
 
-// printChangesReach prints for each change which roles run, when and why, and which do not.
+// printChangesReach prints for each change which roles run, when and why, and which it does not reach.
 func printChangesReach(s streams, list []follow.Change) {
 	if len(list) == 0 {
-		fmt.Fprintln(s.out, "no role reads anything that can change")
+		fmt.Fprintln(s.out, "no role reads a value that can change")
 		return
 	}
 	for _, c := range explain.Fold(lists.Map(list, changeRows), changeRow.folded) {
@@ -170,34 +169,34 @@ func printChangesReach(s streams, list []follow.Change) {
 		}
 	}
 	if slices.ContainsFunc(list, byRelay) {
-		fmt.Fprintln(s.out, "Only a relay tells roles what Heat gives, and that a member has left (--signal=relay).")
+		fmt.Fprintln(s.out, "Only a relay passes on new values of Heat's and the news that a member has left (--signal=relay).")
 	}
 }
 
-// byRelay says that a change reaches a role only where a relay tells it.
+// byRelay says that a change reaches a role only through a relay.
 func byRelay(c follow.Change) bool {
 	return len(c.Reaches) > 0 && !strings.HasPrefix(c.What, "server ") && !strings.HasPrefix(c.What, "role ") && !strings.HasPrefix(c.What, "member joins ") &&
 		!slices.ContainsFunc(c.Reaches, func(x follow.Reached) bool { return x.How == follow.Apply })
 }
 
-// heading says what changes.
+// heading is the line that says what changes.
 func heading(what string) string {
 	kind, name, _ := strings.Cut(what, " ")
 	switch kind {
 	case "server":
-		return what + " is built anew, as a new machine:"
+		return what + " is replaced by a new machine:"
 	case "role":
 		return what + " writes other values:"
 	case "member":
 		how, group, _ := strings.Cut(name, " ")
 		return "a member " + how + " " + group + ":"
 	case "resource":
-		return "Heat gives another value of " + what + ":"
+		return "Heat has another value of " + what + ":"
 	}
 	return what + " gets another value:"
 }
 
-// changeRow is a change with a row for each role, or such a row.
+// changeRow is a change with a row for each role, or one such row.
 type changeRow struct {
 	name, text string
 	rows       []changeRow
@@ -216,7 +215,7 @@ func changeRows(c follow.Change) changeRow {
 		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("%s is not reached: its input %s (%s) keeps the old value, since %s", k.Role, k.Input, k.At, k.Why)})
 	}
 	for _, x := range c.Resources {
-		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("resource %s is not reached: it keeps the old %s (%s), which Heat reads again only when server %s is built anew or gets another value of Heat's", x.Resource, x.Output, x.At, x.Server)})
+		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("resource %s is not reached: it keeps the old %s (%s), which Heat reads again only when server %s is replaced or gets another value from Heat", x.Resource, x.Output, x.At, x.Server)})
 	}
 	all.rows = explain.Fold(all.rows, changeRow.folded)
 	if len(c.Preview.Runs) > 1 {
@@ -225,7 +224,7 @@ func changeRows(c follow.Change) changeRow {
 	return all
 }
 
-// folded is what it is called for all members of a group.
+// folded is the row for all members of a group.
 func (r changeRow) folded() (key string, all changeRow) {
 	all = changeRow{name: explain.AllMembers(r.name), text: explain.AllMembers(r.text)}
 	key = all.name + "\n" + all.text

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// explanationText tells an investigation from the question to the roots.
+// explanationText prints an explanation from the question to the root causes.
 func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	for _, f := range i.Findings {
@@ -23,12 +23,12 @@ func explanationText(t *target, i *status.Explanation, now time.Time) string {
 	writeAwaitingApproval(&b, t, i)
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
 		names := lists.Map(roots, func(r status.RootCause) string { return r.Subject + " " + short[r.Kind] })
-		b.WriteString("\nAt the root: " + strings.Join(names, "; ") + ".\n")
+		b.WriteString("\nRoot causes: " + strings.Join(names, "; ") + ".\n")
 	}
 	return b.String()
 }
 
-// rootsText tells only the roots, and whom they hold up.
+// rootsText prints only the root causes, and what they hold up.
 func rootsText(t *target, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	absent := []string{}
@@ -52,22 +52,22 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 		}
 	}
 	if len(absent) > 1 {
-		fmt.Fprintf(&b, "%s never came either: %s\n", source.Counted(len(absent)-1, "more server"), few(absent[1:]))
+		fmt.Fprintf(&b, "%s also never came: %s\n", source.Counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
 	writeAwaitingApproval(&b, t, i)
 	if b.Len() == 0 {
-		b.WriteString("Nothing waits: every role is done.\n")
+		b.WriteString("Nothing is waiting: every role is done.\n")
 	}
 	gone := lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Gone() && len(s.AwaitingApproval) == 0 })
 	if len(gone) > 0 {
 		names := lists.Map(gone, func(s *status.Server) contract.ServerPath { return s.Path })
-		fmt.Fprintf(&b, "Gone, their roles ended before, no agent has a session with the coordinator now: %s\n", few(names))
+		fmt.Fprintf(&b, "Gone (their roles had ended, and their agents have no session with the coordinator now): %s\n", few(names))
 	}
 	return b.String()
 }
 
-// heldUp says what a root means for n roles.
+// heldUp says what a root cause means for n roles.
 func heldUp(k status.Kind, n int) string {
 	switch {
 	case k == status.KindFailed:
@@ -79,7 +79,7 @@ func heldUp(k status.Kind, n int) string {
 	}
 }
 
-// few names the first of many.
+// few lists the first names of many.
 func few[T ~string](names []T) string {
 	const most = 6
 	if over := len(names) - most; over > 0 {
@@ -88,11 +88,11 @@ func few[T ~string](names []T) string {
 	return lists.Join(names)
 }
 
-// short is what holds of a root, in two or three words.
+// short describes a root cause in two or three words.
 var short = map[status.Kind]string{
 	status.KindRunning: "still runs", status.KindFailed: "failed", status.KindFailedDependency: "failed", status.KindArrived: "has what it waited for",
-	status.KindStarting: "has not started", status.KindAbsent: "never came", status.KindMissing: "was not made", status.KindLost: "is lost",
-	status.KindLeft: "has left its group", status.KindNotGiven: "is not given", status.KindRefused: "is not let in", status.KindDone: "is done",
+	status.KindStarting: "has not started", status.KindAbsent: "never came", status.KindMissing: "was not created", status.KindLost: "is lost",
+	status.KindLeft: "has left its group", status.KindNotGiven: "is not supplied", status.KindRefused: "is not admitted", status.KindDone: "is done",
 	status.KindUpdating: "is being updated", status.KindOutOfDate: "is out of date",
 	status.KindBlocked: "waits", status.KindTurn: "waits", status.KindSkipped: "waits",
 }
@@ -104,7 +104,7 @@ func sentence(f *status.Finding, now time.Time) string {
 		parts := lists.Map(f.On, func(d status.Dependence) string { return d.String() + since(d.Since, now) })
 		return f.Subject + " waits for " + strings.Join(parts, ", and for ")
 	case status.KindTurn:
-		return fmt.Sprintf("%s comes after %s on its server", f.Subject, f.On[0].Subject)
+		return fmt.Sprintf("%s runs after %s on its server", f.Subject, f.On[0].Subject)
 	case status.KindSkipped:
 		if len(f.On) == 0 {
 			return f.Subject + " is skipped: " + status.CauseText(f.Cause)
@@ -113,36 +113,36 @@ func sentence(f *status.Finding, now time.Time) string {
 	case status.KindFailedDependency, status.KindFailed:
 		return fmt.Sprintf("%s failed%s: %s", f.Subject, at(f.Since, now), status.CauseText(f.Cause))
 	case status.KindRunning:
-		return f.Subject + " runs" + since(f.Since, now)
+		return f.Subject + " has been running" + since(f.Since, now)
 	case status.KindArrived:
-		return f.Subject + " has just got what it waited for"
+		return f.Subject + " has just received what it waited for"
 	case status.KindStarting:
 		if f.Message != "" {
 			return f.Subject + " has not started: " + f.Message
 		}
-		return f.Subject + " has not started, its agent is there" + since(f.Since, now)
+		return f.Subject + " has not started; its agent has been there" + since(f.Since, now)
 	case status.KindAbsent:
 		return f.Subject + " never came: no agent of this server has reached the coordinator"
 	case status.KindMissing:
-		return f.Subject + " was not made by Heat: " + f.Message
+		return f.Subject + " was not created by Heat: " + f.Message
 	case status.KindLeft:
-		return f.Subject + " has left its group: Heat has taken its machine away"
+		return f.Subject + " has left its group: Heat has removed its machine"
 	case status.KindLost:
-		text := f.Subject + " is lost: its agent came, and has no session with the coordinator now; its last report" + at(f.Since, now)
+		text := f.Subject + " is lost: its agent had joined, and has no session with the coordinator now; its last report" + at(f.Since, now)
 		if f.Message != "" {
 			text += ": " + f.Message
 		}
 		return text
 	case status.KindNotGiven:
-		return f.Subject + " is not given yet, or not since its reader was built anew: " + f.Message + " gives it"
+		return f.Subject + " is not supplied yet, or not since its reader was replaced; to supply it: " + f.Message
 	case status.KindRefused:
-		return f.Subject + " is not let in" + since(f.Since, now) + ": " + f.Message
+		return f.Subject + " has not been admitted" + since(f.Since, now) + ": " + f.Message
 	case status.KindDone:
 		return f.Subject + " is done" + since(f.Since, now)
 	case status.KindUpdating:
 		return f.Subject + " is done, and is being updated" + since(f.Since, now) + ": " + f.Message
 	case status.KindOutOfDate:
-		return fmt.Sprintf("%s is done, but not updated%s: %s", f.Subject, at(f.Since, now), f.Message)
+		return fmt.Sprintf("%s is done, but was not updated%s: %s", f.Subject, at(f.Since, now), f.Message)
 	}
 	return f.Subject
 }
@@ -161,7 +161,7 @@ func at(t, now time.Time) string {
 	return fmt.Sprintf(" at %s (%s ago)", clock(t, now), age(now.Sub(t)))
 }
 
-// clock writes a moment as people of now's place read it.
+// clock formats a time in now's time zone.
 func clock(t, now time.Time) string {
 	t = t.In(now.Location())
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
@@ -183,16 +183,16 @@ func writeDetails(b *strings.Builder, t *target, i *status.Explanation, f *statu
 		b.WriteString("  - " + terminal.Line(p) + "\n")
 	}
 	if f.Kind == status.KindFailed || f.Kind == status.KindOutOfDate && !f.Since.IsZero() { // by itself
-		once := "once the cause is mended: "
+		once := "once the cause is fixed: "
 		if s := i.Status.ByPath[f.Server]; s != nil && !s.Alive {
-			once = "once the cause is mended, and the server's agent is there: "
+			once = "once the cause is fixed, and the server's agent is there: "
 		}
 		b.WriteString("  " + once + t.command("retry", f.Subject) + "\n")
 	}
 }
 
-// writeAwaitingApproval tells of machines that ask to be a server which is there: somebody has
-// its token.
+// writeAwaitingApproval lists machines that ask to be a server which is there: another machine
+// has its token.
 func writeAwaitingApproval(b *strings.Builder, t *target, i *status.Explanation) {
 	b.WriteString(approvalLines(t, lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Alive })))
 }

@@ -114,7 +114,7 @@ func TestHostileRecords(t *testing.T) {
 					{newLogsCommand, []string{"db.mysql"}, ""},
 					{newOutputsCommand, []string{"app.web:port"}, "8080"},
 					{newOutputsCommand, nil, "8080"},
-					{newApplyCommand, []string{changed}, "another plan"},
+					{newApplyCommand, []string{changed}, "a new plan"},
 					{newRetryCommand, []string{"app.web", "--yes"}, "app.web runs again"},
 				} {
 					out, err := d.on(t, c.command, c.args...)

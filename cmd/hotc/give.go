@@ -20,13 +20,13 @@ import (
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
-// The values of `hotc apply --secret-param NAME=FILE`. No message has a part of one, not even
-// where it is wrong.
+// Reading the values of `hotc apply --secret-param NAME=FILE`. No message quotes any of a value, not even
+// one that is wrong.
 
-// mostSecret is how many bytes of a secret's file are read; a cell takes less.
+// mostSecret is how many bytes of a secret's file are read; a cell holds less.
 const mostSecret = 1 << 20
 
-// readGifts reads what the flags name, when all of them are right.
+// readGifts reads the files that the flags name, once all flags are checked.
 func readGifts(ctx context.Context, flags []string, p *contract.Plan, s streams) ([]operate.SecretValue, error) {
 	files, err := giftFiles(flags, p)
 	if err != nil {
@@ -47,7 +47,7 @@ func readGifts(ctx context.Context, flags []string, p *contract.Plan, s streams)
 	return gifts, nil
 }
 
-// giftFile is where a secret's value is to be read.
+// giftFile is the file with a secret's value.
 type giftFile struct {
 	secret contract.Secret
 	path   string // "-" is standard input
@@ -55,20 +55,20 @@ type giftFile struct {
 
 var errGiftFlag = usageError{fmt.Errorf("--secret-param takes NAME=FILE, where FILE holds the value; - is standard input")}
 
-// secretNames are the names in the flags NAME=FILE.
+// secretNames are the names of the flags NAME=FILE.
 func secretNames(flags []string) ([]string, error) {
 	var names []string
 	for _, flag := range flags {
 		name, _, err := assignment("--secret-param", flag)
 		if err != nil {
-			return nil, errGiftFlag // what stands there may be the secret itself
+			return nil, errGiftFlag // the argument may be the secret itself
 		}
 		names = append(names, name)
 	}
 	return names, nil
 }
 
-// giftFiles compares the flags NAME=FILE with what the plan takes.
+// giftFiles checks the flags NAME=FILE against the plan's secret parameters.
 func giftFiles(flags []string, p *contract.Plan) ([]giftFile, error) {
 	var files []giftFile
 	for _, flag := range flags {
@@ -83,9 +83,9 @@ func giftFiles(flags []string, p *contract.Plan) ([]giftFile, error) {
 		for _, other := range files {
 			switch {
 			case other.secret.Name == name:
-				return nil, usageError{fmt.Errorf("--secret-param %s is there twice", name)}
+				return nil, usageError{fmt.Errorf("--secret-param %s is set twice", name)}
 			case other.path == "-" && path == "-":
-				return nil, usageError{fmt.Errorf("both %s and %s cannot come from standard input", other.secret.Name, name)}
+				return nil, usageError{fmt.Errorf("%s and %s cannot both come from standard input", other.secret.Name, name)}
 			}
 		}
 		files = append(files, giftFile{p.Secrets[at], path})
@@ -95,19 +95,19 @@ func giftFiles(flags []string, p *contract.Plan) ([]giftFile, error) {
 
 func noSuchSecret(name string, p *contract.Plan) error {
 	known := lists.Map(p.Secrets, func(x contract.Secret) string { return x.Name })
-	hint := "\"hotc compile --secret-param " + shellQuote(name) + "\" makes it one, if it is a hidden parameter that only roles read"
+	hint := "if it is a hidden parameter that only roles read, compile with --secret-param " + shellQuote(name)
 	if near := hot.Nearest(name, known); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(known) > 0 {
-		hint = "it takes " + strings.Join(known, ", ")
+		hint = "it has " + strings.Join(known, ", ")
 	}
-	return source.Fail(source.UnknownName, "the plan takes no secret parameter "+name, hint)
+	return source.Fail(source.UnknownName, "the plan has no secret parameter "+name, hint)
 }
 
-// readSecretValue reads a file without the line end after its last line.
+// readSecretValue reads a file, without a final line end.
 func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte, error) {
 	if path == "-" && s.interactive() {
-		return nil, source.Fail(source.Usage, fmt.Sprintf("--secret-param %s=-: standard input is this terminal, which would show the value", name),
+		return nil, source.Fail(source.Usage, fmt.Sprintf("--secret-param %s=-: standard input is a terminal, which would show the value", name),
 			fmt.Sprintf("read -rs value; printf %%s \"$value\" | hotc apply … --secret-param %s=-", shellQuote(name)))
 	}
 	text, err := readWithin(ctx, path, s.in, mostSecret)
@@ -115,13 +115,13 @@ func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte,
 	case ctx.Err() != nil:
 		return nil, interrupted()
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no file of that name", name), "the value itself does not belong on a command line: write it into a file, or to standard input (-)")
+		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: there is no such file", name), "do not put the value itself on a command line: write it to a file, or to standard input (-)")
 	case err != nil:
 		return nil, cannotReadSecret(name, err)
 	case len(text) > mostSecret:
 		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the file has more than %d bytes", name, mostSecret), "")
 	case !utf8.Valid(text):
-		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the file is not text in UTF-8", name), "a role can decode base64")
+		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the file is not text in UTF-8", name), "encode it, for example with base64, and decode it in the role")
 	}
 	if path != "-" {
 		warnOpenFile(name, path, s)
@@ -135,8 +135,8 @@ func readSecretValue(ctx context.Context, name, path string, s streams) ([]byte,
 	return text, nil
 }
 
-// readWithin reads a file, or standard input, or one byte more than the most that it may
-// have. Either may be a pipe that nobody writes to.
+// readWithin reads a file or standard input, at most one byte more than it may have. Either may
+// be a pipe without a writer, so that ctx ends the wait.
 func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) ([]byte, error) {
 	var text []byte
 	var err error
@@ -162,7 +162,7 @@ func readWithin(ctx context.Context, path string, stdin io.Reader, most int64) (
 	}
 }
 
-// cannotReadSecret leaves out the path: it may be the secret, given by mistake.
+// cannotReadSecret omits the path: it may be the secret, passed by mistake.
 func cannotReadSecret(name string, err error) error {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		err = path.Err
@@ -170,14 +170,14 @@ func cannotReadSecret(name string, err error) error {
 	return source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: %v", name, err), "")
 }
 
-// warnOpenFile says that others can read a file.
+// warnOpenFile warns of a file that others can read.
 func warnOpenFile(name, path string, s streams) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o077 == 0 {
 		return
 	}
 	d := &source.Diagnostic{Code: source.MissingSecret, Severity: source.Warning,
-		Message: fmt.Sprintf("--secret-param %s: the file %s can be used by others than its owner (mode %04o)", name, path, info.Mode().Perm()),
+		Message: fmt.Sprintf("--secret-param %s: the file %s is accessible to others than its owner (mode %04o)", name, path, info.Mode().Perm()),
 		Hint:    "chmod 600 " + shellQuote(path)}
 	s.print(d)
 }

@@ -36,14 +36,14 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",
-		"the secret parameter db_password is not given yet, or not since its reader was built anew: hotc apply DIR --stack blog --coordinator zk://zk1/hotc --secret-param db_password=FILE gives it\n",
-		"At the root: the secret parameter db_password is not given.",
+		"the secret parameter db_password is not supplied yet, or not since its reader was replaced; to supply it: hotc apply DIR --stack blog --coordinator zk://zk1/hotc --secret-param db_password=FILE\n",
+		"Root causes: the secret parameter db_password is not supplied.",
 	} {
 		if got := tell(time.Time{}); !strings.Contains(got, want) {
 			t.Errorf("it says\n%s\nwant %q", got, want)
 		}
 	}
-	if got := tell(noon); !strings.Contains(got, "db.mysql has just got what it waited for") {
+	if got := tell(noon); !strings.Contains(got, "db.mysql has just received what it waited for") {
 		t.Errorf("of one that is given it says\n%s", got)
 	}
 }

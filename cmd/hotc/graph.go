@@ -17,9 +17,9 @@ func newGraphCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "graph TEMPLATE",
-		Short: "Draw servers, their roles and the values between them",
-		Long: `Draw servers as boxes with their roles in order, and the values between them as
-arrows, coloured by when they are known; secret ones are marked, and the cycle of a
+		Short: "Draw servers, their roles and the values that they exchange",
+		Long: `Draw servers as boxes with their roles in order, and the values between them as arrows,
+coloured by when they are known. Secret values are marked, and the dependency cycle of a
 deadlock is red. Members of a group that run the same roles share a box.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ deadlock is red. Members of a group that run the same roles share a box.`,
 		},
 	}
 	in.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&single, "single", false, "draw each member of a group")
-	cmd.Flags().StringVar(&format, "format", "svg", "dot, mermaid or svg")
+	cmd.Flags().BoolVar(&single, "single", false, "draw every member of a group")
+	cmd.Flags().StringVar(&format, "format", "svg", "output format: `dot|mermaid|svg`")
 	return cmd
 }

@@ -22,7 +22,7 @@ func printResult(w io.Writer, asJSON bool, result any, text func()) error {
 	return nil
 }
 
-// printJSONLine is printJSON in one line, for results that come one after another.
+// printJSONLine is printJSON in one line, for a stream of results.
 func printJSONLine(w io.Writer, result any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -29,16 +29,17 @@ func newLintCommand(s streams) *cobra.Command {
 		Use:   "lint FILE|FOLDER...",
 		Short: "Find mistakes in templates, with roles or without",
 		Long: `Check templates, with roles or without, as hotc compile would. Nothing is written without
---fix. In a folder hotc finds templates and environments by their content. A nested template
-is checked with what its parent gives it. Environment files may be among the files; those of
--e hold for all templates. - is standard input; --stdin-name is its name.
+--fix. In a folder hotc finds templates and environments by their content. A nested
+template is checked with the values that its parent passes. Environment files may be among
+the files; those of -e apply to all templates. - reads standard input; --stdin-name is its
+name.
 
-The status is 1 if there is an error, or whatever is as bad as --fail-on says, else 0; it
-is 2 if hotc was called wrongly.
+The exit status is 1 if a finding has at least the severity of --fail-on (default: error),
+otherwise 0; it is 2 for wrong usage.
 
---untrusted is for templates of strangers, as a pipeline gets them: hotc reads nothing outside
-of a template's own folder (or the folder that you name) except what -e names, follows no link
-out of it, starts no plug-in, and bounds time and memory.
+--untrusted is for templates from unknown authors, as in a CI pipeline: hotc reads nothing
+outside the template's own folder (or the folder that you name) except the files of -e,
+follows no link out of it, starts no plug-in, and limits time and memory.
 
 ` + formatHelp(),
 		Args: cobra.MinimumNArgs(1),
@@ -63,7 +64,7 @@ out of it, starts no plug-in, and bounds time and memory.
 			}
 			if how.shellcheck {
 				if want.Compile.Shell = lint.Shellcheck(cmd.Context()); want.Compile.Shell == nil {
-					fmt.Fprintln(s.err, "hotc: shellcheck is not installed: nothing has asked it about scripts")
+					fmt.Fprintln(s.err, "hotc: shellcheck is not installed: scripts were not checked with it")
 				}
 			}
 			found, differs, err := how.lint(cmd.Context(), args, want, s)
@@ -93,26 +94,26 @@ out of it, starts no plug-in, and bounds time and memory.
 	}
 	in.addFlags(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&how.format, "format", "text", anyOf(format.Names()))
+	f.StringVar(&how.format, "format", "text", "output `FORMAT`: "+anyOf(format.Names()))
 	f.BoolVar(&how.json, "json", false, "the same as --format json")
 	f.BoolVar(&how.strict, "strict", false, "the same as --fail-on warning")
-	f.StringVar(&how.failOn, "fail-on", "error", anyOf(lint.Levels)+": from which severity on the status is 1")
-	f.BoolVar(&how.untrusted, "untrusted", false, "read nothing outside of the template's folder, start no plug-in, bound time and memory")
-	f.StringVar(&how.config, "config", "", "the configuration (default: "+lint.ConfigName+" here or, in a repository of git, in a folder around; with --untrusted none)")
-	f.BoolVar(&how.noConfig, "no-config", false, "take no configuration")
-	f.StringVar(&how.baseline, "baseline", "", "`FILE` with findings that were there before: they are suppressed")
-	f.BoolVar(&how.writeBaseline, "write-baseline", false, "write what is found into the baseline")
-	f.StringVar(&how.fix, "fix", "", "mend what can be mended surely; --fix=unsafe: also what is a guess")
+	f.StringVar(&how.failOn, "fail-on", "error", "lowest `SEVERITY` for exit status 1: "+anyOf(lint.Levels))
+	f.BoolVar(&how.untrusted, "untrusted", false, "read nothing outside the template's folder, start no plug-in, limit time and memory")
+	f.StringVar(&how.config, "config", "", "configuration `FILE` (default: "+lint.ConfigName+" in this folder or, inside a git repository, in a parent folder; with --untrusted none)")
+	f.BoolVar(&how.noConfig, "no-config", false, "ignore the configuration file")
+	f.StringVar(&how.baseline, "baseline", "", "suppress the known findings in `FILE`")
+	f.BoolVar(&how.writeBaseline, "write-baseline", false, "write the findings to the baseline")
+	f.StringVar(&how.fix, "fix", "", "apply safe fixes, or with --fix=unsafe also guesses: `safe|unsafe`")
 	f.Lookup("fix").NoOptDefVal = "safe"
-	f.StringArrayVar(&how.packs, "pack", nil, "`NAME` of a pack of rules that is on, beside hotc's own: "+strings.Join(pack.Names(), ", ")+" (several times)")
-	f.BoolVar(&how.profile, "profile", false, "say on standard error how long each rule took")
-	f.BoolVar(&how.shellcheck, "shellcheck", false, "also ask shellcheck about the shell scripts in user_data, if it is installed")
-	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; the status is 1 if it would")
-	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "what standard input is called: files that it names are found from there")
+	f.StringArrayVar(&how.packs, "pack", nil, "enable the rule pack `NAME` in addition to hotc's own rules: "+strings.Join(pack.Names(), ", ")+" (repeatable)")
+	f.BoolVar(&how.profile, "profile", false, "print to standard error how long each rule took")
+	f.BoolVar(&how.shellcheck, "shellcheck", false, "also check shell scripts in user_data with shellcheck, if it is installed")
+	f.BoolVar(&how.diff, "diff", false, "print what --fix would change, and change nothing; exit status 1 if there are changes")
+	f.StringVar(&how.stdinName, "stdin-name", "stdin.yaml", "`NAME` of standard input: files that it refers to are relative to it")
 	return cmd
 }
 
-// linting are the flags of hotc lint alone.
+// linting holds the flags of hotc lint alone.
 type linting struct {
 	format       string
 	json, strict bool
@@ -127,7 +128,7 @@ type linting struct {
 	diff         bool
 	shellcheck   bool
 	profile      bool
-	// writeBaseline says that the baseline is written, not used.
+	// writeBaseline writes the baseline instead of using it.
 	writeBaseline bool
 	cloud         emit.Cloud
 	packs         []string
@@ -155,7 +156,7 @@ func (l *linting) check(args []string) error {
 	}
 	stdin := len(lists.Only(args, func(name string) bool { return name == "-" }))
 	if stdin > 0 && l.fix != "" && !l.diff {
-		return usageError{fmt.Errorf("standard input cannot be mended: --diff prints what would be")}
+		return usageError{fmt.Errorf("standard input cannot be fixed in place: --diff prints the changes")}
 	}
 	if stdin > 1 {
 		return usageError{fmt.Errorf("standard input can be read only once")}
@@ -163,10 +164,10 @@ func (l *linting) check(args []string) error {
 	return nil
 }
 
-// options are the user's wishes, and where they say nothing the configuration's.
+// options are those of the flags, and otherwise those of the configuration.
 func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Options, error) {
 	want := lint.Options{Compile: o, Untrusted: l.untrusted, FailOn: l.level}
-	if l.config == "" && !l.noConfig && !l.untrusted { // whose templates it is decides not how they are judged
+	if l.config == "" && !l.noConfig && !l.untrusted { // an untrusted author must not configure the check
 		l.config = lint.FindConfig()
 	}
 	if l.config != "" && !l.noConfig {
@@ -180,7 +181,7 @@ func (l *linting) options(o emit.Options, levelGiven bool, s streams) (lint.Opti
 			return want, exitWith{exitUsage, errReported}
 		}
 		if name := want.Config.FailOn; name != "" && !levelGiven && !l.strict {
-			want.FailOn, _ = lint.ParseLevel(name) // the schema knows which there are
+			want.FailOn, _ = lint.ParseLevel(name) // the schema has checked it
 		}
 		l.shellcheck = l.shellcheck || want.Config.Shellcheck
 		if l.baseline == "" {
@@ -214,10 +215,10 @@ func (l *linting) keep(found *lint.Report, s streams) error {
 	return err
 }
 
-// lint looks at files and folders, and mends them if that is wanted.
+// lint checks files and folders, and fixes them with --fix.
 func (l *linting) lint(ctx context.Context, args []string, want lint.Options, s streams) (report *lint.Report, differs bool, err error) {
 	var targets []lint.Target
-	for _, name := range args { // - has its place among the others
+	for _, name := range args { // - keeps its position
 		found, err := l.targets(ctx, name, want.Config, s)
 		if err != nil {
 			return nil, false, err
@@ -258,7 +259,7 @@ func (l *linting) targets(ctx context.Context, name string, c *lint.Config, s st
 	return []lint.Target{{Path: filepath.Clean(l.stdinName), Text: append([]byte{}, text...)}}, nil
 }
 
-// printProfile says what rules take, the slowest first.
+// printProfile prints the time of each rule, the slowest first.
 func printProfile(s streams, p *rule.Profile) {
 	whole, rules := p.Sum()
 	t := &table{width: s.width(), columns: []column{{"RULE", 0}, {"TIME", 0}, {"SHARE", 0}, {"LOOKS", 0}, {"", 12}}}
@@ -272,15 +273,15 @@ func printProfile(s streams, p *rule.Profile) {
 		}
 		t.add(string(x.Code), x.Time.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(x.Time)), fmt.Sprint(x.Runs), over)
 	}
-	t.add("stages", rest.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(rest)), "", "reading, names, order, types: what all rules are given")
+	t.add("stages", rest.Round(time.Microsecond).String(), fmt.Sprintf("%.1f %%", 100*share(rest)), "", "reading, names, order, types: the input of all rules")
 	fmt.Fprint(s.err, t.String())
 }
 
 func formatHelp() string {
-	return strings.Join(lists.Map(format.All, func(f format.Format) string { return fmt.Sprintf("  --format %-10s %s", f.Name, f.For) }), "\n")
+	return strings.Join(lists.Map(format.All, func(f format.Format) string { return fmt.Sprintf("  --format %-11s %s", f.Name, f.For) }), "\n")
 }
 
-// anyOf is a choice: "a, b or c".
+// anyOf formats a choice: "a, b or c".
 func anyOf(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]

@@ -22,9 +22,9 @@ func newListCommand(io streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the deployments on a coordinator, with their stacks",
 		Long: `List the deployments below the coordinator's ROOT: the state of the stack of that name in
-your project, how old the deployment is, and how many of its servers' agents are there.
-To show more than names it needs the ROOT's key, or a secret that hotc up keeps. Without
-credentials for Heat it shows nothing about stacks.`,
+your project, the deployment's age, and how many of its servers' agents are there. To show
+more than names it needs the ROOT's key, or a secret that hotc up keeps. Without Heat
+credentials it shows nothing about stacks.`,
 		Args: cobra.NoArgs,
 		RunE: l.inRoot(false, func(ctx context.Context, s *rootSession, _ []string) error {
 			all, err := l.list(ctx, io, s, false)
@@ -41,7 +41,7 @@ credentials for Heat it shows nothing about stacks.`,
 			}
 			printListed(io, all)
 			if s.root.State == deploy.RootOpen && openToAll(s.Store, s.root) {
-				fmt.Fprintln(io.out, "The ROOT is open: who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
+				fmt.Fprintln(io.out, "The ROOT is open: anyone who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
 			}
 			return nil
 		}),
@@ -50,7 +50,7 @@ credentials for Heat it shows nothing about stacks.`,
 	return cmd
 }
 
-// listing looks at all deployments of a ROOT.
+// listing lists the deployments of a ROOT.
 type listing struct {
 	target
 	cloud string
@@ -58,7 +58,7 @@ type listing struct {
 
 func (l *listing) addFlags(cmd *cobra.Command, json string) {
 	l.addRootFlags(cmd, json)
-	cmd.Flags().StringVar(&l.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	cmd.Flags().StringVar(&l.cloud, "cloud", "", "the cloud's `NAME` in clouds.yaml (default: $OS_CLOUD)")
 }
 
 // listReport is the result of `hotc list --json` (docs/json.md).
@@ -68,7 +68,7 @@ type listReport struct {
 	Deployments []operate.Listed `json:"deployments"`
 }
 
-// list looks with all identities at hand: the ROOT's key, and the secrets that `hotc up` keeps.
+// list reads with all available identities: the ROOT's key, and the secrets that `hotc up` keeps.
 func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks bool) ([]operate.Listed, error) {
 	within, stop := context.WithTimeout(ctx, 20*l.timeout)
 	defer stop()
@@ -81,7 +81,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	if errors.Is(err, coordinator.ErrRefused) {
 		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only the holder of its key can list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
-	for _, name := range names { // an error is said by List
+	for _, name := range names { // List reports errors
 		if secret, err := l.of(name).secretKept(); err == nil {
 			if err := s.Authenticate(within, secret.Operator(coordinator.Deployment(name))); err != nil {
 				return nil, err
@@ -97,12 +97,12 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 		return nil, err
 	}
 	if err != nil {
-		fmt.Fprintf(io.err, "note: nothing is said of stacks: %v\n", err)
+		fmt.Fprintf(io.err, "note: the stacks' states are unknown: %v\n", err)
 	}
 	return operate.ListedOf(standing, states), nil
 }
 
-// of is the same coordinator with a stack's name.
+// of is the target for a stack on the same coordinator.
 func (l *listing) of(stack string) *target {
 	t := l.target
 	t.stack = stack
@@ -137,7 +137,7 @@ func (l *listing) states(ctx context.Context) (map[string]string, error) {
 
 func printListed(io streams, all []operate.Listed) {
 	if len(all) == 0 {
-		fmt.Fprintln(io.out, "There is no deployment.")
+		fmt.Fprintln(io.out, "There are no deployments.")
 		return
 	}
 	t := table{width: io.width(), columns: []column{{"STACK", 12}, {"IN HEAT", 0}, {"AGE", 0}, {"AGENTS", 0}, {"RELAYS", 0}}}
@@ -163,18 +163,18 @@ func newGCCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc [STACK…]",
 		Short: "Remove deployments whose stacks are gone",
-		Long: `Remove deployments from the coordinator whose stacks are gone from your project: those that
-you name, or all that are an hour old and whose servers' agents are all away. It shows them
-and asks.
+		Long: `Remove deployments whose stacks no longer exist in your project: those that you name, or
+all that are at least an hour old and have no live agents. hotc lists them and asks for
+confirmation.
 
-With the ROOT's key (--root-key-file) it can remove every deployment there, even if its secret
-is lost; without it, those whose secrets hotc up keeps.`,
+With the ROOT's key (--root-key-file) it can remove every deployment there, even if its
+secret is lost; without it, only those whose secrets hotc up keeps.`,
 		RunE: l.inRoot(false, func(ctx context.Context, s *rootSession, args []string) error {
 			return l.collect(ctx, io, s, args, yes)
 		}),
 	}
 	l.addFlags(cmd, "")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -186,7 +186,7 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 	chosen, err := operate.LeftOver(all, names, time.Now())
 	if err != nil || len(chosen) == 0 {
 		if err == nil {
-			fmt.Fprintln(io.out, "Nothing is left over.")
+			fmt.Fprintln(io.out, "There is nothing to remove.")
 		}
 		return err
 	}
@@ -209,7 +209,7 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 			fmt.Fprintf(io.out, "%s is removed.\n", x.Stack)
 		default:
 			failed = errReported
-			printError(io.err, source.Fail(source.BadSecret, x.Stack+" cannot be removed: "+err.Error(), "the ROOT's key opens it if the ROOT was made with one (--root-key-file); else its own secret does: \"hotc destroy --stack "+shellQuote(x.Stack)+" --secret-file FILE\""), io.errStyle())
+			printError(io.err, source.Fail(source.BadSecret, "cannot remove "+x.Stack+": "+err.Error(), "use the ROOT's key if the ROOT was created with one (--root-key-file), otherwise the deployment's own secret: \"hotc destroy --stack "+shellQuote(x.Stack)+" --secret-file FILE\""), io.errStyle())
 		}
 	}
 	return failed

@@ -17,9 +17,9 @@ func newLogsCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "logs SERVER.ROLE",
-		Short: "Print the end of what a role printed",
-		Long: fmt.Sprintf(`Print the end of what a role printed when it ran last, or its hook update after that: the
-coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.LogSize>>10),
+		Short: "Print the end of a role's output",
+		Long: fmt.Sprintf(`Print the end of what a role printed in its last run, or in its update hook after that:
+the coordinator keeps the last %d KiB. The whole log is on the server.`, coordinator.LogSize>>10),
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.Status(ctx)
@@ -41,7 +41,7 @@ coordinator keeps the last %d KiB. All of it is on the server.`, coordinator.Log
 		}),
 	}
 	t.addFlags(cmd, "print the log as JSON")
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on until the role has ended")
+	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing until the role has ended")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	return cmd
 }

@@ -27,11 +27,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// version is set when a release is linked.
+// version is set by the linker in a release.
 var version = "0.1.0-dev"
 
-// drivers are the compiler's halves of the drivers. Adding one is a line here and
-// one in cmd/hotc-agent.
+// drivers are the compiler's halves of the drivers. A new one needs a line here and one in
+// cmd/hotc-agent.
 func drivers() []driver.Driver { return driversWith(pluginMachine{}) }
 
 func driversWith(plugins plugin.Machine) []driver.Driver {
@@ -52,8 +52,8 @@ func main() {
 	os.Exit(code)
 }
 
-// endings are the signals that end a command in order: Ctrl-C, a service manager's, and a
-// terminal that is closed, unless nohup said that it does not matter.
+// endings are the signals that end a command in order: Ctrl-C, a service manager's, and the
+// hang-up of a closed terminal, unless nohup ignores it.
 func endings() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -61,7 +61,7 @@ func endings() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// run is the whole program but for the process around it.
+// run is the whole program without its process.
 func run(ctx context.Context, args []string, s streams) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -71,7 +71,8 @@ func run(ctx context.Context, args []string, s streams) (status int) {
 	}()
 	root := newRootCommand(s)
 	root.SetArgs(args)
-	return exit(ctx, s, root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return exit(ctx, s, cmd.CommandPath(), err)
 }
 
 func printError(w io.Writer, err error, style source.Style) {
@@ -102,16 +103,17 @@ into a plain HOT template for stock Heat and a plan for the servers' agents.`,
 	root.AddCommand(newUpCommand(s), newDownCommand(s), newListCommand(s), newGCCommand(s), newServeFilesCommand(s), newCompileCommand(s), newLintCommand(s), newApplyCommand(s), newStatusCommand(s), newWhyCommand(s), newLogsCommand(s),
 		newOutputsCommand(s), newDestroyCommand(s), newRetryCommand(s), newAdmitCommand(s), newActionCommand(s), newSuspendCommand(s), newResumeCommand(s), newSecretCommand(s), newRelayCommand(s), newRootNodeCommand(s), newRunCommand(s), newManCommand(), newExplainCommand(s), newSimulateCommand(s), newGraphCommand(s), newEvalCommand(s), newRuleCommand(s), newSchemaCommand(s))
 	markUsage(root)
+	fitHelp(root, s)
 	return root
 }
 
-// takes are what flags are given, by their types, where Go's own words would be shown else.
+// takes describes the values of flags, by type, in place of Go's own error texts.
 var takes = map[string]string{"bool": "true or false", "duration": "a time such as 15s or 2m", "float64": "a number", "int": "a whole number", "int64": "a whole number"}
 
-// markUsage makes errors of flags and arguments usage errors, in all commands.
+// markUsage turns errors of flags and arguments into usage errors, in all commands.
 func markUsage(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // a mistyped command, whose flags nobody knows
+		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // a mistyped command, whose flags are unknown
 			return unknownCommand(c, words[0])
 		}
 		if bad, is := errors.AsType[*pflag.InvalidValueError](err); is && takes[bad.GetFlag().Value.Type()] != "" {
@@ -138,9 +140,9 @@ func markUsage(cmd *cobra.Command) {
 	}
 }
 
-// wrongArguments says which argument is missing, or is one too many.
+// wrongArguments names a missing argument, or one too many.
 func wrongArguments(c *cobra.Command, args []string) error {
-	var names []string // that must be there
+	var names []string // required
 	for _, word := range strings.Fields(c.Use)[1:] {
 		if strings.ContainsAny(word[:1], "-[") {
 			break
@@ -153,7 +155,7 @@ func wrongArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("too many arguments: %q: %s", args[len(args)-1], c.UseLine())
 }
 
-// unknownCommand says which command may have been meant.
+// unknownCommand suggests the command that may have been meant.
 func unknownCommand(c *cobra.Command, name string) error {
 	hint := fmt.Sprintf("`hotc help%s` lists the commands", strings.TrimPrefix(c.CommandPath(), "hotc"))
 	if c.SuggestionsMinimumDistance = 2; len(c.SuggestionsFor(name)) > 0 {

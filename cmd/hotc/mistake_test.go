@@ -19,7 +19,7 @@ func TestMistake(t *testing.T) {
 	if status := run(t.Context(), []string{"rule"}, streams{out: broken{}, err: &errs}); status != exitError {
 		t.Errorf("ended with %d", status)
 	}
-	want := regexp.MustCompile(`^error\[H699\]: hotc made a mistake: runtime error: invalid memory address or nil pointer dereference \(hotc/mistake_test\.go:1[34]\)\n  hint: please report it, .*\n$`)
+	want := regexp.MustCompile(`^error\[H699\]: internal error in hotc: runtime error: invalid memory address or nil pointer dereference \(hotc/mistake_test\.go:1[34]\)\n  hint: please report it, .*\n$`)
 	if !want.Match(errs.Bytes()) {
 		t.Errorf("it says\n%s", errs.String())
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// nextCommands are what an operator types after apply, quoted for a shell: the stack's
-// creation, a relay if Heat needs one, the status. missing are the template's own
-// parameters that still want a value.
+// nextCommands are the commands that follow apply, quoted for a shell: create the stack, run a
+// relay if Heat needs one, show the status. missing are the template's own parameters that
+// still need a value.
 func nextCommands(dir string, t *target, relay bool) (commands, missing []string) {
 	template := filepath.Join(dir, "stack.yaml")
 	words := []string{"openstack stack create -t", shellQuote(template)}
@@ -54,8 +54,8 @@ func environmentsOf(dir string) []string {
 	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n"))
 }
 
-// secretArgument gives the secret to the client without showing it to the
-// process list. The client looks for a --parameter-file beside the template.
+// secretArgument passes the secret to the client without showing it in the process list. The
+// client looks for a --parameter-file next to the template.
 func secretArgument(path string) []string {
 	environment := path + environmentSuffix
 	if _, err := os.Stat(environment); err == nil {
@@ -67,8 +67,8 @@ func secretArgument(path string) []string {
 	return []string{"--parameter-file", shellQuote(contract.SecretParameter + "=" + path)}
 }
 
-// openParameters are a template's parameters without a default, in its order. A
-// template that cannot be read is Heat's to complain about.
+// openParameters are a template's parameters without a default, in its order. A template that
+// cannot be read is left to Heat to report.
 func openParameters(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {

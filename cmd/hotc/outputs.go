@@ -19,10 +19,10 @@ func newOutputsCommand(io streams) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "outputs [NAME]",
-		Short: "Print the values that have been published",
-		Long: `Print the stack's outputs that need a run-time value, and all outputs of roles that have
-been published. With a NAME, of the stack's output or SERVER.ROLE:OUTPUT, just
-that value: a string as it is, anything else as JSON.`,
+		Short: "Print the published values",
+		Long: `Print the stack's outputs that need a run-time value, and all published outputs of roles.
+With NAME, a stack output or SERVER.ROLE:OUTPUT, print only that value: a string as it is,
+any other value as JSON.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			within, stop := s.Within(ctx)
@@ -56,7 +56,7 @@ that value: a string as it is, anything else as JSON.`,
 	return cmd
 }
 
-// printOutput prints one value for a shell's $(…).
+// printOutput prints one value, ready for a shell's $(…).
 func printOutput(io streams, t *target, o operate.Output) error {
 	switch o.State {
 	case operate.OutputValue:
@@ -74,18 +74,18 @@ func printOutput(io streams, t *target, o operate.Output) error {
 	case operate.OutputMissing:
 		return source.Fail(source.MissingProducer, o.Name+" has no value: "+terminal.Line(o.Message), "")
 	case operate.OutputHeat:
-		return source.Fail(source.NeedsHeat, o.Name+" takes a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
+		return source.Fail(source.NeedsHeat, o.Name+" needs a value that only Heat knows", "openstack stack output show "+shellQuote(t.stack)+" "+shellQuote(o.Name))
 	default:
 		hint := ""
 		if len(o.WaitingFor) > 0 {
 			role, _, _ := strings.Cut(string(o.WaitingFor[0]), ":")
-			hint = "\"" + t.command("why", role) + "\" says what it is waiting for"
+			hint = "\"" + t.command("why", role) + "\" shows what it is waiting for"
 		}
-		return source.Fail(source.OperationFailed, o.Name+" is not there yet: "+o.Message, hint)
+		return source.Fail(source.OperationFailed, o.Name+" has no value yet: "+o.Message, hint)
 	}
 }
 
-// longestValue is how many characters of a value a table shows.
+// longestValue is how many characters of a value the table shows.
 const longestValue = 200
 
 func outputsText(io streams, report operate.Outputs) string {
@@ -96,7 +96,7 @@ func outputsText(io streams, report operate.Outputs) string {
 		case o.Secret && o.State == operate.OutputValue:
 			text = "(secret)"
 		case o.State == operate.OutputHeat:
-			text = "(known to Heat alone)"
+			text = "(known only to Heat)"
 		case o.State != operate.OutputValue:
 			text = "(" + o.Message + ")"
 		}

@@ -79,7 +79,7 @@ func TestRootCommands(t *testing.T) {
 	apply := func(url string, more ...string) []string {
 		return append([]string{"apply", "testdata/site", "--stack", "site", "--coordinator", url, "--secret-file", secret}, more...)
 	}
-	expect([]string{"root", "show", "--coordinator", own}, 0, "nobody has made this ROOT", "Everybody who reaches this ZooKeeper can create nodes beside")
+	expect([]string{"root", "show", "--coordinator", own}, 0, "this ROOT does not exist", "Anyone who reaches this ZooKeeper can create nodes next to")
 	expect([]string{"root", "new", "--coordinator", own}, 2, "which key?")
 	made := expect([]string{"root", "new", "--coordinator", own, "--root-key-file", key}, 0)
 	golden(t, "root.txt", made)
@@ -90,7 +90,7 @@ func TestRootCommands(t *testing.T) {
 	expect([]string{"root", "new", "--coordinator", own, "--root-key-file", otherKey}, 1, "H702", "another key")
 	expect(apply(own), 1, "H702", "is closed", "--root-key-file")
 	expect(apply(own, "--root-key-file", otherKey), 1, "H702", "another key")
-	expect(apply(server.URL("hotc/project2"), "--root-key-file", key), 1, "H709", "nobody has made the ROOT", "hotc root new --coordinator")
+	expect(apply(server.URL("hotc/project2"), "--root-key-file", key), 1, "H709", "does not exist yet", "hotc root new --coordinator")
 	if _, errs, status := hotc(apply(own, "--root-key-file", key)...); status != 0 || errs != "" {
 		t.Errorf("below a closed ROOT apply says: %s", errs)
 	}
@@ -107,8 +107,8 @@ func TestRootCommands(t *testing.T) {
 	}
 	limited(coordinator.Limit{Nodes: 500, Bytes: 1000000})
 	t.Setenv(rootKeyVariable, key)
-	expect(apply(own), 0, "applied already")
-	expect(apply(open), 1, "nobody has made the ROOT")
+	expect(apply(own), 0, "already applied")
+	expect(apply(open), 1, "does not exist yet")
 	t.Setenv(rootKeyVariable, "")
 	expect(apply(open), 0, "warning[H709]", "the ROOT of zk://", "hotc root new --coordinator")
 	for _, again := range [][]string{apply(open), apply(open, "--stack", "second")} { // it stands, and nothing can be done about it
@@ -120,9 +120,9 @@ func TestRootCommands(t *testing.T) {
 	if out, _, _ := hotc("list", "--coordinator", own, "--root-key-file", key); strings.Contains(out, "is open") {
 		t.Errorf("a closed ROOT: %s", out)
 	}
-	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Who reaches", "everybody may read, create below, delete below", "2 deployments.")
-	expect([]string{"root", "new", "--coordinator", open, "--root-key-file", key}, 1, "H709", "stands, and is open")
-	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, and this is not its key", "Name the file")
+	expect([]string{"root", "show", "--coordinator", open}, 0, "open. Anyone who reaches", "anyone may read, create below, delete below", "2 deployments.")
+	expect([]string{"root", "new", "--coordinator", open, "--root-key-file", key}, 1, "H709", "exists and is open")
+	expect([]string{"root", "show", "--coordinator", own}, 0, "closed, with another key", "Name the file")
 	expect([]string{"root", "show", "--json", "--coordinator", own, "--root-key-file", key}, 0, `"state": "ours"`, `"deployments": 1`, `"enforced": true`, `"nodes": 500`)
 	where := []string{"--stack", "site", "--coordinator", own, "--secret-file", secret}
 	expect(append([]string{"status"}, where...), 0, "db")
@@ -131,7 +131,7 @@ func TestRootCommands(t *testing.T) {
 	expect(append([]string{"destroy", "--yes", "--root-key-file", key}, where...), 0, "site is destroyed.")
 	limited(coordinator.Limit{})
 	server.Configure(t, "enforceQuota=false")
-	expect([]string{"root", "show", "--coordinator", own, "--root-key-file", key}, 0, "does not refuse more", "enforceQuota=true")
+	expect([]string{"root", "show", "--coordinator", own, "--root-key-file", key}, 0, "does not enforce it", "enforceQuota=true")
 }
 
 func rootCredential(t *testing.T, file string) coordinator.Credential {

@@ -17,7 +17,7 @@ import (
 // pluginMachine runs plug-ins on this machine.
 type pluginMachine struct{}
 
-// largestPlugin is how many bytes of a plug-in are read: more do not travel.
+// largestPlugin is how many bytes of a plug-in are read: a larger one is not distributed.
 const largestPlugin = 16<<20 + 1
 
 func (pluginMachine) Executable(program string) ([]byte, error) {
@@ -33,7 +33,7 @@ func (pluginMachine) Executable(program string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, largestPlugin))
 }
 
-// pluginThinks is how long a plug-in may think about a source.
+// pluginThinks is how long a plug-in may take to compile a source.
 const pluginThinks = time.Minute
 
 func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
@@ -42,18 +42,18 @@ func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
 	printed, said := &bounded{over: cancel}, &bounded{over: cancel}
 	cmd := exec.CommandContext(ctx, program, "compile")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(line), printed, said
-	// what it started ends with it
+	// its children end with it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	switch {
 	case printed.exceeded:
-		return nil, fmt.Errorf("it prints more than %d bytes", plugin.MaxAnswer)
+		return nil, fmt.Errorf("it printed more than %d bytes", plugin.MaxAnswer)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("it does not answer within %v", pluginThinks)
+		return nil, fmt.Errorf("it did not answer within %v", pluginThinks)
 	case err != nil:
-		return nil, fmt.Errorf("`%s compile` fails (%v)%s", program, err, lastSaid(said.kept.Bytes()))
+		return nil, fmt.Errorf("`%s compile` failed (%v)%s", program, err, lastSaid(said.kept.Bytes()))
 	}
 	return printed.kept.Bytes(), nil
 }
@@ -66,7 +66,7 @@ func lastSaid(text []byte) string {
 	return ""
 }
 
-// bounded keeps what is written to it, as much as an answer may have; more ends the writer.
+// bounded keeps what is written, up to the size of an answer; more ends the writer.
 type bounded struct {
 	kept     bytes.Buffer
 	exceeded bool

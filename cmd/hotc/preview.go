@@ -20,7 +20,7 @@ import (
 // mostRuns is how many runs are listed; a change may reach thousands.
 const mostRuns = 40
 
-// printPreview lists who runs, in which order, and how long that takes.
+// printPreview lists the runs in order, and how long they take.
 func printPreview(w io.Writer, r *preview.Preview) {
 	if r == nil || len(r.Runs) == 0 {
 		return
@@ -38,7 +38,7 @@ func printPreview(w io.Writer, r *preview.Preview) {
 // headline is the predicted time and the critical path.
 func headline(r *preview.Preview) string {
 	if r.Seconds < 0 {
-		return "How long that takes cannot be told"
+		return "How long that takes cannot be predicted"
 	}
 	text := "About " + timeline.FormatSeconds(r.Seconds) + " in all"
 	if len(r.Critical) > 1 {
@@ -51,12 +51,12 @@ func headline(r *preview.Preview) string {
 	return text
 }
 
-// mostLinks is how many roles of a critical path are named, and how many that one waits for.
+// mostLinks is how many roles of a critical path, or of those that one waits for, are named.
 const mostLinks = 12
 
-// runs says what is run of a role, after whom, and what for.
+// runs describes a run of a role: how, after which roles, and why.
 func runs(how preview.How, after []contract.RoleKey, why string) string {
-	text := map[preview.How]string{preview.Hook: "its hook update runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
+	text := map[preview.How]string{preview.Hook: "its update hook runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
 	if len(after) > 1 {
 		text += " once,"
 	}
@@ -72,8 +72,9 @@ func runs(how preview.How, after []contract.RoleKey, why string) string {
 	return text
 }
 
-// previewOf is what another plan sets going on a live deployment, where Heat builds servers (which
-// may be none) and may make others that it decides about anew, and roles are retried.
+// previewOf predicts the runs that another plan causes in a live deployment, where Heat builds
+// some servers (perhaps none), may create others whose conditions it decides again, and roles
+// are retried.
 func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, built func(contract.ServerPath) bool, decided []string) *preview.Preview {
 	there := *to
 	there.Servers = nil
@@ -81,7 +82,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 	for _, s := range to.Servers {
 		was := now.ByPath[s.Path]
 		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Presence) bool { return slices.Contains(decided, p.Decision) }) {
-			continue // Heat does not make it now either
+			continue // Heat does not create it now either
 		}
 		there.Servers = append(there.Servers, s)
 		if was != nil && !was.Absent() && !built(s.Path) {
@@ -110,8 +111,8 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 	return preview.OfPlan(&there).Of(b, durationsOf(to, now))
 }
 
-// durationsOf is how long roles took last: their hook update or, before it ever ran, themselves.
-// A role that has not run takes as long as the longest of those from the same place of the template.
+// durationsOf is how long roles took last: their update hook, or their own run before the hook
+// ever ran. A role that has not run takes as long as the slowest from the same template position.
 func durationsOf(to *contract.Plan, now *status.Status) timeline.Durations {
 	d := timeline.Durations{Boot: timeline.UsualBoot, Role: timeline.UsualRole, Of: map[string]timeline.Duration{}}
 	alike := map[contract.Position]float64{}
@@ -137,7 +138,7 @@ func durationsOf(to *contract.Plan, now *status.Status) timeline.Durations {
 	return d
 }
 
-// preview is what applying another plan would set going.
+// preview predicts the runs that applying another plan would cause.
 func (s *session) preview(ctx context.Context, to *contract.Plan, changes []deploy.RoleChange) (*preview.Preview, error) {
 	now, err := s.Status(ctx)
 	if err != nil {

@@ -35,14 +35,14 @@ func TestUpShowsWhatAChangeSetsGoing(t *testing.T) {
 	now := status.New(p, &snapshot, func(json.RawMessage) int { return 1 })
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	for want, c := range map[string]up.Changes{
-		"    0s  db.r: its hook update runs, since source changes\n   10s  app.r: it runs again after db.r\nAbout 30s in all; critical path: db.r → app.r.": {
+		"    0s  db.r: its update hook runs, since source changes\n   10s  app.r: it runs again after db.r\nAbout 30s in all; critical path: db.r → app.r.": {
 			Roles: []deploy.RoleChange{{Server: "db", Role: "r", What: []string{"source"}, Effect: deploy.EffectHook}}},
 		"    0s  dns.r: it runs again\n   45s  db.r: it runs, since its machine is new\n   55s  app.r: it runs again after db.r\nAbout 1m15s in all; critical path: db → db.r → app.r.": {
 			Replaced: []string{"db"}},
 		"    0s  dns.r: it runs, since it has failed\nAbout 30s in all.": {Again: []contract.RoleKey{"dns.r"}},
-		"Heat replaces web: it gets its first roles, and has no agent that could run them (user_data_format) web.r: it is added: it runs for the first time In this order: 45s web.r: it runs, since its machine is new": {
+		"Heat replaces web: it gets its first roles, and has no agent to run them (user_data_format) web.r: it is added: it runs for the first time In this order: 45s web.r: it runs, since its machine is new": {
 			Replaced: []string{"web"}, Roles: []deploy.RoleChange{{Server: "web", Role: "r", What: []string{"added"}, Effect: deploy.EffectRun}}},
-		"nothing that is sure": {Heat: true},
+		"none known": {Heat: true},
 	} {
 		var out strings.Builder
 		to := p

@@ -20,22 +20,22 @@ import (
 
 const relayKeyVariable = "HOTC_RELAY_KEY_FILE"
 
-// relayEvery is the time between a relay's looks at Heat.
+// relayEvery is the interval at which a relay polls Heat.
 const relayEvery = time.Second
 
 func newRelayCommand(s streams) *cobra.Command {
 	t, cloud, keyFile, once := &target{}, "", "", false
 	cmd := &cobra.Command{
 		Use:   "relay --stack NAME",
-		Short: "Tell Heat how the roles of a stack went, in place of their servers",
-		Long: `Stand between Heat and the coordinator: tell Heat of a stack that was compiled with
---signal=relay when the roles of its servers are done, or which has failed. It runs where
-both are reached, as long as the stack is to be created, updated or scaled, or with --once
-until nothing is in progress. It may be killed and started elsewhere at any time, and
-several do no harm.
+		Short: "Report to Heat for a stack's servers how their roles end",
+		Long: `Report to Heat, for a stack compiled with --signal=relay, when the roles of its servers are
+done, or which has failed. Run it where both Heat and the coordinator can be reached, as
+long as the stack is to be created, updated or scaled; with --once it ends when nothing is
+in progress. It may be killed and started elsewhere at any time, and several relays do no
+harm.
 
-Heat is asked with your credentials: $OS_CLOUD names one of clouds.yaml, or the OS_*
-variables are set. With the key that "hotc relay key" writes the secret is not needed.`,
+It uses your Heat credentials: $OS_CLOUD names a cloud in clouds.yaml, or the OS_*
+variables are set. With a key written by "hotc relay key" it does not need the secret.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if keyFile == "" && t.secretFile == "" {
@@ -55,8 +55,8 @@ variables are set. With the key that "hotc relay key" writes the secret is not n
 	}
 	t.addFlags(cmd, "")
 	f := cmd.Flags()
-	f.StringVar(&keyFile, "key-file", "", "the `FILE` written by \"hotc relay key\", in place of the secret (default: $"+relayKeyVariable+")")
-	f.StringVar(&cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.StringVar(&keyFile, "key-file", "", "`FILE` from \"hotc relay key\", in place of the secret (default: $"+relayKeyVariable+")")
+	f.StringVar(&cloud, "cloud", "", "the cloud's `NAME` in clouds.yaml (default: $OS_CLOUD)")
 	f.BoolVar(&once, "once", false, "end when the stack is neither being created nor updated")
 	cmd.AddCommand(newRelayKeyCommand(s))
 	return cmd
@@ -66,10 +66,10 @@ func newRelayKeyCommand(s streams) *cobra.Command {
 	t := &target{}
 	cmd := &cobra.Command{
 		Use:   "key FILE --stack NAME",
-		Short: "Write the key of a stack's relay into FILE",
-		Long: `Write into FILE a key that "hotc relay" can use in place of the stack's secret. Whoever has
-it can tell Heat and the coordinator's readers how the stack is doing, and read the plan, but
-cannot run anything on its servers or read a secret. Only you can read the file.`,
+		Short: "Write the key for a stack's relay to FILE",
+		Long: `Write to FILE a key that "hotc relay" can use in place of the stack's secret. Its holder
+can report the stack's state to Heat and to readers on the coordinator, and read the plan,
+but cannot run anything on its servers or read a secret. Only you can read the file.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key, err := t.relayKey("")
@@ -79,23 +79,23 @@ cannot run anything on its servers or read a secret. Only you can read the file.
 			if err := writeNew(args[0], string(key.File())); err != nil {
 				return err
 			}
-			fmt.Fprintf(s.out, "%s holds the key of %s, for hotc relay's --key-file.\n", args[0], t.stack)
+			fmt.Fprintf(s.out, "%s holds the relay key of %s; pass it to hotc relay with --key-file.\n", args[0], t.stack)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
-	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
+	f.StringVar(&t.stack, "stack", "", "`NAME` of the stack and of its deployment")
+	f.StringVar(&t.secretFile, "secret-file", "", "`FILE` from \"hotc secret new\" (default: $"+secretFileVariable+")")
 	return cmd
 }
 
-// relayKey is the key of the deployment's relay: that of a file, or of the secret.
+// relayKey is the key of the deployment's relay, read from a file or derived from the secret.
 func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 	var none coordinator.RelayKey
 	if file != "" {
 		key, err := readRelayKey(file)
 		if err == nil && t.stack != "" && t.stack != string(key.Deployment) {
-			err = source.Fail(source.BadSecret, fmt.Sprintf("%s is the key of %s, not of %s", file, key.Deployment, t.stack), "each stack has a key of its own: \"hotc relay key\" writes it")
+			err = source.Fail(source.BadSecret, fmt.Sprintf("%s is the key of %s, not of %s", file, key.Deployment, t.stack), "each stack has its own key: \"hotc relay key\" writes it")
 		}
 		t.stack = string(key.Deployment)
 		return key, err
@@ -106,7 +106,7 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 	}
 	if t.secretPath() == "" {
 		return none, source.Fail(source.Usage, t.whichSecret(),
-			"name the secret's file with --secret-file FILE, or in $"+secretFileVariable+"; hotc relay also takes the key that \"hotc relay key\" has written: --key-file FILE, or $"+relayKeyVariable)
+			"name the secret's file with --secret-file FILE, or in $"+secretFileVariable+"; hotc relay also takes a key from \"hotc relay key\": --key-file FILE, or $"+relayKeyVariable)
 	}
 	secret, err := t.secret()
 	if err != nil {
@@ -116,18 +116,18 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 }
 
 func readRelayKey(file string) (coordinator.RelayKey, error) {
-	text, err := readKeyFile(file, "the relay's key", "\"hotc relay key "+shellQuote(file)+"\" writes it, where the secret is")
+	text, err := readKeyFile(file, "the relay's key", "\"hotc relay key "+shellQuote(file)+"\" writes it, on the machine that has the secret")
 	if err != nil {
 		return coordinator.RelayKey{}, err
 	}
 	key, err := coordinator.ParseRelayKey(text)
 	if err != nil {
-		return key, source.Fail(source.BadSecret, file+": "+err.Error(), "\"hotc relay key\" writes one that is right, where the secret is")
+		return key, source.Fail(source.BadSecret, file+": "+err.Error(), "\"hotc relay key\" writes a valid one, on the machine that has the secret")
 	}
 	return key, nil
 }
 
-// relay relays until the command ends, or all is settled.
+// relay relays until the command is ended, or with once until nothing is in progress.
 func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey, cloud string, once bool) error {
 	if t.coordinatorURL() == "" {
 		return whichCoordinator()
@@ -141,7 +141,7 @@ func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey,
 	}}
 	err = t.relayBy(ctx, r, key)
 	if err != nil && ctx.Err() != nil && !once {
-		return nil // it was to end
+		return nil // ended on purpose
 	}
 	return err
 }
@@ -153,13 +153,13 @@ func (t *target) relayBy(ctx context.Context, r *relay.Relay, key coordinator.Re
 		return err
 	}
 	defer store.Close()
-	host, _ := os.Hostname() // it is for people
+	host, _ := os.Hostname() // only shown to people
 	r.Store, r.Key, r.Name, r.Every = store, key, rand.Text(), relayEvery
 	r.Presence = coordinator.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()}
 	return t.explainRelay(ctx, key, r.Run(ctx))
 }
 
-// explainRelay makes a diagnostic of what ended a relay.
+// explainRelay turns the error that ended a relay into a diagnostic.
 func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err error) error {
 	if _, done := source.AsDiagnostic(err); done || err == nil {
 		return err
@@ -168,11 +168,11 @@ func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err
 	case ctx.Err() != nil:
 		return interrupted()
 	case errors.Is(err, relay.ErrFailed):
-		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("why")+"\" names the first cause; mend it, and update the stack")
+		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("why")+"\" shows the root cause; fix it, and update the stack")
 	case errors.Is(err, relay.ErrGone):
-		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("destroy")+"\" removes its deployment, too")
+		return source.Fail(source.StackFailed, err.Error(), "\""+t.command("destroy")+"\" removes its deployment")
 	case errors.Is(err, corelay.ErrWrongKey):
-		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than the one that this relay's key is of", "write the key again with \"hotc relay key\"")
+		return source.Fail(source.BadSecret, "the deployment "+string(key.Deployment)+" was applied with another secret than this relay key's", "write the key again with \"hotc relay key\"")
 	}
 	return source.Fail(source.OperationFailed, err.Error(), "")
 }

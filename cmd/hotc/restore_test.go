@@ -105,7 +105,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 	}
 	put(t, m, "db.mysql:sum", `"5a"`)
 	_, err = d.on(t, newApplyCommand, append(again, "--enrol", "once")...)
-	expectCode(t, err, source.OperationFailed, "is there: nothing has to be put back")
+	expectCode(t, err, source.OperationFailed, "exists: there is nothing to restore")
 
 	d.lose(t)
 	_, err = d.on(t, newStatusCommand)

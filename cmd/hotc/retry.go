@@ -28,20 +28,20 @@ func newRetryCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry SERVER[.ROLE]",
 		Short: "Run a failed role again, and what failed because of it",
-		Long: `Ask the agent of a server to run its failed role again, in the same incarnation, and
-the agents of other servers to run again what failed because of it. What the failure
-had marked is taken back first, so that readers wait again. Nothing that is done runs
-again, except roles that follow an output which was published, taken back, and written
-again; if a role has read such an output and does not follow it, --yes is needed. With --skip
-the role does not run: it counts as done, with the outputs given by hand.
+		Long: `Run a failed role again on its server, and the roles of other servers that failed because
+of it. The failure marks on its outputs are removed first, so that their readers wait
+again. Roles that are done do not run again, except those that follow an output which was
+published, withdrawn and written again; if a role has read such an output and does not
+follow it, --yes is needed. With --skip the role does not run: it counts as done, with the
+outputs that you supply.
 
-If a role is done but could not be brought up to date, that is tried again.
+If a role is done but its update has failed, the update runs again.
 
-Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
+A failure that was reported to Heat has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if !r.Skip && (len(given) > 0 || file != "") {
-				return usageError{errors.New("--output and --outputs give the outputs of a role that is skipped: they go with --skip")}
+				return usageError{errors.New("--output and --outputs supply the outputs of a skipped role: they require --skip")}
 			}
 			if r.Texts, err = namedTexts(given); err != nil {
 				return err
@@ -59,33 +59,33 @@ Heat, once told of a failure, has failed the stack: see docs/operations.md.`,
 		}),
 	}
 	t.addFlags(cmd, "print the result as JSON")
-	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: take it as done")
-	cmd.Flags().StringArrayVar(&given, "output", nil, "`NAME=VALUE` of an output of the skipped role (several times)")
-	cmd.Flags().StringVar(&file, "outputs", "", "a JSON `FILE` with a map of outputs of the skipped role")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: published outputs get the same values again")
+	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: mark it as done")
+	cmd.Flags().StringArrayVar(&given, "output", nil, "set an output of the skipped role: `NAME=VALUE` (repeatable)")
+	cmd.Flags().StringVar(&file, "outputs", "", "JSON `FILE` with a map of the skipped role's outputs")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation: published outputs get the same values again")
 	return cmd
 }
 
 func printRetried(io streams, r *operate.Retried, skip bool) {
 	first := "runs again"
 	if r.Hook != "" {
-		first = "is updated: its hook " + r.Hook + " runs again"
+		first = "is updated: its " + r.Hook + " hook runs again"
 	}
 	if skip {
-		first = "is taken as done"
+		first = "is marked as done"
 	}
 	for i, key := range r.Roles {
 		what := first
 		if i > 0 {
-			what = "runs again, too: it failed because of it"
+			what = "also runs again: it failed because of it"
 		}
 		if slices.Contains(r.Absent, key) {
-			what += "; its agent is not there now, and does so when it returns"
+			what += " when its agent, which is not there now, returns"
 		}
 		fmt.Fprintf(io.out, "%s %s.\n", key, what)
 	}
 	for _, cell := range r.Kept {
-		fmt.Fprintf(io.out, "%s is taken back; a role that has read it and does not follow it keeps what it read.\n", cell)
+		fmt.Fprintf(io.out, "%s is withdrawn; a role that has read it and does not follow it keeps the value that it read.\n", cell)
 	}
 }
 
@@ -101,7 +101,7 @@ func namedTexts(given []string) (map[string]string, error) {
 	return texts, nil
 }
 
-// readOutputs reads a file of outputs; none is not an outputs.
+// readOutputs reads a file of outputs; without a path it returns none.
 func readOutputs(path string) (map[string]json.RawMessage, error) {
 	if path == "" {
 		return nil, nil
@@ -109,27 +109,27 @@ func readOutputs(path string) (map[string]json.RawMessage, error) {
 	var given map[string]json.RawMessage
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, source.Fail(source.Usage, "the outputs cannot be read: "+err.Error(), "")
+		return nil, source.Fail(source.Usage, "cannot read the outputs: "+err.Error(), "")
 	}
 	if err := json.Unmarshal(text, &given); err != nil || given == nil {
-		return nil, source.Fail(source.Usage, path+" holds no JSON map of outputs", `it looks like {"endpoint": "10.0.0.5:3306"}`)
+		return nil, source.Fail(source.Usage, path+" does not have a JSON map of outputs", `write it as {"endpoint": "10.0.0.5:3306"}`)
 	}
 	return given, nil
 }
 
-// doubt says, before a retry starts, of which outputs nobody knows that it can end well, and
-// what there is to do; nil is nothing.
+// doubt is a diagnostic, before a retry starts, of published outputs that the retry may change
+// under their readers; nil if there are none.
 func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 	if len(open) == 0 {
 		return nil
 	}
 	first := string(open[0].Role.Key())
-	d := source.Fail(source.OperationFailed, first+" has published outputs before it failed, which others may have read: nothing is asked for yet", "")
+	d := source.Fail(source.OperationFailed, first+" published outputs before it failed, which others may have read: nothing is requested yet", "")
 	for _, k := range open {
-		d.With(fmt.Sprintf("%s was published at %s; %s would keep it, if the role writes another value now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers)))
+		d.With(fmt.Sprintf("%s was published at %s; %s would keep that value if the role writes another one now", k.Cell, k.Since.Local().Format(time.DateTime), listed(k.Readers)))
 	}
-	d.Hint = "if a run writes the same values, or these readers do not mind, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
-		"\" takes the role as done, with what it has published. A reader that says `watch: true` is brought up to date by itself"
+	d.Hint = "if a run writes the same values, or these readers can keep the old ones, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
+		"\" marks the role as done, with what it has published. A reader with `watch: true` is updated automatically"
 	return d
 }
 
@@ -142,8 +142,8 @@ func listed(roles []contract.RoleKey) string {
 	return text
 }
 
-// settling has the operator decide about what is in doubt, unless yes is said; once, also where
-// agents report meanwhile.
+// settling asks the operator about such outputs, unless yes is set; only once, even if agents
+// report in the meantime.
 func (t *target) settling(io streams, yes bool) func(context.Context, []operate.Kept) error {
 	return func(ctx context.Context, open []operate.Kept) error {
 		d := doubt(t, open)
@@ -155,7 +155,7 @@ func (t *target) settling(io streams, yes bool) func(context.Context, []operate.
 		}
 		d.Severity = source.Warning
 		io.print(d)
-		err := confirm(ctx, io, "Run it again all the same?")
+		err := confirm(ctx, io, "Run it again anyway?")
 		yes = err == nil
 		return err
 	}

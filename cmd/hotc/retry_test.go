@@ -42,7 +42,7 @@ func TestRetryAsksForTheRoleAndForWhatFailedBecauseOfIt(t *testing.T) {
 	d := newDesk(t)
 	db, app := d.failed(t)
 	out, err := d.on(t, newRetryCommand, "db")
-	if want := "db.mysql runs again.\napp.web runs again, too: it failed because of it.\n"; err != nil || out != want {
+	if want := "db.mysql runs again.\napp.web also runs again: it failed because of it.\n"; err != nil || out != want {
 		t.Errorf("%v\n%swant\n%s", err, out, want)
 	}
 	if db, app := asksFor(t, db), asksFor(t, app); db != "retry mysql " || app != "retry web " {
@@ -84,7 +84,7 @@ func TestRetryRefusesWhatWouldComeToNothing(t *testing.T) {
 		{[]string{"db.mysq"}, source.UnknownName, []string{"has no role mysq", "did you mean db.mysql?"}},
 		{[]string{"db.mysql", "--skip"}, source.Usage, []string{"outputs that nobody gives: endpoint"}},
 		{[]string{"db.mysql", "--skip", "--output", "endpont=x"}, source.UnknownName, []string{"no output endpont", "did you mean endpoint?"}},
-		{[]string{"db.mysql", "--skip", "--outputs", "nowhere.json"}, source.Usage, []string{"cannot be read"}},
+		{[]string{"db.mysql", "--skip", "--outputs", "nowhere.json"}, source.Usage, []string{"cannot read the outputs"}},
 	} {
 		_, err := d.on(t, newRetryCommand, c.args...)
 		expectCode(t, err, c.code, c.texts...)
@@ -119,11 +119,11 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 			want := "app.web runs again.\n"
 			if c.read {
 				report(t, lb, nil, done("proxy"))
-				want += "app.web:port is taken back; a role that has read it and does not follow it keeps what it read.\n"
+				want += "app.web:port is withdrawn; a role that has read it and does not follow it keeps the value that it read.\n"
 			}
 			if c.read && !c.idempotent {
 				_, err := d.on(t, newRetryCommand, "app.web")
-				expectCode(t, err, source.OperationFailed, "app.web has published outputs before it failed", "app.web:port was published at", "lb.proxy would keep it", "--yes", "--skip", "watch: true")
+				expectCode(t, err, source.OperationFailed, "app.web published outputs before it failed", "app.web:port was published at", "lb.proxy would keep that value", "--yes", "--skip", "watch: true")
 				if asked := asksFor(t, app); asked != "" {
 					t.Fatalf("the agent was asked for %s before anybody decided", asked)
 				}
@@ -142,7 +142,7 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 		put(t, app, "app.base", `null`)
 		put(t, app, "app.web:port", `8080`)
 		report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
-		if out, err := d.on(t, newRetryCommand, "app.web", "--skip"); err != nil || out != "app.web is taken as done.\n" {
+		if out, err := d.on(t, newRetryCommand, "app.web", "--skip"); err != nil || out != "app.web is marked as done.\n" {
 			t.Errorf("%q, %v", out, err)
 		}
 	})

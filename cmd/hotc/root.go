@@ -28,16 +28,16 @@ const rootKeyVariable = "HOTC_ROOT_KEY_FILE"
 func newRootNodeCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "root",
-		Short: "Make or show a ROOT of your own",
-		Long: `A coordinator's URL names a ROOT, zk://HOST:PORT/ROOT, below which deployments lie. One
-that hotc apply makes is open: whoever reaches the coordinator can create and list there,
-take the name of a stack, and fill the coordinator's memory. One that "hotc root new" makes
-belongs to the holder of its key: nobody else can create or list there, and each deployment
-in it has a quota, if the coordinator enforces quotas. With a ROOT for each project, stacks
-of the same name do not meet.
+		Short: "Create or show a ROOT of your own",
+		Long: `A coordinator's URL names a ROOT, zk://HOST:PORT/ROOT, below which deployments are stored.
+A ROOT created by hotc apply is open: anyone who reaches the coordinator can create and
+list deployments there, take the name of a stack, and fill the coordinator's memory. A
+ROOT created by "hotc root new" belongs to the holder of its key: no one else can create
+or list deployments there, and each deployment has a quota, if the coordinator enforces
+quotas. With a ROOT for each project, stacks of the same name do not collide.
 
-apply and destroy then need the key (--root-key-file, or $` + rootKeyVariable + `); agents,
-and the commands that look, do not.`,
+apply and destroy then need the key (--root-key-file, or $` + rootKeyVariable + `); agents
+and read-only commands do not.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -49,21 +49,21 @@ and the commands that look, do not.`,
 type rootReport struct {
 	Coordinator string `json:"coordinator"`
 	State       string `json:"state"` // absent, open, closed, ours
-	// Holders are who may do what there.
+	// Holders are the ROOT's access rights.
 	Holders []rootHolder `json:"holders,omitempty"`
-	// Deployments are how many there are; of an open ROOT, or one's own.
+	// Deployments counts them, in an open ROOT or one's own.
 	Deployments int `json:"deployments"`
-	// Nodes and Bytes are what a deployment may have there.
+	// Nodes and Bytes are a deployment's quota.
 	Nodes int64 `json:"nodes,omitempty"`
 	Bytes int64 `json:"bytes,omitempty"`
-	// Enforced says that the coordinator refuses what is over that, as it was tried.
+	// Enforced says that the coordinator refuses more than the quota; it was tried.
 	Enforced *bool `json:"enforced,omitempty"`
-	// AroundOpen says that everybody may create nodes beside the ROOT.
+	// AroundOpen says that anyone may create nodes next to the ROOT.
 	AroundOpen bool `json:"around_open"`
 }
 
 type rootHolder struct {
-	User string `json:"user"` // "" is everybody
+	User string `json:"user"` // "": anyone
 	May  string `json:"may"`
 }
 
@@ -74,10 +74,10 @@ func newRootNewCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Make a ROOT in which only the holder of its key can create and list",
-		Long: `Make a ROOT in which only the holder of its key can create and list. The key is made, too,
-unless its file exists. Given again, the command changes the quota of deployments that are
-made there from then on.`,
+		Short: "Create a ROOT that only the holder of its key can use",
+		Long: `Create a ROOT in which only the holder of its key can create and list deployments. The
+key is created, too, unless its file exists. Run again, the command changes the quota of
+deployments created from then on.`,
 		Args: cobra.NoArgs,
 		RunE: t.inRoot(true, func(ctx context.Context, s *rootSession, _ []string) (err error) {
 			if s.root, err = deploy.MakeRoot(ctx, s, *s.key, limit, time.Now()); err != nil {
@@ -87,8 +87,8 @@ made there from then on.`,
 		}),
 	}
 	t.addRootFlags(cmd, "print the result as JSON")
-	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", deploy.DefaultLimit.Nodes, "how many `NODES` a deployment may have there; 0 is any number")
-	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", deploy.DefaultLimit.Bytes, "how many `BYTES` it may have; 0 is any number")
+	cmd.Flags().Int64Var(&limit.Nodes, "max-nodes", deploy.DefaultLimit.Nodes, "quota of `NODES` for each deployment; 0: unlimited")
+	cmd.Flags().Int64Var(&limit.Bytes, "max-bytes", deploy.DefaultLimit.Bytes, "quota of `BYTES` for each deployment; 0: unlimited")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func newRootShowCommand(io streams) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Say whose a ROOT is",
+		Short: "Show who owns a ROOT",
 		Args:  cobra.NoArgs,
 		RunE: t.inRoot(false, func(ctx context.Context, s *rootSession, _ []string) (err error) {
 			if s.root, err = deploy.LookAtRoot(ctx, s, s.key); err != nil {
@@ -115,20 +115,20 @@ func (t *target) addRootFlags(cmd *cobra.Command, json string) {
 }
 
 func (t *target) addRootKeyFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.rootKeyFile, "root-key-file", "", "the `FILE` with the ROOT's key, made by \"hotc root new\" (default: $"+rootKeyVariable+")")
+	cmd.Flags().StringVar(&t.rootKeyFile, "root-key-file", "", "`FILE` with the ROOT's key, from \"hotc root new\" (default: $"+rootKeyVariable+")")
 }
 
 func (t *target) rootKeyPath() string {
 	return cmp.Or(t.rootKeyFile, os.Getenv(rootKeyVariable))
 }
 
-// rootKey reads the key; nil is none. With make a file that is not there is made.
-func (t *target) rootKey(make bool) (*coordinator.Secret, error) {
+// rootKey reads the key; nil is none. With create it writes a new one if the file is missing.
+func (t *target) rootKey(create bool) (*coordinator.Secret, error) {
 	path := t.rootKeyPath()
 	if path == "" {
 		return nil, nil
 	}
-	if _, err := os.Lstat(path); make && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); create && errors.Is(err, fs.ErrNotExist) {
 		key, err := coordinator.NewSecret(rand.Reader)
 		if err == nil {
 			err = writeNew(path, key.Hex())
@@ -137,22 +137,22 @@ func (t *target) rootKey(make bool) (*coordinator.Secret, error) {
 			return nil, err
 		}
 	}
-	key, err := readSecretFile(path, "\"hotc root new\" with --root-key-file makes one")
+	key, err := readSecretFile(path, "\"hotc root new\" with --root-key-file creates one")
 	return &key, err
 }
 
-// rootSession is a session about a ROOT alone.
+// rootSession is a session for a ROOT, without a deployment.
 type rootSession struct {
 	coordinator.Store
 	target *target
 	key    *coordinator.Secret
-	root   deploy.Root // as it was last looked at
+	root   deploy.Root // as last read
 }
 
-// inRoot makes a command's run of what it does in such a session.
-func (t *target) inRoot(make bool, do func(context.Context, *rootSession, []string) error) func(*cobra.Command, []string) error {
+// inRoot runs a command in such a session.
+func (t *target) inRoot(create bool, do func(context.Context, *rootSession, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := t.openRoot(cmd.Context(), make)
+		s, err := t.openRoot(cmd.Context(), create)
 		if err != nil {
 			return err
 		}
@@ -161,17 +161,17 @@ func (t *target) inRoot(make bool, do func(context.Context, *rootSession, []stri
 	}
 }
 
-func (t *target) openRoot(ctx context.Context, make bool) (*rootSession, error) {
+func (t *target) openRoot(ctx context.Context, create bool) (*rootSession, error) {
 	url := t.coordinatorURL()
 	if url == "" {
 		return nil, whichCoordinator()
 	}
-	key, err := t.rootKey(make)
+	key, err := t.rootKey(create)
 	if err != nil {
 		return nil, err
 	}
-	if key == nil && make {
-		return nil, source.Fail(source.Usage, "which key?", "name its file with --root-key-file FILE, or in $"+rootKeyVariable+"; it is made if it is not there")
+	if key == nil && create {
+		return nil, source.Fail(source.Usage, "which key?", "name its file with --root-key-file FILE, or in $"+rootKeyVariable+"; it is created if it does not exist")
 	}
 	store, err := t.dial(ctx, url, "")
 	if err != nil {
@@ -213,7 +213,7 @@ func (t *target) dial(ctx context.Context, url string, node coordinator.Path, cr
 	return nil, t.unreachable(err)
 }
 
-// rootError makes a diagnostic of what went wrong about a ROOT.
+// rootError turns an error about a ROOT into a diagnostic.
 func (t *target) rootError(ctx context.Context, root deploy.Root, err error) error {
 	if _, done := source.AsDiagnostic(err); done || err == nil || errors.Is(err, errReported) {
 		return err
@@ -222,8 +222,8 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 	case ctx.Err() != nil:
 		return interrupted()
 	case root.State == deploy.RootOpen:
-		return source.Fail(source.NotOurs, "the ROOT of "+t.coordinatorName()+" stands, and is open: "+holdersText(root.Holders),
-			"nobody can close it any more but ZooKeeper's super user: name another ROOT, as in …/hotc/PROJECT")
+		return source.Fail(source.NotOurs, "the ROOT of "+t.coordinatorName()+" exists and is open: "+holdersText(root.Holders),
+			"only ZooKeeper's super user can close it: name another ROOT, as in …/hotc/PROJECT")
 	case root.State == deploy.RootClosed:
 		return source.Fail(source.BadSecret, "the ROOT of "+t.coordinatorName()+" belongs to the holder of another key", "name its file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
@@ -232,11 +232,11 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 
 func holdersText(holders []coordinator.Grant) string {
 	return strings.Join(lists.Map(holders, func(h coordinator.Grant) string {
-		return fmt.Sprintf("%s may %v", cmp.Or(h.To.User, "everybody"), h.May)
+		return fmt.Sprintf("%s may %v", cmp.Or(h.To.User, "anyone"), h.May)
 	}), "; ")
 }
 
-// report looks at what is around a ROOT and prints it.
+// report reads what is in and around a ROOT and prints it.
 func (s *rootSession) report(ctx context.Context, io streams) error {
 	root := s.root
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
@@ -267,9 +267,9 @@ func (s *rootSession) report(ctx context.Context, io streams) error {
 
 func (r *rootReport) print(io streams, t *target) {
 	fmt.Fprintf(io.out, "%s: %s\n", r.Coordinator, map[string]string{
-		"absent": "nobody has made this ROOT; hotc apply would make an open one.",
-		"open":   "open. Who reaches the coordinator may take the name of any stack.",
-		"closed": "closed, and this is not its key.",
+		"absent": "this ROOT does not exist; hotc apply would create an open one.",
+		"open":   "open. Anyone who reaches the coordinator may take the name of any stack.",
+		"closed": "closed, with another key.",
 		"ours":   "closed. Only the holder of " + t.rootKeyPath() + " may create and list there.",
 	}[r.State])
 	if r.State == "closed" && t.rootKeyPath() == "" {
@@ -277,20 +277,20 @@ func (r *rootReport) print(io streams, t *target) {
 	}
 	if r.State == "open" {
 		for _, h := range r.Holders {
-			fmt.Fprintf(io.out, "  %s may %s\n", cmp.Or(h.User, "everybody"), h.May)
+			fmt.Fprintf(io.out, "  %s may %s\n", cmp.Or(h.User, "anyone"), h.May)
 		}
 	}
 	if r.State == "ours" || r.State == "open" {
 		fmt.Fprintf(io.out, "%s.\n", source.Counted(r.Deployments, "deployment"))
 	}
 	if r.State == "ours" && (r.Nodes != 0 || r.Bytes != 0) {
-		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(coordinator.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses what is over it"}[r.Enforced != nil && *r.Enforced])
+		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(coordinator.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses more"}[r.Enforced != nil && *r.Enforced])
 	}
 	if r.Enforced != nil && !*r.Enforced {
-		fmt.Fprintln(io.out, "But this ZooKeeper does not refuse more: that takes version 3.7 or later, with enforceQuota=true in zoo.cfg.")
+		fmt.Fprintln(io.out, "But this ZooKeeper does not enforce it: that takes version 3.7 or later, with enforceQuota=true in zoo.cfg.")
 	}
 	if r.AroundOpen {
-		fmt.Fprintln(io.out, "Everybody who reaches this ZooKeeper can create nodes beside the ROOT, and fill its memory (docs/security.md says what closes it).")
+		fmt.Fprintln(io.out, "Anyone who reaches this ZooKeeper can create nodes next to the ROOT and fill its memory (docs/security.md shows how to prevent that).")
 	}
 }
 
@@ -304,9 +304,9 @@ func limitText(l coordinator.Limit) string {
 	return fmt.Sprintf("%s of %s", source.Counted(int(l.Nodes), "node"), size(int(l.Bytes)))
 }
 
-// enterRoot finds out whose the ROOT is in which a deployment is made or destroyed, and
-// refuses one that is somebody else's, or open where a key was given. It returns what
-// Publish is to know of a closed one.
+// enterRoot finds out who owns the ROOT in which a deployment is created or destroyed. It
+// refuses another user's, and an open one where a key was supplied. closed is what Publish
+// needs for a closed one.
 func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *deploy.InRoot, err error) {
 	key, err := s.target.rootKey(false)
 	if err != nil {
@@ -325,14 +325,14 @@ func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *depl
 		err = source.Fail(source.BadSecret, "the ROOT of "+name+" is closed: only the holder of its key can create or delete there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	case key == nil:
 	case root.State == deploy.RootAbsent:
-		err = source.Fail(source.NotOurs, "nobody has made the ROOT of "+name+" yet", "\""+s.target.rootCommand("new")+"\" makes it")
+		err = source.Fail(source.NotOurs, "the ROOT of "+name+" does not exist yet", "\""+s.target.rootCommand("new")+"\" creates it")
 	default:
 		err = s.target.rootError(ctx, root, coordinator.ErrRights)
 	}
 	return root, nil, err
 }
 
-// rootCommand is one of `hotc root`, about the same ROOT.
+// rootCommand is a `hotc root` command for the same ROOT.
 func (t *target) rootCommand(word string) string {
 	key := t.rootKeyFile
 	if t.rootKeyPath() == "" {
@@ -341,8 +341,8 @@ func (t *target) rootCommand(word string) string {
 	return "hotc root " + word + given("--coordinator", t.url, "--root-key-file", key)
 }
 
-// openToAll says that everybody may create nodes in the ROOT, or that nobody has made it: who
-// does, makes it so.
+// openToAll says that anyone may create nodes in the ROOT, or that it does not exist: hotc apply
+// would create it so.
 func openToAll(store coordinator.Store, root deploy.Root) bool {
 	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
@@ -352,13 +352,13 @@ func openToAll(store coordinator.Store, root deploy.Root) bool {
 	return open && shared
 }
 
-// warnOpenRoot says that an open ROOT is about to be made. Once it stands it cannot be closed;
-// then "hotc list" and "hotc root show" say what it is.
+// warnOpenRoot warns that an open ROOT is about to be created. It cannot be closed later; from
+// then on "hotc list" and "hotc root show" say that it is open.
 func (s *session) warnOpenRoot(io streams, root deploy.Root) {
 	if root.State != deploy.RootAbsent || !openToAll(s.Store, root) {
 		return
 	}
 	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,
-		Message: "nobody has made the ROOT of " + s.target.coordinatorName() + " yet. With this deployment it will be there, and open for good: anybody who reaches the coordinator can take the names of stacks there, and fill its memory",
-		Hint:    "for a ROOT of your own, make it first: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
+		Message: "the ROOT of " + s.target.coordinatorName() + " does not exist yet. This deployment creates it, open for good: anyone who reaches the coordinator can take the names of stacks there, and fill its memory",
+		Hint:    "for a ROOT of your own, create it first: \"" + s.target.rootCommand("new") + "\""}, io.errStyle())
 }

@@ -15,8 +15,8 @@ import (
 func newRuleCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rule [CODE]",
-		Short: "Explain a diagnostic, or list them all",
-		Long:  "Print the page about a diagnostic, such as H501: what it means, an example, and what to do. Without CODE it lists them all.",
+		Short: "Explain a diagnostic, or list all of them",
+		Long:  "Print the page of a diagnostic, such as H501: what it means, an example, and what to do. Without CODE, list all of them.",
 		Args:  cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			list := lists.Map(rules.Titles(), func(title string) string { return strings.Replace(title, ": ", "\t", 1) })

@@ -35,12 +35,12 @@ func newRunCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "run TEMPLATE",
-		Short: "Run all roles of a template on this machine, without Heat and ZooKeeper",
-		Long: `Compile a template and run its roles for real on this machine: a coordinator in this
-process, and for each server an agent of its own with a folder of its own. Addresses
-(127.x.y.z), the names and ids of servers and stacks, and random strings are made up; what
-else only Heat would know is given with --fact. If a role fails its last lines are shown;
---output shows everything that roles print, as it comes.`,
+		Short: "Run a template's roles on this machine, without a cloud",
+		Long: `Compile a template and run its roles on this machine, without Heat and ZooKeeper: the
+coordinator is in this process, and each server has an agent and a folder of its own.
+Addresses (127.x.y.z), the names and ids of servers and stacks, and random strings are
+made up; set other values that only Heat would know with --fact. If a role fails, the end
+of its output is shown; --output shows all output as roles print it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := in.options(args[0])
@@ -71,16 +71,16 @@ else only Heat would know is given with --fact. If a role fails its last lines a
 	}
 	in.addTemplateFlags(cmd.Flags())
 	in.signal, in.facts = "none", "run"
-	cmd.Flags().StringArrayVar(&facts, "fact", nil, "RESOURCE.ATTRIBUTE=VALUE, what Heat would know (several times)")
-	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter that only roles read, given sealed; - is standard input (several times)")
-	cmd.Flags().StringVar(&workdir, "workdir", "", "keep everything in this `DIR`: what a role wrote, its stdout, stderr and status")
-	cmd.Flags().StringVar(&agent, "agent", "", "the hotc-agent to run (default: beside hotc, or on PATH)")
-	cmd.Flags().BoolVar(&r.output, "output", false, "show what roles print while they run, with --json on standard error")
+	cmd.Flags().StringArrayVar(&facts, "fact", nil, "set a value that Heat would know, as RESOURCE.ATTRIBUTE=VALUE: `FACT` (repeatable)")
+	cmd.Flags().StringArrayVar(&secrets, "secret-param", nil, "read the value of a hidden parameter that only roles read, sealed: `NAME=FILE`; - is standard input (repeatable)")
+	cmd.Flags().StringVar(&workdir, "workdir", "", "keep each role's files, output and status in `DIR`")
+	cmd.Flags().StringVar(&agent, "agent", "", "hotc-agent `PROGRAM` to run (default: next to hotc, or on PATH)")
+	cmd.Flags().BoolVar(&r.output, "output", false, "show roles' output while they run, with --json on standard error")
 	cmd.Flags().BoolVar(&r.asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
 
-// localRun is one run of a template on this machine, as it is printed.
+// localRun is one run of a template on this machine, and prints it.
 type localRun struct {
 	streams
 	result  *emit.Result
@@ -98,7 +98,7 @@ type localRun struct {
 func (r *localRun) run(ctx context.Context, workdir string) error {
 	built := r.result.Built
 	if len(built.Plan.Servers) == 0 {
-		return source.Fail(source.Usage, "no server of the template has roles", "roles stand in a server's metadata under `hotc:`")
+		return source.Fail(source.Usage, "no server of the template has roles", "write roles in a server's metadata under `hotc:`")
 	}
 	boots, lacking, err := r.heat.Boots()
 	for i, d := range lacking {
@@ -137,8 +137,8 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	return r.report(result, workdir != "")
 }
 
-// explain says why a run failed. One that was ended from outside has no reason of its own:
-// exit knows the signal, or the output that could not be written.
+// explain says why a run failed. For one that was ended from outside, exit knows the reason: a
+// signal, or output that could not be written.
 func (r *localRun) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -176,13 +176,13 @@ func findAgent(given string) (string, error) {
 	}
 	path, err := exec.LookPath(given)
 	if err != nil {
-		return "", source.Fail(source.NoAgent, fmt.Sprintf("hotc-agent is not found: %v", err), "build it with `make`, put it beside hotc, or name it with --agent")
+		return "", source.Fail(source.NoAgent, fmt.Sprintf("hotc-agent not found: %v", err), "build it with `make`, put it next to hotc, or name it with --agent")
 	}
 	return path, nil
 }
 
-// parseFacts reads the flags --fact; a value is JSON, or else a string. A resource of
-// a nested stack is named by its path.
+// parseFacts parses the flags --fact; a value is JSON, or otherwise a string. A resource of a
+// nested stack is named by its path.
 func parseFacts(given []string, p *program.Program) (localheat.Facts, error) {
 	out := localheat.Facts{}
 	known := map[string]bool{}
@@ -213,7 +213,7 @@ func parseFacts(given []string, p *program.Program) (localheat.Facts, error) {
 	return out, nil
 }
 
-// splitFact reads RESOURCE.ATTRIBUTE=VALUE; a resource's name may hold dots.
+// splitFact parses RESOURCE.ATTRIBUTE=VALUE; a resource's name may contain dots.
 func splitFact(text string) (resource, attribute, value string, err error) {
 	key, value, ok := strings.Cut(text, "=")
 	dot := strings.LastIndexByte(key, '.')
@@ -232,14 +232,14 @@ func longestRole(p *contract.Plan) int {
 	return width
 }
 
-// say prints what there is to say of a role, in a line.
+// say prints a line about a role.
 func (r *localRun) say(role contract.RoleKey, what string) {
 	if !r.asJSON {
 		fmt.Fprintf(r.out, "%7s  %-*s  %s\n", age(time.Since(r.started)), r.width, role, what)
 	}
 }
 
-// printed shows a line that a role prints, behind the role's name.
+// printed shows a line of a role's output, after the role's name.
 func (r *localRun) printed(role contract.RoleKey, line []byte) {
 	to := r.out
 	if r.asJSON {
@@ -249,7 +249,7 @@ func (r *localRun) printed(role contract.RoleKey, line []byte) {
 }
 
 func (r *localRun) beside(role contract.RoleKey, c status.Cycle) {
-	r.say(role, "goes on beside its read, in a dependency cycle that only it can end: "+c.String())
+	r.say(role, "continues in parallel with its read, in a dependency cycle that only it can end: "+c.String())
 }
 
 func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState) {
@@ -258,9 +258,9 @@ func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState
 	}
 }
 
-// progress is what is new about a role; waited says how long one that is done has waited, too.
+// progress is what is new about a role; waited adds how long a role that is done has waited.
 func progress(old, now coordinator.RoleState, waited bool) (news []string) {
-	if old.Status != now.Status || !old.Ended.Equal(now.Ended) && !updated(old, now) { // it may have run from one look to the next
+	if old.Status != now.Status || !old.Ended.Equal(now.Ended) && !updated(old, now) { // it may have run between two reads
 		switch now.Status {
 		case coordinator.RoleRunning:
 			news = append(news, "runs")
@@ -284,7 +284,7 @@ func progress(old, now coordinator.RoleState, waited bool) (news []string) {
 	return news
 }
 
-// updated says that an update of the role has begun or ended.
+// updated says that an update of the role has started or ended.
 func updated(old, now coordinator.RoleState) bool {
 	return now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended))
 }

@@ -24,7 +24,7 @@ import (
 // runReport is the result of `hotc run --json` (docs/json.md).
 type runReport struct {
 	Servers []runServer     `json:"servers"`
-	Outputs map[string]any  `json:"outputs"` // null where there is no value
+	Outputs map[string]any  `json:"outputs"` // null without a value
 	Done    bool            `json:"done"`
 	Workdir string          `json:"workdir,omitempty"`
 	Failed  []runFailedRole `json:"failed,omitempty"`
@@ -36,7 +36,7 @@ type runServer struct {
 	Roles []runRole           `json:"roles"`
 }
 
-// runRole is a role as its agent has reported it last, as docs/json.md has it.
+// runRole is a role as its agent last reported it (docs/json.md).
 type runRole struct {
 	Name           string                 `json:"name"`
 	Status         coordinator.RoleStatus `json:"status"`
@@ -130,7 +130,7 @@ func (r *localRun) printOutputs(outputs []operate.Output) {
 	}
 }
 
-// inALine is what a diagnostic says, with what to do.
+// inALine is a diagnostic's message and hint in one line.
 func inALine(err error) string {
 	d, ok := source.AsDiagnostic(err)
 	switch {
@@ -142,8 +142,8 @@ func inALine(err error) string {
 	return d.Message + "; " + d.Hint
 }
 
-// explainFailure prints each failure that no other failure caused, with the last
-// lines of the role and the place in the template.
+// explainFailure prints each failure that no other failure caused, with the role's last lines
+// and the position in the template.
 func (r *localRun) explainFailure(result *localrun.Result) {
 	r.explainCycles(result.Broken)
 	style := r.errStyle()
@@ -158,17 +158,17 @@ func (r *localRun) explainFailure(result *localrun.Result) {
 			}
 			d := &source.Diagnostic{Code: source.RoleFailed, At: r.place(role.Cause.At), Message: fmt.Sprintf("%s.%s: %s", s.Path, role.Name, role.Cause.Reason)}
 			if lines := strings.TrimSpace(role.LastLines); lines != "" {
-				d.With("it said last:\n    " + strings.ReplaceAll(lines, "\n", "\n    "))
+				d.With("its last output:\n    " + strings.ReplaceAll(lines, "\n", "\n    "))
 			}
 			source.Print(r.err, d, style)
 		}
 	}
 }
 
-// explainCycles prints the cycles that were found, with the place of each wait.
+// explainCycles prints the cycles that were found, with the position of each wait.
 func (r *localRun) explainCycles(broken []status.Cycle) {
 	for _, c := range broken {
-		d := source.Fail(source.RoleFailed, "a dependency cycle, which only run time has found: none of its roles can go on", "let one of them publish what the next one waits for before it reads; docs/rules/H502.md")
+		d := source.Fail(source.RoleFailed, "a dependency cycle that shows only at run time: none of its roles can continue", "let one of them publish what the next one waits for before it reads; see docs/rules/H502.md")
 		at := slices.IndexFunc(c, func(s status.Step) bool { return s.Wait.At != "" })
 		if at >= 0 {
 			d.At = r.place(c[at].Wait.At)
@@ -184,7 +184,7 @@ func (r *localRun) explainCycles(broken []status.Cycle) {
 	}
 }
 
-// place finds a position that was read back from the plan in the template again.
+// place finds a plan's position in the template.
 func (r *localRun) place(at contract.Position) source.Place {
 	file, rest, ok := r.fileOf(string(at))
 	lineText, columnText, found := strings.Cut(rest, ":")

@@ -188,11 +188,11 @@ func TestScenesAsJSON(t *testing.T) {
 			d.apply(t)
 			scene.arrange(t, d)
 			status, err := d.on(t, newStatusCommand, "--json")
-			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, err) != want {
+			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, "hotc", err) != want {
 				t.Fatalf("status: %v, want it to end with %d", err, want)
 			}
 			why, err := d.on(t, newWhyCommand, scene.ask, "--json")
-			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, err) != want {
+			if want := scene.exit(); exit(t.Context(), streams{err: io.Discard}, "hotc", err) != want {
 				t.Fatalf("why: %v, want it to end with %d", err, want)
 			}
 			outputs, err := d.on(t, newOutputsCommand, "--json")

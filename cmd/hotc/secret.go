@@ -14,13 +14,13 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// environmentSuffix names the environment for the openstack client that lies beside a secret.
+// environmentSuffix names the environment for the openstack client next to a secret.
 const environmentSuffix = ".env.yaml"
 
 func newSecretCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
-		Short: "Make a deployment's secret",
+		Short: "Create a deployment's secret",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -32,10 +32,10 @@ func newSecretNewCommand(io streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new FILE",
-		Short: "Write a new secret into FILE, and an environment for Heat into FILE" + environmentSuffix,
-		Long: `Write a new secret, 64 hex digits without a line end, into FILE, and an environment
-that gives it to Heat's hidden parameter into FILE` + environmentSuffix + `. Only you may read them,
-and no existing file is overwritten.`,
+		Short: "Create a secret in FILE, and an environment with it for Heat",
+		Long: `Write a new secret, 64 hex digits without a line end, to FILE, and an environment that
+passes it to the stack's hidden parameter to FILE` + environmentSuffix + `. Only you can read these
+files, and no existing file is overwritten.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := writeSecret(args[0]); err != nil {
@@ -43,7 +43,7 @@ and no existing file is overwritten.`,
 			}
 			environment := args[0] + environmentSuffix
 			return printResult(io.out, asJSON, map[string]string{"file": args[0], "environment": environment}, func() {
-				fmt.Fprintf(io.out, "%s holds a new secret, for hotc's --secret-file.\n%s gives it to Heat: openstack stack create -e %s …\n",
+				fmt.Fprintf(io.out, "%s holds a new secret; pass it to hotc with --secret-file.\n%s passes it to Heat: openstack stack create -e %s …\n",
 					args[0], environment, shellQuote(environment))
 			})
 		},
@@ -57,7 +57,7 @@ func writeSecret(path string) error {
 	if err != nil {
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}
-	environment := "# Gives hotc's secret to Heat: openstack stack create -e THIS-FILE …\nparameters:\n  hotc_secret: \"" + secret.Hex() + "\"\n"
+	environment := "# Passes hotc's secret to Heat: openstack stack create -e THIS-FILE …\nparameters:\n  hotc_secret: \"" + secret.Hex() + "\"\n"
 	if err := writeNew(path, secret.Hex()); err != nil {
 		return err
 	}
@@ -68,13 +68,12 @@ func writeSecret(path string) error {
 	return nil
 }
 
-// writeNew writes a file that only its owner may read, and that was not there before: whole,
-// or not at all.
+// writeNew writes a new file that only its owner may read, completely or not at all.
 func writeNew(path, text string) error {
 	failed := func(err error) error {
-		return source.Fail(source.BadSecret, "the secret cannot be written: "+err.Error(), "")
+		return source.Fail(source.BadSecret, "cannot write the secret: "+err.Error(), "")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-") // which makes it 0600
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-") // with mode 0600
 	if err != nil {
 		return failed(err)
 	}
@@ -85,7 +84,7 @@ func writeNew(path, text string) error {
 	}
 	err = os.Link(f.Name(), path)
 	if errors.Is(err, fs.ErrExist) {
-		return source.Fail(source.BadSecret, path+" exists and is not overwritten", "a deployment may depend on it: take another name")
+		return source.Fail(source.BadSecret, path+" exists and is not overwritten", "a deployment may depend on it: use another name")
 	}
 	if err != nil {
 		return failed(err)

@@ -22,22 +22,22 @@ func newServeFilesCommand(io streams) *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use:   "serve-files DIR",
-		Short: "Serve the files of a folder over HTTP, for a lab",
-		Long: `Serve the files of a folder over HTTP until it is ended: agents for --agent-url, or files
-that are too large for the coordinator. It checks nobody, and shows no lists and no hidden
-files; what servers fetch is checked by digest. A web server of your own is better for
-more than a lab.`,
+		Short: "Serve a folder's files over HTTP, for a lab",
+		Long: `Serve a folder's files over HTTP until interrupted: agents for --agent-url, or files that
+are too large for the coordinator. There is no authentication, and no directory listings or
+hidden files are served; servers verify what they download by its digest. Outside a lab,
+use a web server of your own.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serveFiles(cmd.Context(), io, args[0], listen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", ":8080", "the `ADDRESS` to listen at")
+	cmd.Flags().StringVar(&listen, "listen", ":8080", "`ADDRESS` to listen on")
 	return cmd
 }
 
 func serveFiles(ctx context.Context, s streams, dir, address string) error {
-	root, err := os.OpenRoot(dir) // no link leads out of it
+	root, err := os.OpenRoot(dir) // follows no link out of it
 	if err != nil {
 		return source.Fail(source.CannotRead, err.Error(), "serve-files takes a folder")
 	}

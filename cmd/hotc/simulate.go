@@ -26,12 +26,13 @@ func newSimulateCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate TEMPLATE",
 		Short: "Predict a deployment's timeline and critical path",
-		Long: `Predict how a deployment will run: when each server boots, when each role works and
-what it waits for, the critical path, and how long it would take if Heat ordered
-whole servers; and the same with everything as slow as timeouts and retries allow.
-FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds, or to
-{seconds: N, worst: N, retries: N}, as YAML or JSON; or what ` + "`hotc status --json`" + ` or
-` + "`hotc run --json`" + ` printed of a former run. - is standard input.`,
+		Long: `Predict how a deployment will run: when each server boots, when each role works and what it
+waits for, the critical path, and how long it would take if Heat ordered whole servers; and
+the same with everything as slow as timeouts and retries allow.
+
+The FILE of --durations maps SERVER.ROLE (a role's own work) or SERVER (its boot) to
+seconds, or to {seconds: N, worst: N, retries: N}, as YAML or JSON; or it is the output of
+` + "`hotc status --json`" + ` or ` + "`hotc run --json`" + ` of an earlier run. - is standard input.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, _, err := in.look(args[0], s)
@@ -47,7 +48,7 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 			p := timeline.Predict(r.Program, r.Analysis, r.Findings.Net, d)
 			if svg != "" {
 				if err := os.WriteFile(svg, graph.Timeline(filepath.Base(args[0])+": "+p.Headline(), p.Run), 0o644); err != nil {
-					return fmt.Errorf("write the picture: %w", err)
+					return fmt.Errorf("write the timeline: %w", err)
 				}
 			}
 			return printResult(s.out, asJSON, p, func() { printPrediction(s, p) })
@@ -55,12 +56,12 @@ FILE is a map of SERVER.ROLE (a role's own work) or SERVER (its boot) to seconds
 	}
 	in.addFlags(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&durations, "durations", "", "how long roles and boots take: a map of SERVER.ROLE or SERVER to seconds, or the record of a former run")
-	f.Float64Var(&boot, "boot", timeline.UsualBoot, "seconds that a server takes to boot, where the file says nothing")
-	f.Float64Var(&role, "role", timeline.UsualRole, "seconds that a role works, where the file says nothing")
-	f.Float64Var(&resource, "resource", timeline.UsualResource, "seconds that another resource takes")
+	f.StringVar(&durations, "durations", "", "`FILE` with durations of roles and boots, or with the JSON output of an earlier run")
+	f.Float64Var(&boot, "boot", timeline.UsualBoot, "`SECONDS` that a server takes to boot, unless the file says otherwise")
+	f.Float64Var(&role, "role", timeline.UsualRole, "`SECONDS` that a role works, unless the file says otherwise")
+	f.Float64Var(&resource, "resource", timeline.UsualResource, "`SECONDS` that any other resource takes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringVar(&svg, "svg", "", "draw the timeline into this file")
+	f.StringVar(&svg, "svg", "", "draw the timeline as SVG to `FILE`")
 	return cmd
 }
 
@@ -70,7 +71,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 		for _, task := range process.Tasks {
 			if task.Heat {
 				if len(process.Tasks) > 1 || task.End > task.Start {
-					t.add(process.Name+" (made)", point(task.Start), point(task.End), blocked(task), on(task))
+					t.add(process.Name+" (created)", point(task.Start), point(task.End), blocked(task), on(task))
 				}
 				continue
 			}
@@ -81,13 +82,13 @@ func printPrediction(s streams, p *timeline.Prediction) {
 	fmt.Fprintf(s.out, "\n%s\n", p.Headline())
 	if n := len(p.Perhaps); n > 0 {
 		names := lists.Map(p.Perhaps, func(x timeline.Perhaps) string { return string(x.Server) })
-		fmt.Fprintf(s.out, "with %s that Heat may not make: %s\n", source.Counted(n, "server"), few(names))
+		fmt.Fprintf(s.out, "with %s that Heat may not create: %s\n", source.Counted(n, "server"), few(names))
 	}
 	for _, failed := range p.Failures() {
 		fmt.Fprintln(s.out, failed)
 	}
 	if p.Worst > p.Makespan || len(p.WorstFailures) > 0 && !p.Failed {
-		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as it may\n", timeline.FormatSeconds(p.Worst))
+		fmt.Fprintf(s.out, "at worst %s, if everything takes as long as allowed\n", timeline.FormatSeconds(p.Worst))
 		for _, failed := range p.WorstFailures {
 			fmt.Fprintln(s.out, "  then "+failed)
 		}
@@ -106,7 +107,7 @@ func printPrediction(s streams, p *timeline.Prediction) {
 	}
 }
 
-// readDurations reads a file, or standard input, that says how long things take.
+// readDurations reads a file or standard input with durations.
 func readDurations(path string, r *emit.Result, boot float64, s streams) (map[string]timeline.Duration, error) {
 	text, err := readInput(path, s.in)
 	if err != nil {
@@ -114,7 +115,7 @@ func readDurations(path string, r *emit.Result, boot float64, s streams) (map[st
 	}
 	of, gone, err := timeline.ReadDurations(path, text, r.Program, r.Findings.Net, boot)
 	if gone > 0 {
-		fmt.Fprintf(s.err, "%s: %d roles of the record are not in the template\n", path, gone)
+		fmt.Fprintf(s.err, "%s: %d recorded roles are not in the template\n", path, gone)
 	}
 	return of, err
 }
@@ -126,7 +127,7 @@ func readInput(path string, in io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(in, maxRecord))
 }
 
-// maxRecord is how much is read from a pipe, in bytes.
+// maxRecord is how many bytes are read from a pipe.
 const maxRecord = 64 << 20
 
 func point(seconds float64) string {
@@ -138,7 +139,7 @@ func point(seconds float64) string {
 
 func blocked(t timeline.Task) string {
 	if n := len(t.Waits); n > 0 && t.Waits[n-1].To < 0 {
-		return "for ever"
+		return "forever"
 	}
 	if t.Blocked == 0 {
 		return "-"

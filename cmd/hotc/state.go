@@ -12,12 +12,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// keptSecretFile is what `hotc up` keeps of a deployment between its runs, in the user's state
-// folder.
+// keptSecretFile is the file that `hotc up` keeps for a deployment, in the user's state folder.
 const keptSecretFile = "secret"
 
-// keptState is the deployment's folder there; "" where that cannot be told. The coordinator's
-// hosts are in its name, in any order: stacks of one name in two clouds have two secrets.
+// keptState is the deployment's folder there; "" if it cannot be determined. Its name depends on
+// the coordinator's hosts, in any order: stacks of one name in two clouds have two secrets.
 func (t *target) keptState() string {
 	d, err := coordinator.ParseDeployment(t.stack)
 	url := coordinator.ShownURL(t.coordinatorURL())
@@ -47,8 +46,8 @@ func (t *target) keptState() string {
 	return filepath.Join(base, "hotc", name+"-"+coordinator.Digest([]byte(where))[:8])
 }
 
-// longestKept is how much of a stack's name stands in that of its folder, which has up to 255 bytes: so
-// many has the stack's already.
+// longestKept is how much of a stack's name is in the folder's, which may have 255 bytes: as many
+// as the stack's alone.
 const longestKept = 200
 
 func (t *target) keptSecret() string {
@@ -58,26 +57,26 @@ func (t *target) keptSecret() string {
 	return ""
 }
 
-// makeState makes the deployment's folder, which is the user's alone.
+// makeState creates the deployment's folder, which only the user can read.
 func (t *target) makeState() (string, error) {
 	folder := t.keptState()
 	if folder == "" {
-		return "", source.Fail(source.OperationFailed, "there is no place for the deployment's state: neither $XDG_STATE_HOME nor $HOME is set", "set one of them; the secret alone can be placed with --secret-file FILE")
+		return "", source.Fail(source.OperationFailed, "no folder for the deployment's state: neither $XDG_STATE_HOME nor $HOME is set", "set one of them; --secret-file FILE sets only the secret's place")
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", source.Fail(source.OperationFailed, "the deployment's state cannot be kept: "+err.Error(), "")
+		return "", source.Fail(source.OperationFailed, "cannot keep the deployment's state: "+err.Error(), "")
 	}
 	return folder, nil
 }
 
-// makeSecret makes the deployment's secret unless it is there. made is the file if it was.
-func (t *target) makeSecret() (made string, err error) {
+// makeSecret creates the deployment's secret unless it exists. created is the new file, or "".
+func (t *target) makeSecret() (created string, err error) {
 	path := t.secretPath()
 	if path == "" {
 		path = t.keptSecret()
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return "", nil // who reads it says what is wrong with it
+		return "", nil // errors are reported when it is read
 	}
 	return path, writeSecret(path)
 }

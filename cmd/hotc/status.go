@@ -19,9 +19,10 @@ func newStatusCommand(io streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "status [SERVER]",
-		Short: "Show which roles run, and which wait for what",
-		Long: `Show for each role whether it is done, runs, has failed, or waits, and for which value of
-which role; and for each server whether its agent is there. Ends with status 3 if anything has failed.`,
+		Short: "Show which roles run, and what the others wait for",
+		Long: `Show for each role whether it is done, running, failed or waiting, and for which value of
+which role; and for each server whether its agent is there. The exit status is 3 if
+anything has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			show := func(v *status.Status) error {
@@ -67,8 +68,8 @@ which role; and for each server whether its agent is there. Ends with status 3 i
 			return err
 		}),
 	}
-	t.addFlags(cmd, "print the status as JSON, with --watch one line each time")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on until every server has finished")
+	t.addFlags(cmd, "print the status as JSON, with --watch one line per change")
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep watching until every server has finished")
 	return cmd
 }
 

@@ -30,12 +30,12 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 		statusRows(&t, v, s, now)
 	}
 	for _, x := range removed {
-		t.add(string(x.Path), "-", "removed", ageOf(x.Since, now), "it was taken out of the deployment; its token is worth nothing any more")
+		t.add(string(x.Path), "-", "removed", ageOf(x.Since, now), "it was removed from the deployment; its token is no longer valid")
 	}
 	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + approvalLines(to, of) + untoldLines(v, to)
 }
 
-// untoldLines say why Heat does not know yet, and what it waits for.
+// untoldLines say what Heat waits for, and what was not reported to it yet.
 func untoldLines(v *status.Status, to *target) string {
 	var b strings.Builder
 	for _, text := range v.Hooks() {
@@ -51,7 +51,7 @@ func untoldLines(v *status.Status, to *target) string {
 	}
 	relay := func(u status.Untold) bool { return v.Plan.Signal == contract.RelaySignals || u.Server == "" }
 	if unrelayed || slices.ContainsFunc(all, relay) && v.Relays == 0 {
-		fmt.Fprintf(&b, "  start one where Heat and the coordinator are reached: %s\n", to.command("relay"))
+		fmt.Fprintf(&b, "  start one where Heat and the coordinator can be reached: %s\n", to.command("relay"))
 	}
 	if b.Len() > 0 {
 		return "\n" + b.String()
@@ -65,7 +65,7 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 		t.add(path, "-", "unreadable", "", unreadableText(s))
 	}
 	if n := s.Machines(); n > 0 {
-		t.add(path, "-", fmt.Sprint("machine ", n), ageOf(s.Incarnation.Since, now), fmt.Sprintf("%d machines have come under this name, and each is followed anew; if Heat has not made them, somebody else has its token", n))
+		t.add(path, "-", fmt.Sprint("machine ", n), ageOf(s.Incarnation.Since, now), fmt.Sprintf("%d machines have joined under this name, and readers followed each of them; if Heat has not created them, someone else has its token", n))
 	}
 	word, more := absence(v, s)
 	switch phase := s.State.Phase; {
@@ -81,24 +81,24 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 		t.add(path, "-", string(cmp.Or(phase, coordinator.PhaseUp)), ageOf(s.State.Since, now), s.State.Message)
 	}
 	if s.State.Going != nil {
-		t.add(path, "-", "leaves", ageOf(s.State.Going.Since, now), "Heat takes its machine away"+goingText(s))
+		t.add(path, "-", "leaves", ageOf(s.State.Going.Since, now), "Heat is removing its machine"+goingText(s))
 	}
 	for _, r := range s.Roles {
 		t.add(path, r.Name, r.Shown(), roleAge(r, now), roleDetail(v, r))
 	}
 }
 
-// absence is a word for a server whose agent is not there, and more about it.
+// absence is a word for why a server's agent is not there, with details.
 func absence(v *status.Status, s *status.Server) (word, more string) {
 	switch {
 	case s.Missing != "":
-		return "not made", s.Missing
+		return "not created", s.Missing
 	case s.Left:
-		return "left", "Heat has taken its machine out of its group" + goingText(s)
+		return "left", "Heat has removed its machine from its group" + goingText(s)
 	case s.Perhaps != "":
-		return "never came", "Heat may not have made it: it has not, if " + s.Perhaps
+		return "never came", "Heat has not created it if " + s.Perhaps
 	case !s.Came() && v.Restored:
-		return "never came", "since the deployment was put back; a server that was there before joins again by itself"
+		return "never came", "since the deployment was restored; a server that was there before rejoins by itself"
 	case !s.Came():
 		return "never came", ""
 	case s.Lost():
@@ -109,28 +109,28 @@ func absence(v *status.Status, s *status.Server) (word, more string) {
 	return "", ""
 }
 
-// goingText says how the delete hooks of a machine have ended that Heat takes away.
+// goingText is the state of the delete hooks of a machine that Heat removes.
 func goingText(s *status.Server) string {
 	switch is := s.State.Going; {
 	case is == nil:
 		return ""
 	case is.Ended.IsZero():
-		return "; its delete hooks run"
+		return "; its delete hooks are running"
 	case len(is.Failed) > 0:
-		return "; the hook delete of " + is.Failed[0].String() + ", and Heat went on"
+		return "; the delete hook of " + is.Failed[0].String() + ", and Heat went on"
 	}
 	return "; its delete hooks have run"
 }
 
-// withMessage adds to what is known of a server without a session what its agent said last.
+// withMessage appends the last message of an agent that has no session.
 func withMessage(text string, s *status.Server) string {
 	if s.State.Message != "" {
-		text += "; it said last: " + s.State.Message
+		text += "; its last message: " + s.State.Message
 	}
 	return text
 }
 
-// unreadableText says which records of a server are none.
+// unreadableText names a server's invalid records.
 func unreadableText(s *status.Server) string {
 	text := s.Unreadable[0]
 	if more := len(s.Unreadable) - 1; more > 0 {
@@ -139,24 +139,24 @@ func unreadableText(s *status.Server) string {
 	return text
 }
 
-// unreadableLines says it of all servers, for `hotc why`.
+// unreadableLines lists them for all servers, for `hotc why`.
 func unreadableLines(v *status.Status) string {
 	var b strings.Builder
 	for _, s := range v.Servers {
 		if len(s.Unreadable) > 0 {
-			fmt.Fprintf(&b, "Of server %s not everything is known: %s\n", s.Path, unreadableText(s))
+			fmt.Fprintf(&b, "Records of server %s cannot be read: %s\n", s.Path, unreadableText(s))
 		}
 	}
 	return b.String()
 }
 
-// roleAge is how long a role has been what it is.
+// roleAge is how long a role has been in its state.
 func roleAge(r *status.Role, now time.Time) string {
 	switch {
 	case r.IsBlocked():
 		return ageOf(r.Blocked[0].Since, now)
 	case !r.Ended.IsZero() && r.Started.IsZero():
-		return "" // it failed before its tool was started
+		return "" // it failed before its tool started
 	case !r.Ended.IsZero():
 		return age(r.Ended.Sub(r.Started))
 	default:
@@ -164,7 +164,7 @@ func roleAge(r *status.Role, now time.Time) string {
 	}
 }
 
-// roleDetail says what a role waits for or failed of.
+// roleDetail says what a role waits for, or why it failed.
 func roleDetail(v *status.Status, r *status.Role) string {
 	switch {
 	case r.IsBlocked():
@@ -182,13 +182,13 @@ func roleDetail(v *status.Status, r *status.Role) string {
 	}
 }
 
-// producerText says how the writer of a cell stands.
+// producerText is the state of a cell's writer.
 func producerText(v *status.Status, reader contract.ServerPath, cell contract.CellName) string {
 	if secret, known := v.Secrets[cell]; known {
 		if secret.GivenTo(reader) {
 			return "has just arrived"
 		}
-		return "not given"
+		return "not supplied"
 	}
 	c, known := v.Cells[cell]
 	s := v.ByPath[c.Server]
@@ -198,7 +198,7 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 	case v.Cell(cell).State == coordinator.Valued:
 		return "has just arrived"
 	case s.Missing != "":
-		return "Heat did not make " + string(c.Server) + ": " + s.Missing
+		return "Heat did not create " + string(c.Server) + ": " + s.Missing
 	case !s.Came():
 		return string(c.Server) + " never came"
 	case s.Left:
@@ -234,7 +234,7 @@ func summary(v *status.Status, stack string) string {
 			parts = append(parts, fmt.Sprintf("%d %s", words[w], w))
 		}
 	}
-	for _, w := range []string{"never came", "not made", "left", "lost", "gone"} {
+	for _, w := range []string{"never came", "not created", "left", "lost", "gone"} {
 		if words[w] > 0 {
 			parts = append(parts, source.Counted(words[w], "server")+" "+w)
 		}
@@ -246,10 +246,10 @@ func summary(v *status.Status, stack string) string {
 		text += ": " + strings.Join(parts, ", ")
 	}
 	if v.Restored {
-		text += " (put back, after the coordinator had lost it)"
+		text += " (restored after the coordinator had lost it)"
 	}
 	if !v.Ready {
-		text += " (apply has not come to its end)"
+		text += " (apply has not finished)"
 	}
 	return text + "\n"
 }
@@ -261,11 +261,11 @@ func statusColor(word string) string {
 	}[word]
 }
 
-// cycleLines tell operators of cycles. hotc ends none: whether a role may be ended is theirs to say.
+// cycleLines report cycles. hotc ends none: whether a role may be ended is the operator's decision.
 func cycleLines(cycles []status.Cycle) string {
 	var b strings.Builder
 	for _, c := range cycles {
-		fmt.Fprintf(&b, "\nA dependency cycle: %s.\nAs far as their reads tell, none of them can go on. Change what one of them reads or when, end its process on its server (it fails, and the others because of it), then apply and retry.\n", terminal.Line(c.String()))
+		fmt.Fprintf(&b, "\nA dependency cycle: %s.\nAccording to their reads, none of them can continue. Change what one of them reads or when, end its process on its server (it fails, and the others because of it), then apply and retry.\n", terminal.Line(c.String()))
 	}
 	return b.String()
 }

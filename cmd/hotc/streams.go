@@ -16,12 +16,12 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	ink      terminal.Ink // begins what out and err let through to a terminal
+	ink      terminal.Ink // marks the colours that out and err let through to a terminal
 }
 
-// standardStreams are those of the process. What is printed for people passes the filter
-// of package terminal: standard error always, standard output where it is a terminal. A pipe
-// or a file gets the bytes as they are. flush comes before the end.
+// standardStreams are those of the process. Output for people passes the filter of package
+// terminal: standard error always, standard output if it is a terminal. A pipe or a file gets
+// the bytes unchanged. Call flush before the process ends.
 func standardStreams(stop context.CancelCauseFunc) (s streams, flush func()) {
 	s = streams{in: os.Stdin, ink: terminal.NewInk()}
 	out, err := stream{File: os.Stdout, to: os.Stdout, stop: stop}, stream{File: os.Stderr, stop: stop}
@@ -37,35 +37,34 @@ func standardStreams(stop context.CancelCauseFunc) (s streams, flush func()) {
 	s.out, s.err = out, err
 	return s, func() {
 		for _, f := range filters {
-			_ = f.Flush() // nobody is left to tell
+			_ = f.Flush() // nowhere to report it
 		}
 	}
 }
 
-// interactive says whether somebody can be asked.
+// interactive says whether the user can be asked.
 func (s streams) interactive() bool {
 	f, ok := s.in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width is how many characters a line of the output may have; 0 when it is not a terminal.
+// width is the width of the output's terminal; 0 if it is not a terminal.
 func (s streams) width() int {
 	f, ok := s.out.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
 	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || w <= 0 { // a serial console knows none
+	if err != nil || w <= 0 { // a serial console reports none
 		return 80
 	}
 	return w
 }
 
-// color says whether the output may be coloured: only on a terminal, and not
-// where the user said NO_COLOR.
+// color says whether the output may be coloured: only on a terminal, and not with NO_COLOR.
 func (s streams) color() bool { return s.cursor() != "" && os.Getenv("NO_COLOR") == "" }
 
-// cursor is what moves the cursor of the output, if it is a terminal that can do that.
+// cursor is for moving the cursor, "" if the output is not a terminal that can do that.
 func (s streams) cursor() terminal.Ink {
 	if s.width() == 0 || os.Getenv("TERM") == "dumb" {
 		return ""
@@ -73,7 +72,7 @@ func (s streams) cursor() terminal.Ink {
 	return s.ink
 }
 
-// outInk is what colours the output, if it may be coloured.
+// outInk is for colouring the output, "" if it may not be coloured.
 func (s streams) outInk() terminal.Ink {
 	if !s.color() {
 		return ""
@@ -81,15 +80,15 @@ func (s streams) outInk() terminal.Ink {
 	return s.ink
 }
 
-// stream is standard output or error of the process. A write that fails ends what the program does,
-// in order: roles that `hotc run` has started do not outlive it, and its folders go.
+// stream is standard output or error of the process. A failed write ends the program in order:
+// `hotc run` stops the roles that it has started, and removes its folders.
 type stream struct {
 	*os.File
 	to   io.Writer // writes to the file
 	stop context.CancelCauseFunc
 }
 
-// Write makes a failure the cause of the end.
+// Write cancels the program's context if it fails.
 func (s stream) Write(p []byte) (int, error) {
 	n, err := s.to.Write(p)
 	if err != nil {
@@ -103,6 +102,5 @@ type writeError struct{ error }
 
 func (e writeError) Unwrap() error { return e.error }
 
-// outlivePipes makes writes into a pipe whose reader has gone fail, where they would end the
-// process on the spot.
+// outlivePipes makes a write to a pipe without a reader an error, instead of ending the process.
 func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

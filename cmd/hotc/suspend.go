@@ -17,17 +17,17 @@ import (
 
 func newSuspendCommand(io streams) *cobra.Command {
 	return newTurnCommand(io, contract.HookSuspend, `Run the suspend hooks of a deployment's roles and wait for them; readers' hooks run before
-those of the roles they read from. Heat suspends servers from outside, and nothing on them
-notices: so do this first, then "openstack stack suspend".`, "openstack stack suspend %s")
+those of the roles that they read from. Heat suspends servers without notifying them: run
+this first, then "openstack stack suspend".`, "openstack stack suspend %s")
 }
 
 func newResumeCommand(io streams) *cobra.Command {
 	return newTurnCommand(io, contract.HookResume, `Run the resume hooks of a deployment's roles and wait for them, in the order in which
-roles read from each other. It comes after "openstack stack resume", and waits for
-agents that have not come back yet.`, "")
+roles read from each other. Run it after "openstack stack resume"; it waits for agents
+that are not back yet.`, "")
 }
 
-// newTurnCommand makes a command for hooks that Heat does not know.
+// newTurnCommand is the command for a hook that Heat does not have.
 func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 	var (
 		t        target
@@ -40,7 +40,7 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 		Args:  cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if !runHooks {
-				return usageError{fmt.Errorf("hotc %s runs hooks, and leaves the stack to \"openstack stack %s\": say --run-hooks", hook, hook)}
+				return usageError{fmt.Errorf("hotc %s only runs hooks; \"openstack stack %[1]s\" is for the stack: add --run-hooks", hook)}
 			}
 			return nil
 		},
@@ -63,37 +63,37 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 		}),
 	}
 	t.addFlags(cmd, "print the result as JSON")
-	cmd.Flags().BoolVar(&runHooks, "run-hooks", false, "run the hooks, one run each")
+	cmd.Flags().BoolVar(&runHooks, "run-hooks", false, "run each hook once (required)")
 	return cmd
 }
 
-// printHooks says what became of the hooks of one name.
+// printHooks prints the results of a hook's runs.
 func printHooks(io streams, h *operate.Hooked) {
 	for _, r := range h.Roles {
 		if r.Status == coordinator.AnswerDone {
-			fmt.Fprintf(io.out, "%s: the hook %s is done.\n", r.Role, h.Hook)
+			fmt.Fprintf(io.out, "%s: the %s hook is done.\n", r.Role, h.Hook)
 			continue
 		}
-		fmt.Fprintf(io.out, "%s: the hook %s is %s.\n", r.Role, h.Hook, r.Status)
+		fmt.Fprintf(io.out, "%s: the %s hook is %s.\n", r.Role, h.Hook, r.Status)
 		for line := range strings.Lines(r.Output) {
 			fmt.Fprintf(io.out, "  | %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
 	if len(h.Roles) == 0 {
-		fmt.Fprintf(io.out, "No role of %s has a hook %s to run.\n", h.Stack, h.Hook)
+		fmt.Fprintf(io.out, "No role of %s has a %s hook to run.\n", h.Stack, h.Hook)
 	}
 }
 
-// runHooks runs a hook of all roles that have it, and waits.
+// runHooks runs a hook of all roles that have it, and waits for them.
 func (s *session) runHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*operate.Hooked, error) {
 	h, err := s.RunHooks(ctx, v, hook, say)
 	if err != nil && ctx.Err() != nil {
-		err = source.Fail(source.OperationFailed, "interrupted: hooks that were asked for run all the same", "the same command waits for them again")
+		err = source.Fail(source.OperationFailed, "interrupted: requested hooks will still run", "run the same command again to wait for them")
 	}
 	return h, err
 }
 
-// deleteHooks runs the delete hooks of all roles, and says how they ended.
+// deleteHooks runs the delete hooks of all roles, and prints how they ended.
 func (s *session) deleteHooks(ctx context.Context, v *status.Status, say func(string)) (*operate.Hooked, error) {
 	h, err := s.runHooks(ctx, v, contract.HookDelete, say)
 	if err != nil {

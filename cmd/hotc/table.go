@@ -8,10 +8,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
-// table lays out rows in aligned columns, whose cells wrap where a line has no room for
-// them. Where even that would be too narrow to read, each row becomes a block of lines.
+// table lays out rows in aligned columns, whose cells wrap if the line is too short. If even
+// that would be too narrow to read, each row becomes a block of lines.
 type table struct {
-	width   int // of a line; 0 is without limit
+	width   int // of a line; 0: unlimited
 	columns []column
 	rows    [][]string
 	paint   func(column int, cell, text string) string // colours a part of a cell
@@ -19,11 +19,11 @@ type table struct {
 
 type column struct {
 	title string
-	// least is how narrow the column still makes sense; 0 is a column that never wraps.
+	// least is the column's minimum width; 0: it never wraps.
 	least int
 }
 
-// narrowest is how little room the last column of a list still makes sense in.
+// narrowest is the minimum width of a list's last column.
 const narrowest = 24
 
 func (t *table) add(cells ...string) {
@@ -55,8 +55,8 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// fit gives the columns their widths: as wide as their cells where there is room. What
-// is missing is taken from the widest, step by step.
+// fit computes the widths of the columns: as wide as their cells if there is room. What is
+// missing is taken from the widest column, step by step.
 func (t *table) fit() (widths []int, fits bool) {
 	total := -2
 	for i, c := range t.columns {
@@ -107,7 +107,7 @@ func (t *table) row(b *strings.Builder, row []string, widths []int, painted bool
 	}
 }
 
-// block is a row as lines: what never wraps first, then the others by their titles.
+// block prints a row as lines: first the columns that never wrap, then the others with their titles.
 func (t *table) block(b *strings.Builder, row []string) {
 	t.head(b, row)
 	longest := 0
@@ -139,7 +139,7 @@ func (t *table) block(b *strings.Builder, row []string) {
 	}
 }
 
-// head is what never wraps of a row, in lines of its own where it has to.
+// head prints a row's columns that never wrap, wrapped only if the line is too short for them.
 func (t *table) head(b *strings.Builder, row []string) {
 	var plain, painted []string
 	for i, c := range t.columns {
@@ -161,7 +161,7 @@ func (t *table) head(b *strings.Builder, row []string) {
 	}
 }
 
-// wrapTight breaks a text that is longer than a line between words, and words that are, too.
+// wrapTight breaks text between words, and breaks words that are longer than a line.
 func wrapTight(text string, width int) []string {
 	if utf8.RuneCountInString(text) <= width {
 		return []string{text}
@@ -173,7 +173,7 @@ func wrapTight(text string, width int) []string {
 		for utf8.RuneCountInString(line) > width {
 			runes := []rune(line)
 			at := width
-			for i := width; i >= max(1, width/2); i-- { // behind a word, where there is one
+			for i := width; i >= max(1, width/2); i-- { // after a separator, if there is one
 				if strings.ContainsRune(" ,:", runes[i-1]) {
 					at = i
 					break

@@ -25,12 +25,12 @@ const (
 	secretFileVariable  = "HOTC_SECRET_FILE"
 )
 
-// target is the deployment that an operator's command is about, as the flags name it.
+// target is the deployment that a command works on, as its flags name it.
 type target struct {
 	stack      string
 	url        string
 	secretFile string
-	// rootKeyFile is there where a command needs the ROOT's key.
+	// rootKeyFile is set by commands that need the ROOT's key.
 	rootKeyFile string
 	timeout     time.Duration
 	asJSON      bool
@@ -38,12 +38,12 @@ type target struct {
 	notices func() io.Writer
 }
 
-// addFlags adds the flags that name a deployment; json is what the flag of that name does, "" in
-// a command that has none, or one of its own.
+// addFlags adds the flags that name a deployment; json is the usage of --json, "" in a command
+// that has none or its own.
 func (t *target) addFlags(cmd *cobra.Command, json string) {
 	f := cmd.Flags()
-	f.StringVar(&t.stack, "stack", "", "the stack's `NAME`, which is the deployment's")
-	f.StringVar(&t.secretFile, "secret-file", "", "the `FILE` made by \"hotc secret new\" (default: $"+secretFileVariable+")")
+	f.StringVar(&t.stack, "stack", "", "`NAME` of the stack and of its deployment")
+	f.StringVar(&t.secretFile, "secret-file", "", "`FILE` from \"hotc secret new\" (default: $"+secretFileVariable+")")
 	t.addCoordinatorFlags(cmd, json)
 }
 
@@ -53,11 +53,11 @@ func (t *target) addCoordinatorFlags(cmd *cobra.Command, json string) {
 	if json != "" {
 		f.BoolVar(&t.asJSON, "json", false, json)
 	}
-	f.StringVar(&t.url, "coordinator", "", "the coordinator's `URL`, zk://HOST:PORT[,…]/ROOT, or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
-	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "how long to wait for the coordinator's answer")
+	f.StringVar(&t.url, "coordinator", "", "`URL` of the coordinator: zk://HOST:PORT[,…]/ROOT or zk+tls://…?ca=FILE (default: $"+coordinatorVariable+")")
+	f.DurationVar(&t.timeout, "timeout", 15*time.Second, "maximum `DURATION` to wait for the coordinator")
 }
 
-// open connects as the deployment's operator, and makes sure that somebody answers.
+// open connects as the deployment's operator, and waits for one answer.
 func (t *target) open(ctx context.Context) (*session, error) {
 	d, err := t.named()
 	if err != nil {
@@ -80,8 +80,8 @@ type session struct {
 	target *target
 }
 
-// named is the deployment that is named, and its coordinator is, too. What every command asks for
-// comes in one order: the stack, what lies on this machine, the coordinator, the secret, the cloud.
+// named is the named deployment, if its coordinator is named, too. Every command asks for what
+// it needs in one order: the stack, local files, the coordinator, the secret, the cloud.
 func (t *target) named() (coordinator.Deployment, error) {
 	d, err := t.deployment()
 	if err == nil && t.coordinatorURL() == "" {
@@ -96,20 +96,19 @@ func (t *target) deployment() (coordinator.Deployment, error) {
 	}
 	d, err := coordinator.ParseDeployment(t.stack)
 	if err != nil {
-		err = source.Fail(source.Usage, err.Error(), "it is the name that the stack has, or is to have, in Heat")
+		err = source.Fail(source.Usage, err.Error(), "use the stack's name in Heat")
 	}
 	return d, err
 }
 
-// agentAway is three times as long as a session lives that its agent does not keep up.
+// agentAway is three times the timeout of an agent's session.
 const agentAway = 30 * time.Second
 
 func (t *target) session(store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) *session {
 	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
 }
 
-// operate makes a command's run of what it does in a session. What goes wrong on the
-// coordinator becomes a diagnostic here.
+// operate runs a command in a session, and turns errors from the coordinator into diagnostics.
 func (t *target) operate(do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := t.open(cmd.Context())
@@ -132,7 +131,7 @@ func (t *target) coordinatorURL() string {
 // coordinatorName is the coordinator's URL for messages.
 func (t *target) coordinatorName() string { return coordinator.ShownURL(t.coordinatorURL()) }
 
-// secretPath is the file that is named, or else the one that `hotc up` keeps for the stack.
+// secretPath is the file that is named, otherwise the one that `hotc up` keeps for the stack.
 func (t *target) secretPath() string {
 	if named := cmp.Or(t.secretFile, os.Getenv(secretFileVariable)); named != "" {
 		return named
@@ -144,58 +143,58 @@ func (t *target) secretPath() string {
 	return kept
 }
 
-// whichSecret asks for it where `hotc up` has kept none.
+// whichSecret asks for the secret if `hotc up` keeps none.
 func (t *target) whichSecret() string {
-	if t.stack == "" || t.coordinatorURL() == "" { // its name is a part of where it is kept
+	if t.stack == "" || t.coordinatorURL() == "" { // both are part of the kept secret's path
 		return "which secret?"
 	}
-	return "which secret? Your state folder has none of a deployment " + t.stack
+	return "which secret? Your state folder has none for the deployment " + t.stack
 }
 
 func (t *target) secret() (coordinator.Secret, error) {
 	path := t.secretPath()
 	if path == "" {
 		return coordinator.Secret{}, source.Fail(source.Usage, t.whichSecret(),
-			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" makes one")
+			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" creates one")
 	}
-	return readSecretFile(path, "\"hotc secret new "+shellQuote(path)+"\" makes a secret")
+	return readSecretFile(path, "\"hotc secret new "+shellQuote(path)+"\" creates a secret")
 }
 
-// readSecretFile reads 64 hex digits; make says what makes such a file.
-func readSecretFile(path, make string) (coordinator.Secret, error) {
-	text, err := readKeyFile(path, "the secret", make)
+// readSecretFile reads 64 hex digits; create is a hint which command writes such a file.
+func readSecretFile(path, create string) (coordinator.Secret, error) {
+	text, err := readKeyFile(path, "the secret", create)
 	if err != nil {
 		return coordinator.Secret{}, err
 	}
 	secret, err := coordinator.ParseSecret(string(text))
 	if err != nil {
-		hint := "\"hotc secret new FILE\" makes one that is right"
+		hint := "\"hotc secret new FILE\" creates a valid one"
 		if _, fine := coordinator.ParseSecret(strings.TrimSpace(string(text))); fine == nil {
-			hint = "it would be right without its line end, which Heat would take for a part of it"
+			hint = "remove the line end: Heat would take it as part of the secret"
 		}
 		return coordinator.Secret{}, source.Fail(source.BadSecret, path+": "+err.Error(), hint)
 	}
 	return secret, nil
 }
 
-// readKeyFile reads a file with what nobody else may know.
-func readKeyFile(path, what, make string) ([]byte, error) {
+// readKeyFile reads a file with a secret.
+func readKeyFile(path, what, create string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, source.Fail(source.BadSecret, "there is no file "+path, make)
+		return nil, source.Fail(source.BadSecret, "there is no file "+path, create)
 	case err != nil:
-		return nil, source.Fail(source.BadSecret, what+" cannot be read: "+err.Error(), "")
+		return nil, source.Fail(source.BadSecret, "cannot read "+what+": "+err.Error(), "")
 	}
 	return text, nil
 }
 
-// flags are those that lead another command to the same deployment, as the user gave them.
+// flags are the flags that select the same deployment in another command, as the user wrote them.
 func (t *target) flags() string {
 	return "--stack " + shellQuote(t.stack) + given("--coordinator", t.url, "--secret-file", t.secretFile)
 }
 
-// given are the flags of some names and values, those that have a value.
+// given joins pairs of flags and values, those that have a value.
 func given(pairs ...string) (text string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -205,7 +204,7 @@ func given(pairs ...string) (text string) {
 	return text
 }
 
-// command is one of hotc's for the same deployment, ready for a shell.
+// command is a hotc command for the same deployment, quoted for a shell.
 func (t *target) command(words ...string) string {
 	text := "hotc"
 	for _, word := range words {
@@ -218,7 +217,7 @@ func (t *target) command(words ...string) string {
 	return text
 }
 
-// explain makes a diagnostic of what went wrong on the coordinator.
+// explain turns an error from the coordinator into a diagnostic.
 func (s *session) explain(ctx context.Context, err error) error {
 	if _, done := source.AsDiagnostic(err); done || err == nil || errors.Is(err, errReported) || errors.As(err, &usageError{}) {
 		return err
@@ -239,50 +238,49 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return s.target.unreachable(err)
 	case errors.As(err, &changed):
 		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"servers, roles, outputs and what reads what can be changed in place, these not, since they lie in the servers' user-data, or in the form of what was published (\"hotc rule H703\"): leave them as they were, give new things new names, or apply under another --stack").With(changed.Differences...)
+			"servers, roles, outputs and reads can be changed in place; these cannot, since they are in the servers' user-data or in the form of published values (\"hotc rule H703\"): leave them as they were, use new names for what is new, or apply under another --stack").With(changed.Differences...)
 	case errors.As(err, &running):
-		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and roles that run now cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" says when they have ended; then the same command again. Or give the input a `default`, and apply that first").With(running.Lines...)
+		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and running roles cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" shows when they have ended; then run the same command again. Or give the input a `default`, and apply that first").With(running.Lines...)
 	case errors.As(err, &foreign):
-		return source.Fail(source.NotOurs, "somebody else made the node "+string(foreign.Path)+" of the deployment "+name+", or changed its rights: "+foreign.Why,
-			"nothing was written. Who made it could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; else apply under another --stack, or below another ROOT (\"hotc root\")")
+		return source.Fail(source.NotOurs, "another user created the node "+string(foreign.Path)+" of the deployment "+name+", or changed its rights: "+foreign.Why,
+			"nothing was written. Its creator could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; otherwise apply under another --stack, or below another ROOT (\"hotc root\")")
 	case errors.As(err, &lacking):
 		return s.lacksHook(lacking)
 	case errors.As(err, &early):
-		return source.Fail(source.OperationFailed, early.Error(), "\""+s.target.command("status", "--watch")+"\" waits for that")
+		return source.Fail(source.OperationFailed, early.Error(), "\""+s.target.command("status", "--watch")+"\" waits until they have")
 	case errors.As(err, &absent):
-		return source.Fail(source.OperationFailed, absent.Error(), "nothing was run; start them, or leave --run-hooks out")
+		return source.Fail(source.OperationFailed, absent.Error(), "nothing was run; start them, or omit --run-hooks")
 	case errors.Is(err, operate.ErrBusy):
 		return source.Fail(source.OperationFailed, err.Error(), "try again")
 	case errors.Is(err, deploy.ErrOvertaken):
-		return source.Fail(source.OperationFailed, "another apply of "+name+" has begun meanwhile", "one of the two is enough: the same command again, when that has ended, finds its plan live")
+		return source.Fail(source.OperationFailed, "another apply of "+name+" has started meanwhile", "wait until it has ended; if it applied another plan, run the same command again")
 	case errors.As(err, &shared):
 		return sharedTokens(shared)
 	case errors.As(err, &other):
-		return source.Fail(source.ChangedPlan, other.Error(), "--enrol can be chosen when a deployment is made: apply without it; or under another --stack; or \""+s.target.command("destroy")+"\" first")
+		return source.Fail(source.ChangedPlan, other.Error(), "--enrol is chosen when a deployment is created: apply without it, or under another --stack, or run \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, deploy.ErrStands):
-		return source.Fail(source.OperationFailed, "the deployment "+name+" is there: nothing has to be put back", "if an older state stands there, \""+s.target.command("apply", "DIR")+"\" of the newest folder brings its plan up to date, and its agents publish again what they have")
+		return source.Fail(source.OperationFailed, "the deployment "+name+" exists: there is nothing to restore", "if it is an older state, \""+s.target.command("apply", "DIR")+"\" of the newest folder updates its plan, and its agents publish again what they have")
 	case errors.Is(err, deploy.ErrNotOurs):
-		return source.Fail(source.OperationFailed, err.Error(), "an administrator of the coordinator can delete it (in ZooKeeper: the super user); \""+s.target.command("destroy")+"\" then deletes what is left")
+		return source.Fail(source.OperationFailed, err.Error(), "an administrator of the coordinator (in ZooKeeper, the super user) can delete it; \""+s.target.command("destroy")+"\" then deletes the rest")
 	case errors.Is(err, deploy.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
-		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was applied with another one than "+s.target.secretPath(),
-			"give the file it was applied with; if the secret is lost, deploy under another stack name")
+		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was not applied with "+s.target.secretPath(),
+			"use the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, deploy.ErrNotApplied):
 		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
-			"\""+s.target.command("apply", "DIR")+"\" makes it; is this the right coordinator? If it was here, and the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore")+"\" of the same folder puts it back: its servers hold what they have done and published")
+			"\""+s.target.command("apply", "DIR")+"\" creates it; is this the right coordinator? If the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore")+"\" of the same folder restores it: its servers keep what they have done and published")
 	case errors.Is(err, deploy.ErrUnfinished):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+deploy.ErrUnfinished.Error(),
-			"when nobody else works on it: \""+s.target.command("destroy")+"\", then apply again")
+			"if no one else is working on it, run \""+s.target.command("destroy")+"\", then apply again")
 	default:
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}
 }
 
 func sharedTokens(e *deploy.SharedTokenError) error {
-	return source.Fail(source.Usage, "nothing is applied: "+e.Error(), "apply it with --enrol=always")
+	return source.Fail(source.Usage, "nothing was applied: "+e.Error(), "apply it with --enrol=always")
 }
 
-// unreachable says why there is no session: something is wrong with the URL, or nobody
-// answers there.
+// unreachable says why there is no session: the URL is wrong, or nothing answers there.
 func (t *target) unreachable(err error) error {
 	var wrong *coordinator.URLError
 	if errors.As(err, &wrong) {
@@ -296,7 +294,7 @@ func (t *target) unreachable(err error) error {
 	if err != context.DeadlineExceeded {
 		message += ": " + strings.TrimSuffix(err.Error(), " ("+context.DeadlineExceeded.Error()+")") // no answer says that
 	}
-	return source.Fail(source.NoCoordinator, message, "is the address right, does it run, and does a firewall let you through? --timeout waits longer")
+	return source.Fail(source.NoCoordinator, message, "check the address, that it is running, and that no firewall blocks it; --timeout waits longer")
 }
 
 func interrupted() error { return source.Fail(source.OperationFailed, "interrupted", "") }

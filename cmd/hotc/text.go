@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// age writes how long something has been going on: 0.4s, 12s, 3m05s, 2h10m, 3d04h.
+// age formats a duration: 0.4s, 12s, 3m05s, 2h10m, 3d04h.
 func age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -25,7 +25,7 @@ func age(d time.Duration) string {
 	}
 }
 
-// ageOf is the time since a moment, "" for none.
+// ageOf is the time since a moment, "" for the zero time.
 func ageOf(since, now time.Time) string {
 	if since.IsZero() {
 		return ""
@@ -33,5 +33,5 @@ func ageOf(since, now time.Time) string {
 	return age(now.Sub(since))
 }
 
-// shellQuote writes a text as one word of a POSIX shell.
+// shellQuote quotes a string as one word of a POSIX shell.
 func shellQuote(text string) string { return coordinator.ShellWord(text) }

@@ -33,19 +33,19 @@ func newUpCommand(s streams) *cobra.Command {
 	a := ascent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
 		Use:   "up TEMPLATE --stack NAME",
-		Short: "Create a stack from a template, or update it, and follow it to its end",
-		Long: `Compile a template, put its plan on the coordinator, let Heat create the stack or update
-it, and show what Heat and the roles do until all is done or something has failed. Where
-the stack is there already, hotc says what changes, and asks.
+		Short: "Create or update a stack from a template, and follow it",
+		Long: `Compile a template, publish its plan on the coordinator, let Heat create or update the
+stack, and show what Heat and the roles do until everything is done or something has
+failed. If the stack exists already, hotc shows the changes and asks for confirmation.
 
-Ctrl-C stops only the display: Heat and the servers go on, and the same command comes
-back to them, even after kill -9. A role that has failed runs again, and Heat gets the
-template again.
+Ctrl-C stops only the display: Heat and the servers go on, and the same command returns to
+them, even after kill -9. A role that has failed runs again, and Heat gets the template
+again.
 
-The first hotc up makes the deployment's secret and keeps it in your state folder
-($XDG_STATE_HOME/hotc, usually ~/.local/state/hotc), where hotc's other commands find it;
-or in --secret-file. Heat is asked with your credentials: $OS_CLOUD names one of
-clouds.yaml's, else the OS_* variables are taken.`,
+The first hotc up creates the deployment's secret and keeps it in your state folder
+($XDG_STATE_HOME/hotc, usually ~/.local/state/hotc), where hotc's other commands find it,
+or in --secret-file. It uses your Heat credentials: $OS_CLOUD names a cloud in
+clouds.yaml, otherwise the OS_* variables are used.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.begin(cmd, args)
@@ -54,31 +54,31 @@ clouds.yaml's, else the OS_* variables are taken.`,
 	}
 	a.target.addFlags(cmd, "")
 	a.addRootKeyFlag(cmd)
-	a.compilation.addShapeFlags(cmd.Flags())
+	a.compilation.addSharedFlags(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&a.signal, "signal", "auto", "who tells Heat how roles end: relay (this command while it runs, and \"hotc relay\"), heat (servers do), none, auto (relay)")
-	f.StringArrayVar(&a.secrets, "secret-param", nil, "`NAME=FILE`, the value of a hidden parameter for roles alone, which Heat does not get; - is standard input (several times)")
-	f.BoolVar(&a.skipHooks, "skip-hooks", false, "take roles and servers out without running their delete hooks")
-	f.StringVar(&a.enrol, "enrol", "", "how often a server's token lets a machine in: once or always (default always)")
-	f.IntVar(&a.timeoutMinutes, "stack-timeout", 0, "how many `MINUTES` Heat waits for the stack, its roles included (default: Heat's own, usually 60)")
-	a.addConductFlags(f, "do not ask before a stack that is there is changed")
+	f.StringVar(&a.signal, "signal", "auto", "who reports to Heat when roles are done: `auto|relay|heat|none` (relay: this command while it runs, and \"hotc relay\"; heat: the servers; auto: relay)")
+	f.StringArrayVar(&a.secrets, "secret-param", nil, "read the value of a hidden parameter that only roles, not Heat, get: `NAME=FILE`; - is standard input (repeatable)")
+	f.BoolVar(&a.skipHooks, "skip-hooks", false, "remove roles and servers without running their delete hooks")
+	f.StringVar(&a.enrol, "enrol", "", "how often a server's token admits a machine: `once|always` (default: always)")
+	f.IntVar(&a.timeoutMinutes, "stack-timeout", 0, "`MINUTES` that Heat waits for the stack, including its roles (default: Heat's own, usually 60)")
+	a.addConductFlags(f, "do not ask before changing an existing stack")
 	return cmd
 }
 
-// conduct is how `hotc up` and `down` deal with the cloud and with whoever has typed them.
+// conduct is what `hotc up` and `down` share: the cloud, and how they talk to the user.
 type conduct struct {
 	io     streams
 	cloud  string
 	yes    bool
 	asJSON bool
-	json   io.Writer // nil: nobody wants it
-	typed  string    // this one, ready for a shell
+	json   io.Writer // nil without --json
+	typed  string    // the command line, quoted for a shell
 }
 
 func (c *conduct) addConductFlags(f *pflag.FlagSet, yes string) {
-	f.StringVar(&c.cloud, "cloud", "", "the `NAME` of a cloud of clouds.yaml (default: $OS_CLOUD)")
+	f.StringVar(&c.cloud, "cloud", "", "the cloud's `NAME` in clouds.yaml (default: $OS_CLOUD)")
 	f.BoolVar(&c.yes, "yes", false, yes)
-	f.BoolVar(&c.asJSON, "json", false, "print how it ended as JSON; what happens meanwhile goes to standard error")
+	f.BoolVar(&c.asJSON, "json", false, "print the result as JSON, and progress to standard error")
 }
 
 func (c *conduct) begin(cmd *cobra.Command, args []string) {
@@ -99,17 +99,17 @@ type ascent struct {
 	// timeoutMinutes is the stack's; 0 is Heat's own.
 	timeoutMinutes int
 
-	relaying atomic.Bool // this command has begun to tell Heat
-	relays   int         // that are there when this one has ended
+	relaying atomic.Bool // this command reports to Heat
+	relays   int         // that go on when this command has ended
 	compiled *emit.Result
 	folder   string
 	view     *upView
 }
 
-// betweenHeatsLooks is the time between two looks at Heat while somebody waits.
+// betweenHeatsLooks is the interval at which Heat is polled.
 const betweenHeatsLooks = time.Second
 
-// commandLine is a command with the flags that were given, ready for a shell.
+// commandLine is a command with its flags, quoted for a shell.
 func commandLine(cmd *cobra.Command, args []string) string {
 	words := append([]string{cmd.CommandPath()}, lists.Map(args, shellQuote)...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -129,16 +129,16 @@ func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
-// elsewhere is what to do where what is compiled finds no room.
-const elsewhere = "$TMPDIR names another place for what is compiled"
+// elsewhere is the hint if the compiled folder cannot be written.
+const elsewhere = "set $TMPDIR to another folder"
 
 func (a *ascent) run(ctx context.Context, template string) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "hotc-up-") // of this run alone: another one may be at work for the same stack
+	folder, err := os.MkdirTemp("", "hotc-up-") // its own: another run for the same stack may be at work
 	if err != nil {
-		return source.Fail(source.OperationFailed, "there is no place for what is compiled: "+err.Error(), elsewhere)
+		return source.Fail(source.OperationFailed, "cannot write the compiled folder: "+err.Error(), elsewhere)
 	}
 	defer os.RemoveAll(folder)
 	a.folder = filepath.Join(folder, "made")
@@ -150,14 +150,14 @@ func (a *ascent) run(ctx context.Context, template string) error {
 		return a.ended(ctx, err)
 	}
 	a.warnRestricted(cloud)
-	made, err := a.prepareSecret(ctx, cloud)
+	created, err := a.prepareSecret(ctx, cloud)
 	if err != nil {
 		return a.ended(ctx, err)
 	}
 	result, view, err := a.ascend(ctx, cloud)
-	if d, is := source.AsDiagnostic(err); is && d.Code == source.BadSecret && made != "" {
-		os.Remove(made) // it is of no use to anybody
-		os.Remove(made + environmentSuffix)
+	if d, is := source.AsDiagnostic(err); is && d.Code == source.BadSecret && created != "" {
+		os.Remove(created) // no deployment uses it
+		os.Remove(created + environmentSuffix)
 	}
 	if err != nil {
 		return a.ended(ctx, err)
@@ -165,14 +165,14 @@ func (a *ascent) run(ctx context.Context, template string) error {
 	return a.report(ctx, cloud, time.Since(view.began), result)
 }
 
-// check refuses what can be refused before anything is done.
+// check refuses wrong flags before anything is done.
 func (a *ascent) check() error {
 	if _, err := a.deployment(); err != nil {
 		return err
 	}
 	a.compilation.coordinator = a.coordinatorURL()
 	if a.timeoutMinutes < 0 {
-		return source.Fail(source.Usage, fmt.Sprintf("--stack-timeout %d: Heat counts whole minutes, from 1 on", a.timeoutMinutes), "")
+		return source.Fail(source.Usage, fmt.Sprintf("--stack-timeout %d: Heat takes whole minutes, at least 1", a.timeoutMinutes), "")
 	}
 	if a.signal == "auto" {
 		a.signal = string(contract.RelaySignals)
@@ -182,7 +182,7 @@ func (a *ascent) check() error {
 	return err
 }
 
-// compile writes the compiled folder, and makes the deployment's state once the coordinator is named.
+// compile writes the compiled folder, and creates the state folder once the coordinator is named.
 func (a *ascent) compile(template string) error {
 	o, err := a.compilation.options(template)
 	if err != nil {
@@ -204,7 +204,7 @@ func (a *ascent) compile(template string) error {
 	return err
 }
 
-// checkParameters asks for the parameters that Heat would miss.
+// checkParameters asks for parameters that have no value.
 func (a *ascent) checkParameters() error {
 	o, set := a.stackOptions(""), a.environmentValues()
 	var missing []string
@@ -218,11 +218,11 @@ func (a *ascent) checkParameters() error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return source.Fail(source.Usage, "the template has no default for "+strings.Join(missing, ", "), "give each with -P NAME=VALUE, or in an environment file with -e FILE")
+	return source.Fail(source.Usage, "the template has no default for "+strings.Join(missing, ", "), "set each with -P NAME=VALUE, or in an environment file with -e FILE")
 }
 
 // stackOptions are the parameters for Heat. Values of hidden ones are not in the folder, and
-// are given so that Heat hides them.
+// are passed so that Heat hides them.
 func (a *ascent) stackOptions(secret string) heat.StackOptions {
 	o := heat.StackOptions{TimeoutMinutes: a.timeoutMinutes, Parameters: map[string]json.RawMessage{}, Defaults: map[string]json.RawMessage{}, Given: map[string]json.RawMessage{}}
 	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), contract.SecretParameter) {
@@ -264,8 +264,8 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 	return o
 }
 
-// environmentValues are what environments give to the root's parameters: nothing to those
-// that `hotc apply` gives.
+// environmentValues are the environments' values of the root's parameters; null for those that
+// only roles get.
 func (a *ascent) environmentValues() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, section := range []map[string]environment.Setting{a.compiled.Environment.Defaults, a.compiled.Environment.Parameters} {
@@ -280,31 +280,31 @@ func (a *ascent) environmentValues() map[string]json.RawMessage {
 }
 
 func text(s string) json.RawMessage {
-	b, _ := json.Marshal(s) // a string always can
+	b, _ := json.Marshal(s) // a string cannot fail
 	return b
 }
 
-// warnRestricted says what an application credential cannot do.
+// warnRestricted warns of what a restricted application credential cannot do.
 func (a *ascent) warnRestricted(cloud *heat.Client) {
 	if !cloud.Restricted() {
 		return
 	}
 	source.Print(a.io.err, &source.Diagnostic{Code: source.HeatRefused, Severity: source.Warning,
-		Message: "the application credential is restricted: with it Heat may make no trusts, which most clouds want for stacks with wait conditions, software deployments or scaling groups, as this one",
+		Message: "the application credential is restricted: Heat cannot create trusts with it, which most clouds need for stacks with wait conditions, software deployments or scaling groups, like this one",
 		Hint:    "if Heat refuses: openstack application credential create --unrestricted NAME"}, a.io.errStyle())
 }
 
-// prepareSecret makes the secret on first use. Where the stack is there it must be, too.
-func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made string, err error) {
+// prepareSecret creates the secret on first use. If the stack exists, the secret must, too.
+func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (created string, err error) {
 	path := a.secretPath()
 	if path == "" {
 		path = a.keptSecret()
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && len(a.compiled.Built.Plan.Servers) > 0 {
 		switch s, err := cloud.Stack(ctx, a.stack); {
-		case err == nil && s.Parameters[contract.SecretParameter] == "": // a stack of hotc's has one, which Heat shows as stars
+		case err == nil && s.Parameters[contract.SecretParameter] == "": // not hotc's: such a stack has one, which Heat shows as asterisks
 		case err == nil:
-			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" is there, and its secret is not: there is no "+path, "name its file with --secret-file FILE, or in $"+secretFileVariable)
+			return "", source.Fail(source.BadSecret, "the stack "+a.stack+" exists, but its secret does not: there is no "+path, "name its file with --secret-file FILE, or in $"+secretFileVariable)
 		case !errors.Is(err, heat.ErrNotFound):
 			return "", err
 		}
@@ -312,7 +312,7 @@ func (a *ascent) prepareSecret(ctx context.Context, cloud *heat.Client) (made st
 	return a.makeSecret()
 }
 
-// ascend does what is to be done.
+// ascend creates or updates the stack.
 func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *upView, error) {
 	secret, err := a.secret()
 	if err != nil {
@@ -353,17 +353,17 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	return result, view, err
 }
 
-// ended makes the best of an error: how to come back, and our place in the template for what
-// Heat does not like.
+// ended adds to an error how to return to the stack, and to one of Heat's the position in the
+// template.
 func (a *ascent) ended(ctx context.Context, err error) error {
 	if errors.Is(err, errUnanswered) {
 		return err
 	}
 	if ctx.Err() != nil {
-		said, hint := "interrupted: what was begun goes on without hotc", "the same command comes back to it: "+a.typed
+		said, hint := "interrupted: what has started goes on without hotc", "return to it with the same command: "+a.typed
 		if a.relaying.Load() {
-			said = "interrupted: Heat and the servers go on, but nobody tells Heat how the roles end"
-			hint += "; without the display a relay tells it: " + a.relayCommand()
+			said = "interrupted: Heat and the servers go on, but nothing reports to Heat how the roles end"
+			hint += "; or run a relay, which only reports: " + a.relayCommand()
 		}
 		return source.Fail(source.OperationFailed, said, hint)
 	}
@@ -371,7 +371,7 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 		d, _ := source.AsDiagnostic(err)
 		placed := *d
 		if placed.At = placeNamed(a.compiled, e.Said); errors.Is(err, heat.ErrUnreachable) {
-			placed.Hint = "what was begun goes on; the same command comes back to it: " + a.typed
+			placed.Hint = "what has started goes on; return to it with the same command: " + a.typed
 		}
 		return &placed
 	}

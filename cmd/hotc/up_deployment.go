@@ -15,14 +15,14 @@ import (
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: what the
-// separate commands do, in one session.
+// cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: it does in one
+// session what the separate commands do.
 type cloudDeployment struct {
 	target *target
 	io     streams
 	apply  application
 	say    func(string)
-	yes    bool // roles that have published outputs run again without a question
+	yes    bool // do not ask before roles that have published outputs run again
 
 	session   *session
 	plan      *contract.Plan
@@ -69,7 +69,7 @@ func (d *cloudDeployment) Publish(ctx context.Context) error {
 	return err
 }
 
-// Status is how it stands; nil where there is none that is whole.
+// Status is the deployment's status; nil if there is no complete one.
 func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err error) {
 	s, err := d.open(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 		return nil, nil
 	}
 	if err != nil {
-		d.plan = nil // it may be another one
+		d.plan = nil // it may have changed
 		return nil, s.explain(ctx, err)
 	}
 	d.plan = v.Plan
@@ -94,7 +94,7 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 	return v, nil
 }
 
-// Watch tells of changes of what servers report.
+// Watch sends on every change in the servers' reports.
 func (d *cloudDeployment) Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
 	s, err := d.open(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) ([]contra
 	return again, s.explain(ctx, err)
 }
 
-// relays is how many are there; 0 where that cannot be told.
+// relays counts the live relays; 0 if that is unknown.
 func (d *cloudDeployment) relays(ctx context.Context) int {
 	s, err := d.open(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	hint := "--skip-hooks goes on without the delete hooks"
 	h, err := s.deleteHooks(ctx, v, func(text string) { d.say(strings.TrimSuffix(text, ".")) })
 	if h != nil {
-		hint = "the hook that runs is the one which the role's server has: mend it, bring that to the server with \"hotc up\" or \"hotc apply\", and give the same command again; " + hint
+		hint = "the server runs its own copy of the hook: fix the hook, update the server with \"hotc up\" or \"hotc apply\", and run the same command again; " + hint
 	}
 	return source.WithHint(s.explain(ctx, err), hint)
 }
@@ -150,7 +150,7 @@ func (d *cloudDeployment) Destroy(ctx context.Context) error {
 	return s.explain(ctx, err)
 }
 
-// noDeployment is that of a template without roles: nothing of it is on the coordinator.
+// noDeployment is for a template without roles, which has nothing on the coordinator.
 type noDeployment struct{}
 
 func (noDeployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// roles are those that an update reaches, or not: by the plan, by parameters that get another
-// value, and by members of groups that come and go.
+// roles are those that an update concerns, reached or not: through the plan, parameters with
+// new values, and members that join or leave groups.
 func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	if v.compiled == nil || v.now == nil {
 		return c.Roles
@@ -52,7 +52,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	}
 	gone := c.Deleted
 	if !relayed {
-		gone = nil // nobody tells who follows the group
+		gone = nil // without a relay, roles that follow the group do not notice
 	}
 	for s, role := range r.Built.Plan.EachRole() {
 		if what := turnover(role, c.Added, gone); len(what) > 0 {
@@ -62,13 +62,13 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 	return all
 }
 
-// runsAnyway says that a role runs with what is newest then, or not at all.
+// runsAnyway says that a role will run with the newest values anyway, or not at all.
 func (v *upView) runsAnyway(key contract.RoleKey, c up.Changes) bool {
 	stands := v.now.RoleOf(key)
 	return stands == nil || stands.Status == coordinator.RolePending || up.Within(string(stands.Server.Path), slices.Concat(c.Replaced, c.Deleted))
 }
 
-// effect is what another value means for a role that has run.
+// effect is what a new value means for a role that has run.
 func (v *upView) effect(key contract.RoleKey, how follow.How) deploy.Effect {
 	stands := v.now.RoleOf(key)
 	switch {
@@ -82,7 +82,7 @@ func (v *upView) effect(key contract.RoleKey, how follow.How) deploy.Effect {
 	return deploy.EffectUnreached
 }
 
-// turnover says which members of groups come and go that a role follows.
+// turnover lists members that join or leave the groups that a role follows.
 func turnover(r *contract.Role, added, deleted []string) (what []string) {
 	var groups []string
 	for _, f := range r.Follows {

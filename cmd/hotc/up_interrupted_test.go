@@ -14,8 +14,8 @@ import (
 // there was anything to relay nothing of that is so.
 func TestUpIsInterrupted(t *testing.T) {
 	for at, want := range map[string]string{
-		"/software_deployments": "interrupted: Heat and the servers go on, but nobody tells Heat how the roles end",
-		"/stacks/site":          "interrupted: what was begun goes on without hotc",
+		"/software_deployments": "interrupted: Heat and the servers go on, but nothing reports to Heat how the roles end",
+		"/stacks/site":          "interrupted: what has started goes on without hotc",
 	} {
 		t.Run(at, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func TestUpIsInterrupted(t *testing.T) {
 			var out, errs strings.Builder
 			status := run(ctx, []string{"up", template, "--stack", "site", "--coordinator", d.url, "--agent-url", "http://127.0.0.1/agent", "--agent-sha256", "amd64=" + strings.Repeat("0", 64), "--agent-sha256", "arm64=" + strings.Repeat("0", 64)},
 				streams{in: strings.NewReader(""), out: &out, err: &errs})
-			if all := out.String() + errs.String(); status != exitError || !strings.Contains(all, want) || !strings.Contains(all, "the same command comes back to it: hotc up ") {
+			if all := out.String() + errs.String(); status != exitError || !strings.Contains(all, want) || !strings.Contains(all, "return to it with the same command: hotc up ") {
 				t.Errorf("it ends with %d, want %q:\n%s", status, want, all)
 			}
 		})

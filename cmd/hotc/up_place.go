@@ -8,8 +8,8 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// placeAt is where the last resource of a path stands that is in a template of the user's: of
-// what hotc or Heat has made in a group, the group.
+// placeAt is the position of the last resource of a path that is in the user's templates: for
+// one that hotc or Heat has created in a group, the group.
 func placeAt(r *emit.Result, path []string) (at source.Place) {
 	for s := r.Program.Root; s != nil && len(path) > 0; {
 		x := s.Template.Resource(path[0])
@@ -21,7 +21,7 @@ func placeAt(r *emit.Result, path []string) (at source.Place) {
 		if path = path[1:]; n == nil || n.Most() == 0 {
 			break
 		}
-		m := n.First() // those of a group that scales are alike, whatever Heat calls them
+		m := n.First() // members of a group that scales are alike, whatever Heat calls them
 		if n.Group() && len(path) > 0 {
 			if named := n.Member(path[0]); named != nil {
 				m = named
@@ -33,7 +33,7 @@ func placeAt(r *emit.Result, path []string) (at source.Place) {
 	return at
 }
 
-// placeNamed is where the resource stands that Heat names in what it says, as in
+// placeNamed is the position of the resource that Heat's message names, as in
 // "resources.db.properties: …".
 func placeNamed(r *emit.Result, said string) source.Place {
 	var best *hot.Resource

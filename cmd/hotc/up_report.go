@@ -21,7 +21,7 @@ import (
 // upFormat is the version of what `hotc up`, `down` and `list` print with --json (docs/json.md).
 const upFormat = 1
 
-// upReport is how `hotc up` has ended.
+// upReport is the result of `hotc up`.
 type upReport struct {
 	Format  int                        `json:"format"`
 	Stack   string                     `json:"stack"`
@@ -38,12 +38,12 @@ type upReport struct {
 	// Resources and Causes are what has failed.
 	Resources []failedResource     `json:"failed_resources"`
 	Causes    []*coordinator.Cause `json:"failed_roles"`
-	// Relays are those that go on when this command has ended.
+	// Relays counts those that go on when this command has ended.
 	Signal contract.Signalling `json:"signal"`
 	Relays int                 `json:"relays"`
 }
 
-// upChanges are what an update was to change.
+// upChanges is what an update was to change.
 type upChanges struct {
 	Added    []string `json:"added"`
 	Deleted  []string `json:"deleted"`
@@ -51,7 +51,7 @@ type upChanges struct {
 	Within   bool     `json:"unknown_within,omitempty"`
 	// Parameters get another value.
 	Parameters []string `json:"parameters,omitempty"`
-	// Unknown are hidden parameters of which nobody knows whether they do.
+	// Unknown are hidden parameters that may, which Heat does not show.
 	Unknown []string           `json:"unknown_parameters,omitempty"`
 	Roles   []changedRole      `json:"roles"`
 	Again   []contract.RoleKey `json:"again"`
@@ -65,7 +65,7 @@ type failedResource struct {
 	place    source.Place
 }
 
-// reportOf gathers what there is to say of a run.
+// reportOf is the report of a run.
 func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 	x := &upReport{Format: upFormat, Stack: a.stack, ID: r.Stack.ID, State: r.Stack.State, OK: r.OK(), Did: r.Did, Seconds: took.Round(time.Millisecond).Seconds(),
 		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*coordinator.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
@@ -99,14 +99,14 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 	return x
 }
 
-// some is a list that is there, for JSON.
+// some is a list that is never null in JSON.
 func some[T any](list []T) []T { return append([]T{}, list...) }
 
-// readOutputs takes the stack's outputs over, but for those that show a secret.
+// readOutputs copies the stack's outputs, except those that show a secret.
 func (a *ascent) readOutputs(ctx context.Context, cloud *heat.Client, x *upReport) {
 	s, err := cloud.StackWithOutputs(ctx, a.stack)
 	if err != nil {
-		return // the stack is there, which was what counts
+		return // the stack exists all the same
 	}
 	secret := secrecy.Outputs(a.compiled.Program)
 	for _, o := range s.Outputs {
@@ -126,7 +126,7 @@ func (a *ascent) readOutputs(ctx context.Context, cloud *heat.Client, x *upRepor
 // mostShown is how many bytes of an output's value are shown.
 const mostShown = 200
 
-// printWell says that all is well, and what is to be known from then on.
+// printWell reports success, the outputs, and whether a relay is needed from now on.
 func (a *ascent) printWell(x *upReport, took time.Duration) {
 	what := fmt.Sprintf(": %s, %s done", source.Counted(x.Servers, "server"), source.Counted(x.Roles, "role"))
 	if x.Roles == 0 {
@@ -148,7 +148,7 @@ func (a *ascent) printWell(x *upReport, took time.Duration) {
 		fmt.Fprint(a.io.out, visibleLine("  "+name+" is secret: openstack stack output show "+shellQuote(a.stack)+" "+shellQuote(name)))
 	}
 	if x.Signal == contract.RelaySignals && x.Relays == 0 && x.Roles > 0 {
-		fmt.Fprintf(a.io.out, "\nNo relay is running from here on. hotc up and hotc down bring their own. Anything else that makes Heat\nwait for roles (openstack stack update, a scaling policy, a server that is replaced) needs one:\n\n  %s\n", a.relayCommand())
+		fmt.Fprintf(a.io.out, "\nNo relay is running from now on. hotc up and hotc down have their own. Anything else that makes Heat\nwait for roles (openstack stack update, a scaling policy, a replaced server) needs one:\n\n  %s\n", a.relayCommand())
 	}
 }
 
@@ -156,11 +156,11 @@ func (a *ascent) relayCommand() string {
 	return a.target.command("relay") + given("--cloud", a.conduct.cloud)
 }
 
-// timedOut is what Heat says of a stack that took longer than it may
+// timedOut is Heat's reason for a stack that exceeded its timeout
 // (heat/engine/check_resource.py, _handle_stack_timeout).
 const timedOut = "Timed out"
 
-// printFailed says what has failed, and what to do.
+// printFailed reports what has failed, and what to do.
 func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	for _, f := range x.Resources {
 		d := source.Fail(source.StackFailed, fmt.Sprintf("%s (%s): %s", f.Resource, f.Type, f.Reason), "")
@@ -180,7 +180,7 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	if r.Stack.Reason == timedOut {
 		reason += " (--stack-timeout gives Heat more time)"
 	}
-	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nMend the cause, and bring it up again:\n\n  %s\n\nor take it away:\n\n  %s\n", a.stack, reason, age(took), a.typed, a.downCommand())
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nFix the cause, and run this again:\n\n  %s\n\nor delete it:\n\n  %s\n", a.stack, reason, age(took), a.typed, a.downCommand())
 }
 
 func (a *ascent) downCommand() string {

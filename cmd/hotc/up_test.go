@@ -74,7 +74,7 @@ func TestUpRefusesBeforeItDoesAnything(t *testing.T) {
 		{[]string{"down", "a b"}, 2, "a b"},
 		{[]string{"down", "site"}, 2, "which coordinator?"},
 		{[]string{"down", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, 1, "which cloud?"},
-		{[]string{"down", "a", "--stack", "b", "--coordinator", "zk://127.0.0.1:1/hotc"}, 2, "is it a or b?"},
+		{[]string{"down", "a", "--stack", "b", "--coordinator", "zk://127.0.0.1:1/hotc"}, 2, "which stack: a or b?"},
 	} {
 		var out, errs strings.Builder
 		status := run(t.Context(), x.args, streams{in: strings.NewReader(""), out: &out, err: &errs})

@@ -22,8 +22,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
-// upView prints what Heat and the roles do, a line for each step, and on a terminal a last
-// line that says how far it is.
+// upView prints what Heat and the roles do, a line for each step, and on a terminal a status
+// line below.
 type upView struct {
 	ctx   context.Context // of the command: a question ends with it
 	io    streams
@@ -32,19 +32,19 @@ type upView struct {
 	began time.Time
 
 	mu     sync.Mutex
-	width  int // of the longest name, within reason
+	width  int // of the column of names
 	states map[contract.RoleKey]coordinator.RoleState
 	lost   map[contract.ServerPath]time.Time // since when
-	stack  string                            // how it stands in Heat
-	counts string                            // how far the roles are
-	drawn  string                            // the last line as it stands; "" is none
-	plan   *contract.Plan                    // that is to be
-	// compiled is what the plan was made of; nil is that nothing is known of it.
+	stack  string                            // its state in Heat
+	counts string                            // of roles by state
+	drawn  string                            // the status line on the screen; "": none
+	plan   *contract.Plan                    // the new one
+	// compiled is the plan's source; nil if it is unknown.
 	compiled *emit.Result
-	now      *status.Status // before anything is done; nil is that nothing is there
+	now      *status.Status // before anything is done; nil: no deployment
 }
 
-// widestName is how much room the column of names takes at most.
+// widestName is the maximum width of the column of names.
 const widestName = 32
 
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
@@ -63,7 +63,7 @@ func (v *upView) Event(e heat.Event) {
 	what := string(e.State)
 	if e.OfStack() {
 		if e.StackName != v.t.stack {
-			return // the resource that it is says the same
+			return // the stack resource's event says the same
 		}
 		v.mu.Lock()
 		v.stack = what
@@ -75,12 +75,12 @@ func (v *upView) Event(e heat.Event) {
 		what += ": " + firstLine(e.Reason)
 	}
 	if strings.HasPrefix(what, "SIGNAL_") {
-		return // the role has said so
+		return // the role's own line says it
 	}
 	v.line("Heat", e.Path(v.t.stack), what)
 }
 
-// Known takes note of how the roles stand before anything is done.
+// Known sets the state of the roles before anything is done.
 func (v *upView) Known(now *status.Status) {
 	v.now = now
 	for r := range now.Roles() {
@@ -112,7 +112,7 @@ func (v *upView) Roles(now *status.Status) {
 	v.mu.Unlock()
 }
 
-// presence tells of a server whose agent has been away for a while, and of its return.
+// presence reports an agent that has been away for a while, and its return.
 func (v *upView) presence(s *status.Server) {
 	since, away := v.lost[s.Path]
 	switch now := time.Now(); {
@@ -129,11 +129,11 @@ func (v *upView) presence(s *status.Server) {
 	}
 }
 
-// lostAfter is how long an agent is away before that is told: one that has just come begins
-// its session a moment later.
+// lostAfter is how long an agent must be away to be reported as lost: one that has just joined
+// starts its session a moment later.
 const lostAfter = 3 * time.Second
 
-// told is the time of servers of which it was told that they are lost.
+// told marks servers that were reported as lost.
 var told = time.Unix(0, 0)
 
 func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
@@ -144,7 +144,7 @@ func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 	if updated(old, now) {
 		switch now.Update.Status {
 		case coordinator.RoleRunning:
-			say("is being updated")
+			say("updating")
 		case coordinator.RoleFailed:
 			say("not updated: " + firstLine(reasonOf(coordinator.RoleState{Cause: now.Update.Cause})))
 		default:
@@ -153,7 +153,7 @@ func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
 	}
 }
 
-// line prints a line above the last one.
+// line prints a line above the status line.
 func (v *upView) line(who, name, what string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -161,7 +161,7 @@ func (v *upView) line(who, name, what string) {
 	text := fmt.Sprintf("%7s  %s  ", age(time.Since(v.began)), who)
 	if name != "" {
 		width := v.width
-		if room := v.io.width(); room > 0 { // what is said matters more than columns
+		if room := v.io.width(); room > 0 { // the text matters more than columns
 			width = min(width, room/4)
 		}
 		text += fmt.Sprintf("%-*s  ", width, terminal.Line(name))
@@ -174,7 +174,7 @@ func (v *upView) line(who, name, what string) {
 	v.draw()
 }
 
-// draw prints the last line, on a terminal that can take it back.
+// draw prints the status line, on a terminal that can erase it.
 func (v *upView) draw() {
 	if v.io.cursor() == "" {
 		return
@@ -193,7 +193,7 @@ func (v *upView) draw() {
 	fmt.Fprint(v.io.out, v.io.outInk().Paint("2", text))
 }
 
-// wipe takes the last line back.
+// wipe erases the status line.
 func (v *upView) wipe() {
 	if v.drawn != "" {
 		cursor := v.io.cursor()
@@ -214,14 +214,14 @@ func (v *upView) preview(c up.Changes) *preview.Preview {
 	}
 	built := func(s contract.ServerPath) bool { return up.Within(string(s), slices.Concat(c.Replaced, c.Added)) }
 	var decided []string
-	if r := v.compiled; r != nil && c.Within { // Heat does not say which members it makes
+	if r := v.compiled; r != nil && c.Within { // Heat does not say which members it creates
 		decided = follow.DecidedBy(r.Program, r.Analysis, c.Given)
 	}
 	return previewOf(v.plan, v.now, v.roles(c), c.Again, built, decided)
 }
 
-// whyReplaced says of a resource that Heat replaces that this is because roles come to servers
-// that have none so far: only a new machine gets an agent.
+// whyReplaced says of a resource that Heat replaces it because servers without roles get some:
+// only a new machine gets an agent.
 func (v *upView) whyReplaced(name string, replaced []string) string {
 	if v.plan == nil || v.now == nil || !slices.Contains(replaced, name) {
 		return ""
@@ -233,15 +233,15 @@ func (v *upView) whyReplaced(name string, replaced []string) string {
 	case len(comes) == 0 || there:
 		return ""
 	case !slices.ContainsFunc(comes, func(s contract.Server) bool { return len(s.Roles) > 0 }):
-		return ": a role reads its address, name or id, which an agent on it tells (with \"--facts heat\" Heat tells it, and the server stays)"
+		return ": a role reads its address, name or id, which needs an agent on it (with \"--facts heat\" Heat supplies it, and the server stays)"
 	}
-	return ": it gets its first roles, and has no agent that could run them (user_data_format)"
+	return ": it gets its first roles, and has no agent to run them (user_data_format)"
 }
 
 func (v *upView) Confirm(c up.Changes) error {
 	v.clear()
 	out := v.io.err
-	fmt.Fprintf(out, "The stack %s is there. It would change:\n", v.t.stack)
+	fmt.Fprintf(out, "The stack %s exists. Changes:\n", v.t.stack)
 	for _, x := range []struct {
 		names []string
 		what  string
@@ -254,10 +254,10 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  Heat may replace %s: it refers to what is replaced\n", terminal.Line(name))
 	}
 	for _, name := range c.Given {
-		fmt.Fprintf(out, "  parameter %s gets another value\n", terminal.Line(name))
+		fmt.Fprintf(out, "  parameter %s gets a new value\n", terminal.Line(name))
 	}
 	for _, name := range c.Unknown {
-		fmt.Fprintf(out, "  hidden parameter %s may get another value: Heat shows nobody the one that it has\n", terminal.Line(name))
+		fmt.Fprintf(out, "  hidden parameter %s may get a new value: Heat does not show the current one\n", terminal.Line(name))
 	}
 	for _, r := range v.roles(c) {
 		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), becomes(r.Effect))
@@ -269,11 +269,11 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  %s: it has failed, and runs again\n", key)
 	}
 	if c.Within {
-		fmt.Fprintln(out, "  Heat does not say beforehand what it does in groups and nested stacks here: its own preview fails where a group grows or scales")
+		fmt.Fprintln(out, "  Heat cannot preview its changes in this stack's groups and nested stacks: its preview fails if a group grows or scales")
 	}
 	printPreview(out, v.preview(c))
 	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given)+len(c.Unknown) == 0 {
-		fmt.Fprintln(out, "  nothing that is sure: Heat gets the template, and makes no new server for it as far as can be told")
+		fmt.Fprintln(out, "  none known: Heat gets the template, and as far as known creates no new server for it")
 	}
 	if v.yes {
 		return nil

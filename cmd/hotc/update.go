@@ -23,7 +23,7 @@ func changedRoles(changes []deploy.RoleChange) []changedRole {
 	return lists.Map(changes, func(c deploy.RoleChange) changedRole { return changedRole{c.Key(), c.What, c.Effect} })
 }
 
-// printChanges says what a changed plan means for each role.
+// printChanges prints what a changed plan means for each role.
 func printChanges(io streams, shape []string, changes []changedRole, t *target) {
 	for _, line := range shape {
 		fmt.Fprintf(io.out, "  %s.\n", line)
@@ -31,19 +31,19 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 	for _, c := range changes {
 		then := becomes(c.Effect)
 		if c.Effect == deploy.EffectRetry {
-			then = "it has failed, and runs with this change when you say \"" + t.command("retry", string(c.Role)) + "\""
+			then = "it has failed, and runs with this change after \"" + t.command("retry", string(c.Role)) + "\""
 		}
 		fmt.Fprintf(io.out, "  %s: %s: %s.\n", c.Role, whatChanges(c.What), then)
 	}
 	if slices.ContainsFunc(changes, func(c changedRole) bool { return slices.Contains(c.What, "added with its server") }) {
-		fmt.Fprintln(io.out, "  If the stack has one of these servers already, without roles, it has no agent. Heat replaces it at its next update, or keeps it where its user_data_format is RAW or SOFTWARE_CONFIG already: then no agent comes. \"hotc up\" names such servers first.")
+		fmt.Fprintln(io.out, "  If one of these servers exists already, without roles, it has no agent. Heat replaces it at the next update, or keeps it if its user_data_format is already RAW or SOFTWARE_CONFIG: then it gets no agent. \"hotc up\" lists such servers before it changes them.")
 	}
 	if len(changes) == 0 && len(shape) == 0 {
-		fmt.Fprintln(io.out, "  no role and no output changes: only positions in the template or names of files differ. What Heat gives to roles is not in the plan: \"hotc up\" compares that, too.")
+		fmt.Fprintln(io.out, "  no role and no output changes: only positions in the template or names of files differ. Values from Heat are not in the plan: \"hotc up\" compares them, too.")
 	}
 }
 
-// whatChanges says of the parts of a role which change, as a clause.
+// whatChanges describes the changed parts of a role in a clause.
 func whatChanges(what []string) string {
 	var clauses, parts, parameters []string
 	for _, w := range what {
@@ -72,11 +72,11 @@ func whatChanges(what []string) string {
 	return strings.Join(clauses, ", ")
 }
 
-// becomes is an effect in words.
+// becomes describes an effect.
 func becomes(e deploy.Effect) string {
 	switch e {
 	case deploy.EffectHook:
-		return "its hook update runs"
+		return "its update hook runs"
 	case deploy.EffectAgain:
 		return "it runs again"
 	case deploy.EffectRun:
@@ -84,21 +84,21 @@ func becomes(e deploy.Effect) string {
 	case deploy.EffectRetry:
 		return "it has failed, and runs again with this change"
 	case deploy.EffectNoValue:
-		return "its new outputs have no value until it runs again, since it has no hook update and is not idempotent"
+		return "its new outputs have no value until it runs again, since it has no update hook and is not idempotent"
 	case deploy.EffectRemoved:
-		return "its hook delete runs first, if it has one and its agent is there"
+		return "its delete hook runs first, if it has one and its agent is there"
 	case deploy.EffectUnreached:
-		return "not reached: it keeps the old value, since it has no hook update and is not idempotent"
+		return "not reached: it keeps the old value, since it has no update hook and is not idempotent"
 	case deploy.EffectKept:
 		return "not reached: it keeps the old value, which its server has in its user-data until Heat replaces it"
 	case deploy.EffectNone:
 	}
-	return "nothing has to run for that"
+	return "nothing has to run"
 }
 
-// lacksHook is the diagnostic of roles that have run and have no hook update.
+// lacksHook is the diagnostic for roles that have run and have no update hook.
 func (s *session) lacksHook(err *deploy.NoUpdateHookError) error {
-	return source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or run now, would be out of date: they have no hook update, and are not idempotent",
-		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may be run again; or \""+s.target.command("destroy")+"\" first, and rebuild its servers. A role that has failed needs no hook: after \"hotc apply\", \"hotc retry\" runs it as it is then").
+	return source.Fail(source.ChangedPlan, "the deployment "+string(s.Deployment)+" is live, and roles that have run, or are running, would be out of date: they have no update hook and are not idempotent",
+		"add `hooks: {update: …}` to the role, a source that its agent runs once for the change, or `idempotent: true` if it may run again; or run \""+s.target.command("destroy")+"\" first, and rebuild its servers. A failed role needs no hook: \"hotc retry\" after \"hotc apply\" runs its new version").
 		With(err.Lines()...)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +17,7 @@ import (
 // A flag's value has a short name in its help: a text in backquotes that was meant as a
 // command would become one.
 func TestFlagsNameTheirValues(t *testing.T) {
-	name := regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|once|string|stringArray|duration|int|uint|uint64|float|)$`)
+	name := regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|[a-z]+(\|[a-z]+)+|)$`)
 	var visit func(*cobra.Command)
 	visit = func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -28,6 +30,24 @@ func TestFlagsNameTheirValues(t *testing.T) {
 		}
 	}
 	visit(newRootCommand(streams{}))
+}
+
+// Help fits into a terminal of 80 columns.
+func TestHelpFits(t *testing.T) {
+	var visit func(c *cobra.Command, words []string)
+	visit = func(c *cobra.Command, words []string) {
+		var out strings.Builder
+		run(t.Context(), append(words, "--help"), streams{out: &out, err: &out})
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpColumns {
+				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub, append(slices.Clone(words), sub.Name()))
+		}
+	}
+	visit(newRootCommand(streams{}), nil)
 }
 
 // Whoever gives a flag what it does not take is told what it takes, whatever its type.

@@ -20,9 +20,10 @@ func newWhyCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [SERVER[.ROLE]]",
 		Short: "Show what a role is waiting for, down to the root cause",
-		Long: `Follow the waits of a role, or of a server's roles, to their root: the role that
-still runs, the failure, the agent that never came, or the cycle. Without a name:
-the roots of everything that has not finished. Ends with status 3 if any of it has failed.`,
+		Long: `Follow the waits of a role, or of a server's roles, to their root cause: a role that is
+still running, a failure, an agent that never came, or a dependency cycle. Without a name,
+show the root causes of everything that has not finished. The exit status is 3 if any of
+it has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			name := strings.Join(args, "")
@@ -59,27 +60,27 @@ the roots of everything that has not finished. Ends with status 3 if any of it h
 	return cmd
 }
 
-// whyAbsent lists what keeps agents away, as far as it can be told from here.
+// whyAbsent lists what may keep agents away.
 func whyAbsent(v *status.Status, t *target) []string {
 	came := len(lists.Only(v.Servers, (*status.Server).Came))
 	stack := shellQuote(t.stack)
 	perhaps := []string{
-		"Heat has not made the server yet, or could not: openstack stack resource list " + stack,
-		"it is still booting, or its user-data did not run: see its console, openstack console log show SERVER",
+		"Heat has not created the server yet, or could not: openstack stack resource list " + stack,
+		"it is still booting, or its user-data did not run: openstack console log show SERVER",
 		"its machine is older than its first role: user-data is for new machines; openstack stack resource mark unhealthy " + stack + " RESOURCE, and the next update replaces it",
-		"it cannot reach the coordinator: a route, a firewall, or an address that only works from here (" + t.coordinatorName() + ")",
+		"it cannot reach the coordinator: a route, a firewall, or an address that only works from this machine (" + t.coordinatorName() + ")",
 	}
 	if v.Restored {
-		perhaps = append([]string{"the deployment was put back, and a server that was there before has not joined again yet: it does by itself, once its agent runs and reaches the coordinator"}, perhaps...)
+		perhaps = append([]string{"the deployment was restored, and a server that was there before has not rejoined yet: it does so by itself once its agent runs and reaches the coordinator"}, perhaps...)
 	}
 	if came == 0 {
-		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": the agent then says so on its console")
+		return append(perhaps, "its token is refused, because the stack has another hotc_secret or another name than "+t.stack+": its console shows that")
 	}
-	return append(perhaps, fmt.Sprintf("not the secret: %s came with tokens of the same one", source.Counted(came, "other server")))
+	return append(perhaps, fmt.Sprintf("not the secret: %s joined with tokens of the same secret", source.Counted(came, "other server")))
 }
 
-// illustrate adds what people need: the last lines of roles, what may have kept an agent
-// away, and the commands that go on.
+// illustrate adds the last lines of roles, what may keep an agent away, and the commands to
+// continue with.
 func (s *session) illustrate(ctx context.Context, i *status.Explanation) error {
 	s.target.advise(i)
 	within, stop := s.Within(ctx)
@@ -87,14 +88,14 @@ func (s *session) illustrate(ctx context.Context, i *status.Explanation) error {
 	return i.ReadLogs(within, s, s.Deployment)
 }
 
-// advise says of the roots what there is to look at or to do.
+// advise adds to the root causes what to check or to do.
 func (t *target) advise(i *status.Explanation) {
 	for _, f := range i.Findings {
 		switch f.Kind {
 		case status.KindAbsent:
 			f.Perhaps = whyAbsent(i.Status, t)
 			if perhaps := i.Status.ByPath[f.Server].Perhaps; perhaps != "" {
-				f.Perhaps = append([]string{"Heat has not made it, if " + perhaps + ": no agent that is there can tell"}, f.Perhaps...)
+				f.Perhaps = append([]string{"Heat has not created it if " + perhaps + ": no live agent knows"}, f.Perhaps...)
 			}
 		case status.KindNotGiven:
 			f.Message = t.command("apply", "DIR") + operate.SecretFlags(f.Secret)

@@ -32,7 +32,7 @@ const (
 	KindRefused          Kind = "refused"   // no machine is there but one whose token was used before
 	KindDone             Kind = "done"
 
-	KindUpdating  Kind = "updating"    // done; its hook update runs, or is to run
+	KindUpdating  Kind = "updating"    // done; its update hook runs, or is to run
 	KindOutOfDate Kind = "out_of_date" // done; its hook update failed
 )
 

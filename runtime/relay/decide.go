@@ -201,7 +201,7 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 // does not.
 func failure(what, role string, c *coordinator.Cause) string {
 	root := cmp.Or(string(c.Root().Role), role)
-	return signal.ShortReason(what + chain(role, c) + "; once the cause is mended: hotc retry " + root)
+	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry " + root)
 }
 
 // chain is a chain of causes in a line, as Heat shows it.

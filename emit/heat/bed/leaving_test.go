@@ -57,5 +57,5 @@ func TestUpMembersLeave(t *testing.T) {
 	o.removed("upleaves")
 	o.expect(0, up("testdata/leaving.yaml", "upleaves"), "CREATE_COMPLETE")
 	o.expect(0, up("testdata/leaving.yaml", "upleaves", "--yes", "-P", "size=1"), "web/2/server.serve: the hook delete is done", "Heat goes on with web/1/server", "Heat goes on with web/2/server", "UPDATE_COMPLETE")
-	o.expect(0, []string{"down", "upleaves", "--yes"}, "upleaves is gone: the stack and the deployment.")
+	o.expect(0, []string{"down", "upleaves", "--yes"}, "upleaves is deleted: the stack and the deployment.")
 }

@@ -71,7 +71,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	if status := d.on("status"); !strings.Contains(status, "instance "+id+" asks to be db, whose token was used before: hotc admit db --stack ") || !strings.Contains(status, " --key "+key) {
 		t.Errorf("hotc status says\n%s", status)
 	}
-	if said := d.on("admit", "db", "--key", key); !strings.Contains(said, "give it its password again") {
+	if said := d.on("admit", "db", "--key", key); !strings.Contains(said, "supply password again") {
 		t.Errorf("hotc admit says\n%s", said)
 	}
 	until(t, "the new db to be the server", func() bool { s := d.status()["db"]; return s.Incarnation == 2 && s.Instance == id })

@@ -124,7 +124,7 @@ func TestUpAndDown(t *testing.T) {
 		if text := o.expect(0, up(x[0], stack), "Nothing has to change"); strings.Contains(text, "  role  ") {
 			t.Errorf("coming back tells of roles that were done before:\n%s", text)
 		}
-		o.expect(0, []string{"down", stack, "--yes"}, "Heat deletes the stack", stack+" is gone: the stack and the deployment.")
+		o.expect(0, []string{"down", stack, "--yes"}, "Heat deletes the stack", stack+" is deleted: the stack and the deployment.")
 		o.expect(0, []string{"down", stack, "--yes"}, "There is no stack "+stack)
 	}
 }
@@ -162,7 +162,7 @@ func TestUpIsKilledAtEveryStage(t *testing.T) {
 				ended++
 			}
 			if text := c.printed(); end == syscall.SIGINT && c.ProcessState.ExitCode() > 0 && // -1: it had only just been started
-				!strings.Contains(text, "the same command comes back to it: hotc up testdata/changing.yaml --parameter 'level=1' --stack "+stack) && !strings.Contains(text, "--parameter level=1") {
+				!strings.Contains(text, "return to it with the same command: hotc up testdata/changing.yaml --parameter 'level=1' --stack "+stack) && !strings.Contains(text, "--parameter level=1") {
 				t.Errorf("after Ctrl-C at %q:\n%s", stage, text)
 			}
 		}
@@ -187,8 +187,8 @@ func TestUpUpdates(t *testing.T) {
 	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=1"), "CREATE_COMPLETE")
 	s := place.bed.Judge.Find(t, "upchanges")
 	id := s.Server(t, "db").ID
-	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its hook update runs", "nobody is there to be asked", "--yes")
-	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level changes (parameter level): its hook update runs", "updated", "UPDATE_COMPLETE")
+	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its update hook runs", "nobody is there to be asked", "--yes")
+	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level changes (parameter level): its update hook runs", "updated", "UPDATE_COMPLETE")
 	if strings.Contains(text, "Heat replaces") {
 		t.Errorf("it says that Heat replaces something:\n%s", text)
 	}
@@ -308,7 +308,7 @@ func TestDownRunsDeleteHooks(t *testing.T) {
 		do(t, err)
 		inServer(t, b, "touch", "/tmp/free")
 	}
-	o.expect(0, []string{"down", "uphooks", "--yes"}, "db.base: the hook delete is done", "Heat goes on with", "uphooks is gone: the stack and the deployment.")
+	o.expect(0, []string{"down", "uphooks", "--yes"}, "db.base: the hook delete is done", "Heat goes on with", "uphooks is deleted: the stack and the deployment.")
 }
 
 // Heat is away for a while, in the middle: it is said, and nothing is lost. This test runs
@@ -352,7 +352,7 @@ func TestGCAfterStackDelete(t *testing.T) {
 	o.expect(0, []string{"list"}, "upgone  CREATE_COMPLETE", "2 of 2")
 	o.expect(1, []string{"gc", "upgone", "--yes"}, "the stack upgone is there", "hotc down upgone")
 	o.env = append(o.env, "XDG_STATE_HOME="+t.TempDir()) // the secret is lost
-	o.expect(1, up("testdata/changing.yaml", "upgone"), "H702", "the stack upgone is there, and its secret is not", "--secret-file")
+	o.expect(1, up("testdata/changing.yaml", "upgone"), "H702", "the stack upgone exists, but its secret does not", "--secret-file")
 	lost := filepath.Join(t.TempDir(), "lost")
 	o.expect(1, up("testdata/changing.yaml", "upgone", "--secret-file", lost), "H702", "there is no "+lost)
 	place.bed.Judge.Find(t, "upgone").Delete(t)

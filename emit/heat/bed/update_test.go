@@ -33,7 +33,7 @@ func TestChangedInPlace(t *testing.T) {
 	if s := d.stack.Wait(t); s.String() != "UPDATE_COMPLETE" {
 		t.Fatalf("%s: %s", s, s.Reason)
 	}
-	if out := d.on("apply", next); !strings.Contains(out, "db.base: input level changes (parameter level): its hook update runs.") || strings.Contains(out, "worker.work") {
+	if out := d.on("apply", next); !strings.Contains(out, "db.base: input level changes (parameter level): its update hook runs.") || strings.Contains(out, "worker.work") {
 		t.Errorf("apply says:\n%s", out)
 	}
 	d.awaitUpdated("db", "base")
