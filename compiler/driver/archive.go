@@ -13,29 +13,28 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// The bounds of one folder that travels with the plan. The coordinator carries no
-// more bytes for a whole deployment.
+// Bounds of one folder that travels with the plan. A whole deployment has the same bound
+// on the coordinator.
 const (
 	maxArchive = 16 << 20
 	maxEntries = 20_000
 )
 
-// LargeHint says what to do with files that are too large for the coordinator.
+// LargeHint is the hint for files that are too large for the coordinator.
 const LargeHint = "put them on a web server and name them with `url:` and `sha256:`; docs/drivers.md shows how"
 
-// versionControl are folders that a tool keeps beside its files, not in them.
+// versionControl are metadata folders, which do not travel.
 var versionControl = map[string]bool{".git": true, ".hg": true, ".svn": true}
 
-// TooLargeError says that a folder is over a bound.
+// TooLargeError reports a folder that exceeds a bound.
 type TooLargeError struct{ What string }
 
 func (e *TooLargeError) Error() string { return e.What }
 
-// Archive puts a folder into one tar archive. The same files give the same bytes:
-// entries are sorted, and have no times, no owners, and of their permissions only
-// whether they may be executed. Folders of version control stay out. A symbolic
-// link goes along as one if it leads to a place in the folder; one that does not,
-// devices, pipes and sockets are errors.
+// Archive packs a folder into a tar archive. The same files give the same bytes:
+// entries are sorted and carry no times, no owners, and of their permissions only the
+// executable bit. Version control folders are left out. A symbolic link is kept if it
+// points inside the folder; other links, devices, pipes and sockets are errors.
 func Archive(folder fs.FS) ([]byte, error) {
 	var out bytes.Buffer
 	w := &archiver{folder: folder, out: &out, tar: tar.NewWriter(&out)}
@@ -65,7 +64,7 @@ func (a *archiver) add(name string, entry fs.DirEntry, err error) error {
 		return fs.SkipDir
 	}
 	if a.entries++; a.entries > maxEntries {
-		return &TooLargeError{fmt.Sprintf("it holds more than %d files", maxEntries)}
+		return &TooLargeError{fmt.Sprintf("it contains more than %d files", maxEntries)}
 	}
 	header := &tar.Header{Name: name, Format: tar.FormatPAX, Mode: 0o644}
 	switch kind := entry.Type(); {
@@ -86,7 +85,7 @@ func (a *archiver) link(name string, header *tar.Header) error {
 		return fmt.Errorf("read the link %s: %w", name, source.Bare(err))
 	}
 	if within := path.Join(path.Dir(name), target); path.IsAbs(target) || within == ".." || strings.HasPrefix(within, "../") {
-		return fmt.Errorf("%s is a symbolic link that leads out of the folder, to %s; only what lies in the folder travels", name, target)
+		return fmt.Errorf("%s is a symbolic link to %s, outside the folder; only the folder's content travels with the plan", name, target)
 	}
 	header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, target, 0o777
 	return a.tar.WriteHeader(header)
@@ -98,7 +97,7 @@ func (a *archiver) file(name string, entry fs.DirEntry, header *tar.Header) erro
 		return fmt.Errorf("read %s: %w", name, source.Bare(err))
 	}
 	if int64(a.out.Len())+info.Size() > maxArchive {
-		return &TooLargeError{fmt.Sprintf("it is larger than the %d MB that travel with a plan", maxArchive>>20)}
+		return &TooLargeError{fmt.Sprintf("it exceeds the %d MB that can travel with a plan", maxArchive>>20)}
 	}
 	data, err := fs.ReadFile(a.folder, name)
 	if err != nil {
@@ -114,7 +113,7 @@ func (a *archiver) file(name string, entry fs.DirEntry, header *tar.Header) erro
 	return err
 }
 
-// NewFile is a file that travels with the plan.
+// NewFile returns a file that travels with the plan.
 func NewFile(name string, data []byte) program.File {
 	return program.File{Name: name, Digest: contract.Digest(data), Data: data}
 }

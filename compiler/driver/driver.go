@@ -1,5 +1,5 @@
-// Package driver is the compiler's half of a driver: what the source of a role
-// means for one tool. The other half, how the tool is run, is in runtime/driver.
+// Package driver is the compiler's half of a driver: what a role's source means for one
+// tool. The other half, how the tool is run, is in runtime/driver.
 package driver
 
 import (
@@ -13,82 +13,82 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Driver says what a role's source means. A driver has a folder of its own here
-// and one line in the list of cmd/hotc.
+// Driver interprets the sources of roles for one tool. Each has a folder here and one
+// line in the list of cmd/hotc.
 type Driver struct {
 	// Name is what `driver:` says.
 	Name string
-	// Lower checks a role's source and returns its meaning; nil with a diagnostic if
-	// there is none.
+	// Lower checks a role's source and returns its meaning; nil, with a diagnostic, if it
+	// is invalid.
 	Lower func(role Role, diags *source.Diagnostics) *program.Meaning
-	// InstallsFrom are the kinds of `install: {from: …}` by which the agent can install the
-	// tool, besides "none"; the first where none is named. Nil is a tool that it cannot install.
+	// InstallsFrom are the values of `install: {from: …}`, besides "none", by which the agent
+	// can install the tool; the first is the default. Nil if it cannot install the tool.
 	InstallsFrom []string
-	// CheckResource says what is wrong with the name of one of the tool's resources, that an
-	// output can be the completion of: `outputs: {up: {resource: "service[mysql]"}}`. Such an
-	// output is true, at the moment at which the tool has applied the resource
-	// successfully. A failure of the resource leaves it empty. Nil is a tool without any.
+	// CheckResource checks the name of one of the tool's resources, whose completion an
+	// output can report: `outputs: {up: {resource: "service[mysql]"}}`. The output is written,
+	// as true, when the tool has applied the resource successfully; never if the resource
+	// fails. Nil for a tool without resources.
 	CheckResource func(name string) error
-	// CheckLicence says what is wrong with the words of `install: {licence: …}`, for a tool
-	// whose licence only its user can accept; nil for others.
+	// CheckLicence checks the value of `install: {licence: …}`, for a tool whose licence only
+	// its user can accept; nil for others.
 	CheckLicence func(licence string) error
-	// Find is set in the one entry of the list that stands for all plug-ins, which on the
-	// server are run by the driver of its name: it finds that of a name; nil is none.
-	// Elsewhere says that its program gets onto the server in another way than with the plan,
-	// and need not be here. Program is how that of a name is called.
+	// Find is set in the one entry that stands for all plug-ins, which the driver of that
+	// entry's name runs on the server: it finds the plug-in of a name, or returns nil.
+	// Elsewhere means that its executable reaches the server in another way than with the
+	// plan, and need not be here. Program returns the executable's name.
 	Find    func(name string, elsewhere bool) *Driver
 	Program func(name string) string
 }
 
-// Role is what a driver gets to see of a role.
+// Role is a driver's view of a role.
 type Role struct {
 	Name string
 	At   source.Place
 	// Source is the value of `source:`, evaluated; nil if there is none.
 	Source   value.Value
 	SourceAt source.Place
-	// SourceFile is the name of the file that Source is the text of, if it is one's.
+	// SourceFile is the name of the file that Source was read from, if any.
 	SourceFile string
-	// Locate is where a part of the source stands, by its keys; where that was
-	// computed, the place of what it is part of.
+	// Locate returns the place of a part of the source, by its keys; if it was computed,
+	// that of the enclosing part.
 	Locate func(keys ...string) source.Place
-	// FileOf is the name of the file that a part of the source is the text of, by its
-	// keys; "" where it is none's.
+	// FileOf returns the name of the file that a part of the source was read from, by its
+	// keys; "" if there is none.
 	FileOf func(keys ...string) string
-	// Inputs and Outputs are what the role declares, in the order of the text.
-	// Outputs with a value are not among them: nobody writes those. Which inputs are
-	// known before the role runs is decided later.
+	// Inputs and Outputs are what the role declares, in source order, without the outputs
+	// that have a value, as no role writes those. Which inputs are known before the role
+	// runs is decided later.
 	Inputs  []*program.Input
 	Outputs []*program.Output
-	// Reader reads what the source names beside the template, which lies in Folder: roles
-	// whose Folder is the same mean the same files by the same names.
+	// Reader reads what the source names beside the template, which is in Folder: in roles
+	// with the same Folder, the same names are the same files.
 	Reader Reader
 	Folder string
-	// Memory is that of all roles of the program.
+	// Memory is shared by all roles of the program.
 	Memory *Memory
 }
 
-// Reader reads what a source names, by names relative to its template's folder.
-// Errors are diagnostics without a place.
+// Reader reads what a source names, relative to its template's folder. Errors are
+// diagnostics without a place.
 type Reader interface {
 	// File reads a file.
 	File(name string) ([]byte, error)
-	// Folder opens a folder. What is read through it never lies outside.
+	// Folder opens a folder, and nothing outside it.
 	Folder(name string) (fs.FS, error)
 }
 
-// Input finds a declared input; nil if there is none of that name.
+// Input returns the declared input of a name, or nil.
 func (r Role) Input(name string) *program.Input {
 	return lists.Find(r.Inputs, func(in *program.Input) bool { return in.Name == name })
 }
 
-// Output finds a declared output; nil if there is none of that name.
+// Output returns the declared output of a name, or nil.
 func (r Role) Output(name string) *program.Output {
 	return lists.Find(r.Outputs, func(o *program.Output) bool { return o.Name == name })
 }
 
-// namesFile says of a source that is a text of its tool whether it is the name of a file
-// beside the template, where the file's text was meant.
+// namesFile reports whether an inline source is in fact the name of a file beside the
+// template, whose content was probably meant.
 func (r Role) namesFile(text string) bool {
 	if r.SourceFile != "" || strings.HasPrefix(text, "/") || strings.ContainsAny(text, " \t\n;|&$(){}=") || !strings.ContainsAny(text, "./") {
 		return false
@@ -97,7 +97,7 @@ func (r Role) namesFile(text string) bool {
 	return err == nil
 }
 
-// KeyHint is what to do about a key of a source that is none of those it may have.
+// KeyHint is the hint for an unknown key of a source.
 func KeyHint(key string, known []string) string {
 	return hot.Meant(key, known, "the keys are "+strings.Join(known, ", "))
 }

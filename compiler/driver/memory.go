@@ -1,13 +1,13 @@
 package driver
 
-// Memory is what drivers have found out of the sources of one program. Servers of a
-// kind run the same scripts and have the same cookbooks: what these mean by themselves is
-// found once, and in memory once. It is for one goroutine.
+// Memory caches what drivers have computed from the sources of one program: similar servers
+// run the same scripts and cookbooks, which are analysed and kept only once. It is not
+// safe for concurrent use.
 type Memory struct{ found map[any]any }
 
-// Once gives what find finds for a key, the first time; later the same again, which
-// therefore nobody changes. The key's type is the driver's own, so that drivers do
-// not meet. A nil Memory remembers nothing.
+// Once returns the result of find for a key, computed the first time and shared
+// afterwards: callers must not change it. Each driver has its own key types, so that
+// keys do not collide. A nil Memory caches nothing.
 func Once[K comparable, V any](m *Memory, key K, find func() V) V {
 	if m == nil {
 		return find()
@@ -23,13 +23,13 @@ func Once[K comparable, V any](m *Memory, key K, find func() V) V {
 	return v
 }
 
-// beside is something that lies beside a template, and what is found of it.
+// beside is a key for a file or folder beside a template.
 type beside[K comparable] struct {
 	folder, name string
 	what         K
 }
 
-// OnceBeside is Once for what is found in a file or folder that a role's source names.
+// OnceBeside is Once for results from a file or folder that a role's source names.
 func OnceBeside[K comparable, V any](r Role, name string, key K, find func() V) V {
 	return Once(r.Memory, beside[K]{r.Folder, name, key}, find)
 }

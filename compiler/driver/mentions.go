@@ -10,18 +10,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
-// Mentions are the words that stand in some texts. A name of which a word is not among
-// them is written down nowhere there: nothing reads or writes it, unless something puts
-// names together, which a driver must look for itself.
+// Mentions are the words of some texts. A name with a word that is not among them is
+// not read or written there, unless by a computed name, which each driver must detect
+// itself.
 type Mentions struct {
 	own    map[string]bool
 	joined []*Mentions
 }
 
-// word is what an identifier, or a part of a key, is made of.
+// word matches an identifier, or a part of a key.
 var word = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
-// Add takes a text's words.
+// Add adds a text's words.
 func (m *Mentions) Add(text string) {
 	if m.own == nil {
 		m.own = map[string]bool{}
@@ -31,11 +31,11 @@ func (m *Mentions) Add(text string) {
 	}
 }
 
-// Join takes the words of others, which stay theirs.
+// Join includes the words of others, without copying them.
 func (m *Mentions) Join(others *Mentions) { m.joined = append(m.joined, others) }
 
-// AddTree takes the words of all files of a tree, and of their names, and shows each
-// file. It returns an error if not all of them can be read.
+// AddTree adds the words of all files of a tree and of their names, and passes each file
+// to see. It returns an error if any file cannot be read.
 func (m *Mentions) AddTree(tree fs.FS, see func(name, text string)) error {
 	return fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -56,16 +56,16 @@ func (m *Mentions) has(word string) bool {
 	return m.own[word] || slices.ContainsFunc(m.joined, func(j *Mentions) bool { return j.has(word) })
 }
 
-// Has says whether all words of a name are there. A name with other letters than those
-// of words is taken to be.
+// Has reports whether all words of a name are mentioned. A name with characters that
+// words do not have is assumed to be.
 func (m *Mentions) Has(name string) bool {
 	words := word.FindAllString(name, -1)
 	other := strings.ContainsFunc(name, func(r rune) bool { return r > 127 })
 	return other || !slices.ContainsFunc(words, func(w string) bool { return !m.has(w) })
 }
 
-// Near is the word that was most likely meant by one that is not there; "" if none looks
-// like it. Most short words look like some other one.
+// Near returns the most similar word to a missing one; "" if none is close. Short words
+// are skipped: most resemble another.
 func (m *Mentions) Near(name string) string {
 	if len(name) < 4 {
 		return ""

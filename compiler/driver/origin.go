@@ -15,31 +15,31 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Origin is where a tree of files comes from, as a source says it. It is one of
+// Origin is where a tree of files comes from. In a source it is one of
 //
-//	./cookbooks                                  a folder, or an archive, beside the template: it travels with the plan
-//	{folder: ./cookbooks, path: site}            the same; path is the part of it that is meant
+//	./cookbooks                                  a folder or an archive beside the template, which travels with the plan
+//	{folder: ./cookbooks, path: site}            the same; path selects a part of it
 //	{url: https://…, sha256: …, proxy, path}     an archive that the server fetches
 //	{git: https://…, branch|tag|commit: …, ssh_key, known_hosts, proxy, path}
 //
-// Value is what the driver's other half gets (runtime/fetch.Origin), Files what
-// travels. Key is the input that holds a repository's ssh key, "" where none does: it is
-// read when the tree is fetched, before the tool starts.
+// Value is passed to the driver's run-time half (runtime/fetch.Origin); Files travel with
+// the plan. Key is the input with a repository's ssh key, "" if there is none: it is read
+// when the tree is fetched, before the tool starts.
 type Origin struct {
 	Value value.Value
 	Files []program.File
 	Key   string
 }
 
-// originKeys are the keys of each form, after the one that tells it.
+// originKeys are the other keys of each form, by the key that identifies the form.
 var originKeys = map[string][]string{
 	"folder": {"path"},
 	"url":    {"sha256", "proxy", "path"},
 	"git":    {"branch", "tag", "commit", "ssh_key", "known_hosts", "proxy", "path"},
 }
 
-// Origin reads the part of a role's source under some keys as the origin of a tree
-// of files. It returns nil, with a diagnostic, if that is none.
+// Origin reads val, the part of a role's source under the given keys, as the origin of a
+// tree of files. It returns nil, with a diagnostic, if it is not valid.
 func (r Role) Origin(val value.Value, diags *source.Diagnostics, keys ...string) *Origin {
 	at := r.Locate(keys...)
 	what := strings.Join(append([]string{"source"}, keys...), ".")
@@ -80,12 +80,12 @@ func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *sour
 		case k == "ssh_key" && isInputRef(v):
 			continue
 		case !ok || text == "":
-			return bad("%s must be a text, not %s", k, value.TypeName(v))
+			return bad("%s must be a string, not %s", k, value.TypeName(v))
 		}
 		texts[k] = text
 	}
 	if p, given := texts["path"]; given && (path.IsAbs(p) || !fsPath(path.Clean(p))) {
-		return bad("path must lead to a place below, and %q does not", p)
+		return bad("path must be relative and stay inside, unlike %q", p)
 	}
 	var err error
 	switch kind {
@@ -103,10 +103,10 @@ func (r Role) originMap(m *value.Dict, what string, at source.Place, diags *sour
 	return &Origin{Value: m, Key: inputRef(key)}
 }
 
-// local takes a folder, or an archive, along.
+// local packs a folder or an archive.
 func (r Role) local(name, within string, at source.Place, diags *source.Diagnostics) *Origin {
 	if strings.Contains(name, "://") && !strings.HasPrefix(name, "file:") {
-		diags.Error(source.BadSource, at, fmt.Sprintf("role %q names the URL %s without a checksum", r.Name, name), "`{url: …, sha256: …}`, or `{git: …, tag: …}`")
+		diags.Error(source.BadSource, at, fmt.Sprintf("role %q uses the URL %s without a checksum", r.Name, name), "`{url: …, sha256: …}`, or `{git: …, tag: …}`")
 		return nil
 	}
 	packed := OnceBeside(r, name, packing{}, func() packed {
@@ -133,11 +133,11 @@ func (r Role) local(name, within string, at source.Place, diags *source.Diagnost
 	return &Origin{Value: val, Files: []program.File{file}}
 }
 
-// archiveName is how the names of archives end.
+// archiveName matches the names of archives.
 var archiveName = regexp.MustCompile(`\.(tar|tar\.gz|tgz|zip)$`)
 
-// Beside opens what an origin's value means, if it is a folder beside the template; nil
-// where the compiler cannot look into it. The name is what the user calls it.
+// Beside opens an origin that is a folder beside the template; nil if the compiler cannot
+// read it. The name is as the user wrote it.
 func (r Role) Beside(val value.Value) (files fs.FS, name string) {
 	within := "."
 	switch val := val.(type) {
@@ -163,13 +163,13 @@ func (r Role) Beside(val value.Value) (files fs.FS, name string) {
 	return files, path.Join(name, within)
 }
 
-// packed is a folder or an archive as it travels, or why it cannot.
+// packed is a folder or an archive ready to travel, or why it cannot.
 type packed struct {
 	file program.File
 	err  error
 }
 
-type packing struct{} // the key of these
+type packing struct{} // memory key of packed
 
 func (r Role) pack(name string) (program.File, error) {
 	if archiveName.MatchString(name) {
@@ -187,7 +187,7 @@ func (r Role) pack(name string) (program.File, error) {
 	return NewFile(strings.TrimSuffix(name, "/")+"/", data), err
 }
 
-// fsPath says that a clean path stays below where it begins.
+// fsPath reports whether a clean path stays inside its root.
 func fsPath(p string) bool { return p != ".." && !strings.HasPrefix(p, "../") }
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -202,7 +202,7 @@ func checkURL(texts map[string]string) error {
 	return checkProxy(texts["proxy"])
 }
 
-// CheckFetchURL says what is wrong with a URL that a server is to fetch.
+// CheckFetchURL checks a URL that a server is to fetch.
 func CheckFetchURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -211,7 +211,7 @@ func CheckFetchURL(text string) error {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("servers fetch http:// and https://, not %s://", u.Scheme)
 	case u.User != nil:
-		return errors.New("the URL holds a user name or password, which the plan would show to everybody who reads it")
+		return errors.New("the URL contains a user name or password, which the plan would expose to its readers")
 	}
 	return nil
 }
@@ -225,16 +225,15 @@ func checkProxy(text string) error {
 		return fmt.Errorf("the proxy %q is not a URL of the form http://HOST:PORT", text)
 	}
 	if u.User != nil {
-		return errors.New("the proxy's URL holds a password, which the plan would show to everybody who reads it")
+		return errors.New("the proxy's URL contains a password, which the plan would expose to its readers")
 	}
 	return nil
 }
 
-// revision is what a branch, a tag or a commit may be named: never an option of
-// git's.
+// revision matches the name of a branch, a tag or a commit, and never an option of git.
 var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+@-]*$`)
 
-// repository is what git may be given to clone: no helper that runs a command
+// repository matches what git may be asked to clone: no helper that runs a command
 // (ext::), no option.
 var repository = regexp.MustCompile(`^(https?://|ssh://|git://|[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:)[^\s]+$`)
 
@@ -244,7 +243,7 @@ func (r Role) checkGit(m *value.Dict, texts map[string]string) error {
 	}
 	if u, err := url.Parse(texts["git"]); err == nil && u.User != nil {
 		if _, password := u.User.Password(); password {
-			return errors.New("the repository's URL holds a password, which the plan would show to everybody who reads it")
+			return errors.New("the repository's URL contains a password, which the plan would expose to its readers")
 		}
 	}
 	named := ""
@@ -256,7 +255,7 @@ func (r Role) checkGit(m *value.Dict, texts map[string]string) error {
 			return fmt.Errorf("%s and %s exclude each other", named, k)
 		}
 		if named = k; !revision.MatchString(texts[k]) || strings.Contains(texts[k], "..") {
-			return fmt.Errorf("%q is not a name of a %s", texts[k], k)
+			return fmt.Errorf("%q is not a valid name of a %s", texts[k], k)
 		}
 	}
 	if named == "" {
@@ -270,13 +269,13 @@ func (r Role) checkGit(m *value.Dict, texts map[string]string) error {
 	return checkProxy(texts["proxy"])
 }
 
-// isInputRef says that a value is {input: NAME}.
+// isInputRef reports whether a value is {input: NAME}.
 func isInputRef(v value.Value) bool {
 	d, ok := v.(*value.Dict)
 	return ok && d.Len() == 1 && d.Keys()[0] == "input"
 }
 
-// inputRef is the input that {input: NAME} names; "" for anything else.
+// inputRef returns the NAME of {input: NAME}; "" for other values.
 func inputRef(v value.Value) string {
 	if !isInputRef(v) {
 		return ""
@@ -286,7 +285,7 @@ func inputRef(v value.Value) string {
 	return text
 }
 
-// checkKey takes the path of a key on the server, or {input: NAME}: the plan holds
+// checkKey accepts the path of a key on the server, or {input: NAME}: the plan contains
 // no secrets.
 func (r Role) checkKey(key value.Value) error {
 	if isInputRef(key) {
@@ -296,7 +295,7 @@ func (r Role) checkKey(key value.Value) error {
 		return nil
 	}
 	if text, _ := key.(string); !path.IsAbs(text) {
-		return errors.New("ssh_key must be the path of a file on the server, or {input: NAME}: the plan holds no secrets")
+		return errors.New("ssh_key must be the path of a file on the server, or {input: NAME}: a plan contains no secrets")
 	}
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Reading is the reading of one role's source: what is wrong with it, and what of it the
-// driver's other half gets. A driver embeds it, beside what only that driver looks for.
+// Reading is the state of reading one role's source: its errors, and what the driver's
+// run-time half will get. Drivers embed it.
 type Reading struct {
 	Role   Role
 	Diags  *source.Diagnostics
-	Out    *value.Dict // what the other half gets
+	Out    *value.Dict // for the run-time half
 	Files  []program.File
 	Failed bool
-	// Starts are the inputs that are read before the tool starts: keys of repositories.
+	// Starts are the inputs that are read before the tool starts: ssh keys of repositories.
 	Starts []string
 }
 
@@ -29,17 +29,17 @@ func NewReading(role Role, diags *source.Diagnostics) Reading {
 	return Reading{Role: role, Diags: diags, Out: value.NewDict()}
 }
 
-// Form is what a driver's sources look like.
+// Form describes a driver's sources.
 type Form struct {
 	Driver string
-	Needs  string   // what a role without a source lacks
-	Takes  string   // what a source may be
+	Needs  string   // for a role without a source
+	Takes  string   // the types of a source
 	Keys   []string // of a source that is a map
 	Hint   string
 }
 
-// Open hands a source that is a text, or a map, to what reads it; text or keys is nil where a
-// source is never one.
+// Open passes an inline source to text, and a map to keys; either is nil if the driver does not
+// take that form.
 func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 	switch src := r.Role.Source.(type) {
 	case nil:
@@ -49,7 +49,7 @@ func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 		switch {
 		case text == nil:
 		case r.Role.namesFile(src):
-			r.Wrong(nil, fmt.Sprintf("write {get_file: %s}", src), "the source of role %q is this text itself, and not the file of that name", r.Role.Name)
+			r.Wrong(nil, fmt.Sprintf("write {get_file: %s}", src), "the source of role %q is this string itself, not the file of that name", r.Role.Name)
 			return
 		default:
 			text(src)
@@ -61,7 +61,7 @@ func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 		}
 		for _, key := range src.Keys() {
 			if !slices.Contains(form.Keys, key) {
-				r.Wrong([]string{key}, KeyHint(key, form.Keys), "the source of role %q has a key %q, which the %s driver does not know", r.Role.Name, key, form.Driver)
+				r.Wrong([]string{key}, KeyHint(key, form.Keys), "the source of role %q has a key %q, which is unknown to the %s driver", r.Role.Name, key, form.Driver)
 			}
 		}
 		keys(src)
@@ -70,25 +70,25 @@ func (r *Reading) Open(form *Form, text func(string), keys func(*value.Dict)) {
 	r.Wrong(nil, form.Hint, "the source of role %q must be %s, not %s", r.Role.Name, form.Takes, value.TypeName(r.Role.Source))
 }
 
-// Wrong says what is wrong with the part of the source under some keys.
+// Wrong reports an error in the part of the source under the given keys.
 func (r *Reading) Wrong(keys []string, hint, format string, args ...any) {
 	r.WrongAt(r.Role.Locate(keys...), hint, format, args...)
 }
 
-// WrongAt says what is wrong at a place.
+// WrongAt reports an error at a place.
 func (r *Reading) WrongAt(at source.Place, hint, format string, args ...any) *source.Diagnostic {
 	r.Failed = true
 	return r.Diags.Error(source.BadSource, at, fmt.Sprintf(format, args...), hint)
 }
 
-// WrongName says why an input or output cannot be called so.
+// WrongName reports an invalid name of an input or output.
 func (r *Reading) WrongName(what, name string, at source.Place, why, hint string) {
 	r.Failed = true
 	r.Diags.Error(source.BadMetadata, at, fmt.Sprintf("%s %q of role %q: %s", what, name, r.Role.Name, why), hint)
 }
 
-// Tree takes the tree of files along that stands under some keys of the source; nil, with a
-// diagnostic, if it is none.
+// Tree packs the tree of files under the given keys of the source; nil, with a
+// diagnostic, if it is invalid.
 func (r *Reading) Tree(v value.Value, keys ...string) *Origin {
 	origin := r.Role.Origin(v, r.Diags, keys...)
 	if origin == nil {
@@ -106,7 +106,7 @@ func (r *Reading) Tree(v value.Value, keys ...string) *Origin {
 	return origin
 }
 
-// Trees takes one tree along, or a list of them, and shows each.
+// Trees packs one tree or a list of trees, and passes each to see.
 func (r *Reading) Trees(key string, v value.Value, see func(value.Value)) {
 	var all []value.Value
 	for _, x := range OneOrMore(v) {
@@ -118,7 +118,7 @@ func (r *Reading) Trees(key string, v value.Value, see func(value.Value)) {
 	r.Out.Set(key, all)
 }
 
-// OneOrMore are the items of a list, or what stands in the place of one.
+// OneOrMore returns the items of a list, or a single value as a list.
 func OneOrMore(v value.Value) []value.Value {
 	if list, is := v.([]value.Value); is {
 		return list
@@ -126,25 +126,25 @@ func OneOrMore(v value.Value) []value.Value {
 	return []value.Value{v}
 }
 
-// SetTexts puts a list of texts into what the other half gets.
+// SetTexts sets a list of strings for the run-time half.
 func (r *Reading) SetTexts(key string, texts []string) { r.Out.Set(key, value.Texts(texts)) }
 
-// SetText takes a text along as a file, and names its digest under a key of its own.
+// SetText packs a text as a file, and sets its digest under a key of its own.
 func (r *Reading) SetText(key, digest, file, name, text string) {
 	sent := NewFile(file, []byte(text))
 	r.Files = append(r.Files, sent)
 	r.Out.Set(key, value.DictOf([]string{digest, "name"}, []value.Value{sent.Digest, name}))
 }
 
-// Start are the reads that come before the tool starts.
+// Start returns the reads that happen before the tool starts.
 func (r *Reading) Start() []program.Step {
 	return lists.Map(r.Starts, func(name string) program.Step {
 		return program.Step{Op: program.ReadInput, Name: name, At: r.Role.Input(name).At}
 	})
 }
 
-// Shown is the name of a file beside the template as the user finds it: from where the
-// template is named.
+// Shown returns the path of a file beside the template, relative to the same folder as
+// the template's own path.
 func (r Role) Shown(name string) string { return shown(r.SourceAt, name) }
 
 func shown(at source.Place, name string) string {

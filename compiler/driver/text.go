@@ -7,23 +7,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Text is a text that is read in its turn: a script, a template of a role's file. It
-// finds where a part of it stands: in its own file or, if it stands in the role's
-// template as a literal block or on one line, there.
+// Text is an embedded text, a script or a file's template, that maps its offsets to
+// places: in its own file or, if it is written in the role's template as a literal block
+// or on one line, there.
 type Text struct {
-	// Name is how the user finds it: beside the template that names it.
+	// Name is shown to the user: the path beside the template that names it.
 	Name string
 	file *source.File
-	// lines are where its lines begin in the file, by their offset in the text, or
-	// bytes where each byte does; both are nil where file and text are the same.
+	// lines maps the offset of each line in the text to its offset in the file, bytes does so
+	// for each byte; both are nil if file and text are the same.
 	lines map[int]uint32
 	bytes []uint32
 	text  string
 }
 
-// TextAt is a text whose expression stands at a place of a template; file is the name
-// of the file that it came from, "" if it stands there itself. What is how it is
-// called then.
+// TextAt returns the text of an expression at a place of a template; file is the name
+// of the file that it was read from, "" if it is inline and described by what.
 func TextAt(at source.Place, file, text, what string) Text {
 	name := TextName(at, file, what)
 	own := source.NewFile(name, []byte(text))
@@ -38,8 +37,7 @@ func TextAt(at source.Place, file, text, what string) Text {
 	return p.onOneLine(at)
 }
 
-// TextName is what people call a text whose expression stands at a place of a template; file
-// is that of TextAt.
+// TextName describes such a text in diagnostics; the arguments are those of TextAt.
 func TextName(at source.Place, file, what string) string {
 	switch {
 	case file == "" && at.File == nil:
@@ -51,7 +49,7 @@ func TextName(at source.Place, file, what string) string {
 	return shown(at, file)
 }
 
-// within finds the lines of a literal block again.
+// within maps the lines of a literal block.
 func (p Text) within(in source.Place) Text {
 	lines := map[int]uint32{}
 	at, offset, indent := in.File.LineEnd(in.Span.Start), 0, -1
@@ -72,11 +70,11 @@ func (p Text) within(in source.Place) Text {
 	return p
 }
 
-// escapes are the escapes of double quotes that stand for one byte.
+// escapes are the double-quoted escapes that stand for one byte.
 const escapes = "0abtnvfre\"/\\ "
 
-// onOneLine finds the bytes of a plain or quoted text again that is written on one
-// line, without the rarer escapes.
+// onOneLine maps the bytes of a plain or quoted string on one line, without the rarer
+// escapes.
 func (p Text) onOneLine(in source.Place) Text {
 	written := in.File.Slice(in.Span)
 	quote := written[0]
@@ -107,7 +105,7 @@ func (p Text) onOneLine(in source.Place) Text {
 	return p
 }
 
-// Place is the part from one offset to another.
+// Place returns the place of the text between two offsets.
 func (p Text) Place(from, to uint32) source.Place {
 	return source.Place{File: p.file, Span: source.Span{Start: p.offset(from), End: p.offset(to)}}
 }

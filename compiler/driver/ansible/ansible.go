@@ -2,8 +2,8 @@
 // playbook's text, or a map that says where playbooks, roles and collections come
 // from. docs/ansible.md lists its keys.
 //
-// An input is a variable, or with dots in its name a part of one; an output, too, or
-// with `resource:` the success of a task or a handler.
+// An input or output is a variable or, with dots in its name, a part of one; an output
+// with `resource:` is the success of a task or a handler.
 package ansible
 
 import (
@@ -23,22 +23,22 @@ import (
 // Driver is the ansible driver.
 var Driver = driver.Driver{Name: "ansible", InstallsFrom: []string{"packages", "url"}, CheckResource: checkResource, Lower: lower}
 
-// checkResource takes any text: that is what the name of a task is.
+// checkResource accepts any non-empty string: task names are free-form.
 func checkResource(name string) error {
 	if strings.TrimSpace(name) == "" {
-		return fmt.Errorf("a resource of ansible is the name of a task or handler")
+		return fmt.Errorf("an Ansible resource is named by a task or a handler")
 	}
 	return nil
 }
 
-// defaultPlaybook is what is run of a folder where the source does not say.
+// defaultPlaybook is run when the source names a folder but no playbook.
 const defaultPlaybook = "site.yml"
 
 var form = driver.Form{Driver: "ansible", Needs: "a playbook", Takes: "a playbook's text or a map",
 	Keys: []string{"playbook", "playbooks", "roles", "collections", "host", "groups", "tags", "skip_tags", "vars"},
 	Hint: "`source: {get_file: site.yml}`, or `source: {playbooks: ./ansible, playbook: site.yml}`; docs/ansible.md has all keys"}
 
-// lower takes the playbooks along.
+// lower checks the source and packs the playbooks.
 func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	l := &lowering{Reading: driver.NewReading(role, diags), playbooks: []string{defaultPlaybook}, host: "localhost"}
 	l.Out.Set("host", "localhost")
@@ -57,18 +57,18 @@ func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 
 type lowering struct {
 	driver.Reading
-	playbooks []string // that are run, by name in their folder
+	playbooks []string // to run, relative to their folder
 
-	// what the compiler can look into
+	// what the compiler can inspect
 	tree      *tree // nil if the playbooks are elsewhere
 	roleTrees []*tree
 	vars      []entry
 	host      string
 	groups    []string
-	tagged    bool // only some tasks are run
+	tagged    bool // tags select the tasks to run
 }
 
-// text takes a playbook that came as a text, under some keys of the source.
+// text reads an inline playbook found under the given keys of the source.
 func (l *lowering) text(text string, keys ...string) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -98,7 +98,7 @@ func (l *lowering) source(m *value.Dict) {
 	if v, given := m.Get("host"); given {
 		name, _ := v.(string)
 		if !hostName.MatchString(name) {
-			l.Wrong([]string{"host"}, "", "host must be what the playbooks call this server, not %s", yaml.FlowText(v))
+			l.Wrong([]string{"host"}, "", "host must be the server's name in the inventory, not %s", yaml.FlowText(v))
 		}
 		l.Out.Set("host", name)
 		l.host = name
@@ -116,7 +116,7 @@ func (l *lowering) source(m *value.Dict) {
 		if list, given := l.list(m, key); given {
 			for _, name := range list {
 				if !groupName.MatchString(name) || key == "groups" && (name == "all" || name == "ungrouped") {
-					l.Wrong([]string{key}, "", "%s: %q cannot be such a name", key, name)
+					l.Wrong([]string{key}, "", "%s: %q is not a valid name", key, name)
 				}
 			}
 			l.SetTexts(key, list)
@@ -148,7 +148,7 @@ var (
 	groupName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 )
 
-// whatToRun reads `playbook` and `playbooks`: a text, or names in a folder.
+// whatToRun reads `playbook` and `playbooks`: inline text, or names in a folder.
 func (l *lowering) whatToRun(m *value.Dict) {
 	v, given := m.Get("playbook")
 	tree, hasTree := m.Get("playbooks")
@@ -161,7 +161,7 @@ func (l *lowering) whatToRun(m *value.Dict) {
 		l.Wrong(nil, form.Hint, "the source of role %q names no playbooks", l.Role.Name)
 		return
 	case isText && strings.Contains(text, "\n"):
-		l.Wrong([]string{"playbook"}, "leave `playbooks` out, or name the playbook by its path in there", "playbook is a text, and playbooks are a folder")
+		l.Wrong([]string{"playbook"}, "remove `playbooks`, or name the playbook by its path in that folder", "playbook is inline text, but playbooks names a folder")
 		return
 	case given:
 		if list, _ := l.list(m, "playbook"); len(list) > 0 {
@@ -170,7 +170,7 @@ func (l *lowering) whatToRun(m *value.Dict) {
 	}
 	for _, name := range l.playbooks {
 		if !fs.ValidPath(name) || name == "." {
-			l.Wrong([]string{"playbook"}, "", "%q does not lie in the folder of playbooks", name)
+			l.Wrong([]string{"playbook"}, "", "%q is outside the playbooks folder", name)
 		}
 	}
 	l.SetTexts("playbook", l.playbooks)

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// look checks the playbooks that the compiler can see, and finds the order of their
-// reads and writes; nil where it sees none.
+// look checks the playbooks that are available to the compiler and returns the order of
+// their reads and writes; nil if there are none.
 func (l *lowering) look() *program.Sequence {
 	if l.tree == nil {
 		return nil
@@ -42,7 +42,7 @@ func (l *lowering) isPlaybook(file *source.File) bool {
 	}
 	for _, play := range items {
 		if !play.get("hosts").there() && !play.get("import_playbook").there() && !play.get("ansible.builtin.import_playbook").there() {
-			l.wrong(play.place(), "%s of role %q is not a playbook: here should be a play with hosts", file.Name, l.Role.Name)
+			l.wrong(play.place(), "%s of role %q is not a playbook: expected a play with hosts", file.Name, l.Role.Name)
 			return false
 		}
 	}
@@ -56,7 +56,7 @@ func (l *lowering) wrong(at source.Place, format string, args ...any) {
 	}
 }
 
-// textName is what people call a playbook that came as a text.
+// textName describes an inline playbook in diagnostics.
 func (l *lowering) textName(keys []string) string {
 	at, file, what := l.Role.Locate(keys...), "", "playbook"
 	if len(keys) == 0 {
@@ -70,8 +70,8 @@ func (l *lowering) textName(keys []string) string {
 
 type treeKey struct{}
 
-// folder opens the part of a tree that is meant, if it lies beside the template; nil
-// if the compiler cannot look into it.
+// folder opens the folder that v names, if it is beside the template; nil if the compiler
+// cannot read it.
 func (l *lowering) folder(v value.Value) *tree {
 	files, name := l.Role.Beside(v)
 	if files == nil {

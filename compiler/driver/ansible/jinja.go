@@ -9,13 +9,13 @@ import (
 
 // mention is a variable that a template names.
 type mention struct {
-	// path is the variable and the keys below it that stand in the text.
+	// path is the variable and its literal keys.
 	path []string
-	// open says that a key that is computed, or a method, follows.
+	// open is set if a computed key or a method follows.
 	open bool
-	// certain says that the template reads it whatever else it finds.
+	// certain is set if every evaluation of the template reads it.
 	certain bool
-	// any says that it cannot be told which variable is meant; there is no path.
+	// any is set if the variable's name is computed; there is no path.
 	any bool
 }
 
@@ -23,7 +23,7 @@ type mention struct {
 var words = map[string]bool{"if": true, "else": true, "and": true, "or": true, "not": true, "in": true, "is": true,
 	"true": true, "false": true, "none": true, "True": true, "False": true, "None": true}
 
-// mentions are the variables that a template's text names, in its order.
+// mentions returns the variables that a template names, in order.
 func mentions(text string) []mention {
 	var all []mention
 	for _, p := range jinja.Parts(text) {
@@ -36,7 +36,7 @@ func mentions(text string) []mention {
 	return all
 }
 
-// statement are the mentions of a statement's own expression.
+// statement returns the mentions in a statement's own expression.
 func statement(name, rest string, depth int) []mention {
 	switch name {
 	case "if", "set", "with":
@@ -62,12 +62,12 @@ func lessCertain(all []mention, perhaps bool) []mention {
 	return all
 }
 
-// harmless are lookups that read no variables but those in their arguments.
+// harmless are lookups that read no variables other than those in their arguments.
 var harmless = map[string]bool{"env": true, "file": true, "pipe": true, "password": true, "url": true, "fileglob": true, "first_found": true,
 	"items": true, "dict": true, "sequence": true, "csvfile": true, "ini": true, "lines": true, "random_choice": true, "together": true, "nested": true, "subelements": true, "flattened": true, "indexed_items": true}
 
-// expression are the mentions of an expression. What stands behind `if`, `and` or
-// `or`, or in front of an `if`, is perhaps not evaluated.
+// expression returns the mentions in an expression. What follows `if`, `and` or `or`,
+// or precedes an `if`, may not be evaluated.
 func expression(text string) []mention {
 	tokens := jinja.Tokens(text)
 	var all []mention
@@ -101,8 +101,8 @@ func expression(text string) []mention {
 	return all
 }
 
-// chain is a variable with the keys behind it, and the number of the token after
-// that. A key that is computed ends it.
+// chain returns a variable with the keys that follow it, and the index of the next token.
+// A computed key ends it.
 func chain(tokens []string, at int) (path []string, next int) {
 	path, next = []string{tokens[at]}, at+1
 	for {
@@ -122,8 +122,8 @@ func chain(tokens []string, at int) (path []string, next int) {
 	}
 }
 
-// isPresence says that an expression goes on with `is defined`, `is not defined` or
-// the like.
+// isPresence reports whether an expression continues with `is defined`, `is not defined`
+// or the like.
 func isPresence(rest []string) bool {
 	if len(rest) > 1 && rest[0] == "is" {
 		rest = rest[1:]

@@ -18,30 +18,30 @@ import (
 
 // walker finds the order in which playbooks read inputs and write outputs.
 //
-// It goes through plays, roles and tasks as Ansible does. What is certain stands as a
-// step by itself; what depends on a condition, a loop, a notification or a failure
-// is a fork. Where it cannot look (a module that may return facts, an include whose
-// name is computed, a role from elsewhere) anything may be read or written. An output that
-// several tasks write is published after the last of them, as the agent's half does it.
+// It walks plays, roles and tasks as Ansible does. What certainly happens is a plain
+// step; what depends on a condition, a loop, a notification or a failure is a fork.
+// Behind anything opaque (a module that may return facts, an include whose name is
+// computed, a role from elsewhere) anything may be read or written. An output that
+// several tasks write is published after the last of them, as the run-time half does.
 type walker struct {
 	*lowering
 	variables variables
 	inputs    *part
 	budget    int
-	tasks     int // seen, and in all
+	tasks     int // so far, and in total
 	allTasks  int
 	depth     int
-	mine      bool            // some play is for this server, or may be
+	mine      bool            // some play targets this server, or may
 	others    []piece         // the hosts of plays that are not
 	seen      map[string]bool // roles that have run in this play
 	handlers  []handler
 	notified  map[string]bool
 	any       bool            // any handler may have been notified
 	ends      bool            // the play may have ended
-	defined   map[string]bool // files of variables that were looked at
+	defined   map[string]bool // variable files already read
 	memory    driver.Memory   // of the mentions in texts
 	gathered  map[*yaml.Node]bool
-	makes     map[*yaml.Node]bool // maps of variables that were looked at
+	makes     map[*yaml.Node]bool // variable maps already read
 }
 
 type handler struct {
@@ -49,15 +49,15 @@ type handler struct {
 	where where
 }
 
-// where is what surrounds a task.
+// where is the context of a task.
 type where struct {
-	file string // the tasks' own, in its tree
+	file string // of the task, in its tree
 	tree *tree
 	role string // "" outside of roles
 	base string // the role's folder
 }
 
-// builtin is what the full names of Ansible's own modules begin with.
+// builtin prefixes the full names of Ansible's own modules.
 const builtin = "ansible.builtin."
 
 func newWalker(l *lowering) *walker {
@@ -77,24 +77,24 @@ func newWalker(l *lowering) *walker {
 	return w
 }
 
-// spend says whether so many pieces more may be looked at.
+// spend takes pieces from the budget and reports whether any is left.
 func (w *walker) spend(pieces int) bool {
 	w.budget = max(0, w.budget-pieces)
 	return w.budget > 0
 }
 
-// What mentions are found in, once: a text, and one that is an expression by itself.
+// Memory keys: a template, and a string that is an expression by itself.
 type (
 	anyText   string
 	condition string
 )
 
-// mentions are those of a text.
+// mentions returns the mentions in a template.
 func (w *walker) mentions(text string) []mention {
 	return driver.Once(&w.memory, anyText(text), func() []mention { return mentions(text) })
 }
 
-// conditional are those of a text that is an expression by itself.
+// conditional returns the mentions in a string that is an expression by itself.
 func (w *walker) conditional(text string) []mention {
 	return driver.Once(&w.memory, condition(text), func() []mention {
 		return append(expression(jinja.Without(text)), mentions(text)...)
@@ -105,8 +105,8 @@ func (w *walker) progress() float64 {
 	return float64(w.tasks) / float64(max(1, w.allTasks, w.tasks))
 }
 
-// sequence walks through playbooks twice: how many tasks there are is known after
-// the first time. It is nil if there is too much to look at.
+// sequence walks the playbooks twice, as the number of tasks is known only after the
+// first time. It returns nil if the budget is exceeded.
 func (w *walker) sequence(playbooks []string) *program.Sequence {
 	var steps []program.Step
 	for range 2 {
@@ -118,8 +118,8 @@ func (w *walker) sequence(playbooks []string) *program.Sequence {
 	}
 	if !w.mine && len(w.others) > 0 {
 		hosts := strings.Join(w.others[0].texts(), ",")
-		w.Diags.Error(source.BadSource, w.others[0].place(), fmt.Sprintf("no play of role %q is for this server, which the inventory calls %s: nothing would run", w.Role.Name, w.host),
-			fmt.Sprintf("say in the role's source which groups the server is in, `groups: [%s]`; or `hosts: all` here", hosts))
+		w.Diags.Error(source.BadSource, w.others[0].place(), fmt.Sprintf("no play of role %q targets this server, %s in the inventory: nothing would run", w.Role.Name, w.host),
+			fmt.Sprintf("set the server's groups in the role's source, `groups: [%s]`, or use `hosts: all`", hosts))
 	}
 	return &program.Sequence{Steps: w.settle(steps), Complete: true}
 }
@@ -166,7 +166,7 @@ func (w *walker) play(play piece, file string) []program.Step {
 	return append(steps, body...)
 }
 
-// isMine says whether a play is for this server.
+// isMine reports whether a play targets this server.
 func (w *walker) isMine(hosts piece) (mine, certain bool) {
 	certain = true
 	for _, pattern := range hosts.texts() {
@@ -222,7 +222,7 @@ func (w *walker) playBody(play piece, at where) []program.Step {
 	return steps
 }
 
-// flush are the handlers that may have been notified, in their order.
+// flush returns the steps of the handlers that may have been notified, in order.
 func (w *walker) flush() []program.Step {
 	var steps []program.Step
 	notified, any := w.notified, w.any
@@ -243,7 +243,7 @@ func (w *walker) flush() []program.Step {
 	return steps
 }
 
-// roleEntry is one of a play's roles.
+// roleEntry runs an entry of a play's `roles`.
 func (w *walker) roleEntry(p piece, at where) []program.Step {
 	name := p.text()
 	for _, key := range []string{"role", "name"} {
@@ -260,7 +260,7 @@ func (w *walker) roleEntry(p piece, at where) []program.Step {
 
 var rolesPath = regexp.MustCompile(`(?m)^\s*roles_path\s*[=:]\s*(\S+)`)
 
-// findRole finds the folder of a role.
+// findRole returns the tree and folder of a role.
 func (w *walker) findRole(name string, at where) (*tree, string) {
 	if isTemplate(name) || name == "" {
 		return nil, ""
@@ -296,7 +296,7 @@ func (w *walker) findRole(name string, at where) (*tree, string) {
 	return nil, ""
 }
 
-// aRole runs a role: what it depends on, then its tasks.
+// aRole runs a role: its dependencies, then its tasks.
 func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
 	t, folder := w.findRole(name, at)
 	if t == nil || w.depth > maxWithin || isTemplate(tasks) || !w.spend(1) {
@@ -319,7 +319,7 @@ func (w *walker) aRole(name, tasks string, p piece, at where) []program.Step {
 	w.seen[folder] = true
 	own := where{file: folder + "/tasks/main.yml", tree: t, role: name, base: folder}
 	body := lists.Flat(w.tasksOf(t, folder+"/tasks/"+strings.TrimSuffix(strings.TrimSuffix(tasks, ".yml"), ".yaml")), func(task piece) []program.Step { return w.task(task, own) })
-	if again { // Ansible runs a role once, unless something differs
+	if again { // Ansible runs a role once, unless its parameters differ
 		body = program.Perhaps(p.place(), body)
 	}
 	return append(steps, body...)

@@ -9,11 +9,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// What a step may write that cannot be told is settled when all of them are known:
-// it is those outputs that no task is seen to write.
+// Placeholders for unknown writes, resolved when all steps are known: they stand for the
+// outputs that no task visibly writes.
 const (
 	someFacts = "\x00facts" // variables
-	anyOutput = "\x00any"   // tasks, too
+	anyOutput = "\x00any"   // variables and task results
 )
 
 func (w *walker) mayWrite(at source.Place, what string) program.Step {
@@ -21,7 +21,7 @@ func (w *walker) mayWrite(at source.Place, what string) program.Step {
 	return program.Step{Op: program.WriteOutput, Name: what, At: at, Progress: w.progress()}
 }
 
-// settle makes of the writes of tasks the publications of outputs.
+// settle turns the tasks' writes into publications of outputs.
 func (w *walker) settle(steps []program.Step) []program.Step {
 	count := map[string]int{}
 	(&program.Sequence{Steps: steps}).Walk(func(s *program.Step) {
@@ -46,7 +46,7 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 		}
 		top, _, _ := strings.Cut(o.Name, ".")
 		if made := w.variables.made[top]; count[o.Name] == 0 && o.Resource == "" && len(made) > 0 {
-			// a variable that nothing sets is published at the end
+			// a variable that no task sets is published at the end
 			at := made[0].place()
 			steps = append(steps, program.Perhaps(at, w.read(mention{path: []string{top}}, at, nil))...)
 			steps = append(steps, program.Perhaps(at, []program.Step{{Op: program.WriteOutput, Name: o.Name, At: at, Progress: 1}})...)
@@ -55,7 +55,7 @@ func (w *walker) settle(steps []program.Step) []program.Step {
 	return steps
 }
 
-// expand puts outputs in the place of what may be written.
+// expand replaces placeholders with the outputs they stand for.
 func expand(steps []program.Step, what map[string][]string) []program.Step {
 	return program.Rewritten(steps, func(s program.Step) []program.Step {
 		names, isAny := what[s.Name]
@@ -69,8 +69,8 @@ func expand(steps []program.Step, what map[string][]string) []program.Step {
 	})
 }
 
-// publishLast takes the writes of an output together to one, behind the last: only
-// then it is known that no other follows.
+// publishLast merges the writes of an output into one after the last: only then is it
+// known that no other follows.
 func publishLast(steps []program.Step, name string) []program.Step {
 	last, certain := -1, false
 	var write program.Step

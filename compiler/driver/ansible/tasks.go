@@ -26,7 +26,7 @@ var factless = strings.Fields(`add_host apt apt_key apt_repository assemble asse
 	meta pause ping pip raw reboot replace rpm_key script service set_stats shell slurp stat subversion systemd systemd_service sysvinit tempfile template
 	unarchive uri user validate_argument_spec wait_for wait_for_connection yum yum_repository`)
 
-// task are the steps of a task or a block.
+// task returns the steps of a task or a block.
 func (w *walker) task(p piece, at where) []program.Step {
 	if !w.spend(1) || !w.spend(p.size()) || w.depth > maxWithin {
 		return nil
@@ -53,7 +53,7 @@ func (w *walker) task(p piece, at where) []program.Step {
 	return append(steps, w.guarded(p, body)...)
 }
 
-// guarded puts what a task or block does behind its conditions and tags.
+// guarded puts the body of a task or block behind its conditions and tags.
 func (w *walker) guarded(p piece, body []program.Step) []program.Step {
 	if tags := p.get("tags").texts(); w.tagged || slices.Contains(tags, "never") {
 		body = program.Perhaps(p.place(), body)
@@ -64,7 +64,8 @@ func (w *walker) guarded(p piece, body []program.Step) []program.Step {
 	return body
 }
 
-// conditions are the reads of conditions, of which the first that is false ends it.
+// conditions returns the reads of a list of conditions; evaluation stops at the first
+// false one.
 func (w *walker) conditions(p piece) []program.Step {
 	if !p.there() {
 		return nil
@@ -84,7 +85,7 @@ func (w *walker) conditions(p piece) []program.Step {
 	return steps
 }
 
-// loop are the reads of what a task loops over; certain says that it is run at least
+// loop returns the reads of what a task loops over; certain is set if it runs at least
 // once.
 func (w *walker) loop(p piece) (steps []program.Step, certain bool) {
 	certain = true
@@ -102,7 +103,7 @@ func (w *walker) loop(p piece) (steps []program.Step, certain bool) {
 	return steps, certain
 }
 
-// moduleOf is what a task runs: the name without that of Ansible's own collection.
+// moduleOf returns the module that a task runs, without the prefix of Ansible's own collection.
 func moduleOf(p piece) (name string, args piece) {
 	for _, e := range p.entries() {
 		if slices.Contains(keywords, e.name) || strings.HasPrefix(e.name, "with_") {
@@ -120,7 +121,7 @@ func moduleOf(p piece) (name string, args piece) {
 	return "", piece{file: p.file}
 }
 
-// block are the steps of a block. One that has a rescue may be left anywhere.
+// block returns the steps of a block. With a rescue, any task may be the last.
 func (w *walker) block(p piece, at where) []program.Step {
 	w.depth++
 	defer func() { w.depth-- }()
@@ -135,7 +136,7 @@ func (w *walker) block(p piece, at where) []program.Step {
 	return append(steps, list("always")...)
 }
 
-// run are the reads of a module's arguments, or what it includes.
+// run returns the reads of a module's arguments, or the steps of what it includes.
 func (w *walker) run(module string, args, p piece, at where) []program.Step {
 	first := func(keys ...string) string {
 		for _, key := range keys {
@@ -169,7 +170,7 @@ func (w *walker) run(module string, args, p piece, at where) []program.Step {
 	return w.reads(args)
 }
 
-// included are the tasks of another file.
+// included returns the steps of another task file.
 func (w *walker) included(name string, p piece, at where) []program.Step {
 	if name == "" || isTemplate(name) {
 		return w.unknown(p.place())
@@ -190,7 +191,7 @@ func (w *walker) included(name string, p piece, at where) []program.Step {
 	return lists.Flat(tasks.items(), func(t piece) []program.Step { return w.task(t, at) })
 }
 
-// template are the reads of a file that is a template.
+// template returns the reads of a template file.
 func (w *walker) template(name string, p piece, at where) []program.Step {
 	if name == "" || isTemplate(name) {
 		return w.anything(p.place())
@@ -213,7 +214,7 @@ func (w *walker) anything(at source.Place) []program.Step {
 	return []program.Step{{Op: program.ReadAny, At: at, Progress: w.progress()}}
 }
 
-// writes are a task's writes, when it has succeeded.
+// writes returns what a task writes when it succeeds.
 func (w *walker) writes(module string, args, p piece, at where) []program.Step {
 	var names []string
 	switch {
@@ -233,8 +234,8 @@ func (w *walker) writes(module string, args, p piece, at where) []program.Step {
 	return w.written(p, at, names)
 }
 
-// written are the outputs that a task gives a value: those variables, the one it
-// registers, and its own success.
+// written returns the writes of a task: the given variables, the one that it registers,
+// and its own success.
 func (w *walker) written(p piece, at where, names []string) []program.Step {
 	if r := p.get("register").text(); r != "" {
 		names = append(names, r)
@@ -262,7 +263,7 @@ func (w *walker) written(p piece, at where, names []string) []program.Step {
 	return steps
 }
 
-// unknown is a place where anything may be read and written.
+// unknown returns steps that may read and write anything.
 func (w *walker) unknown(at source.Place) []program.Step {
 	return append(w.anything(at), w.mayWrite(at, anyOutput))
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// tree is a folder of files that the compiler can look into.
+// tree is a folder that the compiler can read.
 type tree struct {
-	files fs.FS // nil for a playbook without anything beside it: that is known
-	// name is what the user calls the folder; what lies in it is called NAME/….
+	files fs.FS // nil for an inline playbook, which has no files beside it
+	// name is the folder as the user wrote it; its files are shown as NAME/….
 	name  string
 	known map[string]*document
 }
 
-// document is a file that was read, once.
+// document is a file that was read.
 type document struct {
 	file   *source.File
 	parsed bool
 	root   piece // of YAML
 }
 
-// read reads a file; nil if there is none.
+// read returns a file; nil if it does not exist.
 func (t *tree) read(name string) *source.File {
 	return t.open(name).file
 }
@@ -51,7 +51,7 @@ func (t *tree) open(name string) *document {
 	return d
 }
 
-// parse reads a file as YAML; what is none has no parts.
+// parse reads a file as YAML; the piece is empty if it is not valid.
 func (t *tree) parse(name string) piece {
 	d := t.open(name)
 	if d.file != nil && !d.parsed {
@@ -61,7 +61,7 @@ func (t *tree) parse(name string) piece {
 	return d.root
 }
 
-// firstOf is the first of some files that is there, with its name.
+// firstOf returns the first of the named files that exists, and its name.
 func (t *tree) firstOf(names ...string) (*source.File, string) {
 	for _, name := range names {
 		if f := t.read(name); f != nil {
@@ -71,13 +71,13 @@ func (t *tree) firstOf(names ...string) (*source.File, string) {
 	return nil, ""
 }
 
-// piece is a part of a YAML file.
+// piece is a node of a YAML file.
 type piece struct {
 	node *yaml.Node
 	file *source.File
 }
 
-// parse reads the one document of a file; a piece without a node if it is empty.
+// parse reads the first document of a file; the piece has no node if it is empty.
 func parse(file *source.File) (piece, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file.Text, &document); err != nil {
@@ -91,7 +91,7 @@ func parse(file *source.File) (piece, error) {
 
 var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
 
-// syntaxError is what a YAML library says, and where.
+// syntaxError returns the YAML library's message and its place.
 func syntaxError(file *source.File, err error) (string, source.Place) {
 	message, line := err.Error(), 1
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -110,7 +110,7 @@ func (p piece) resolved() piece {
 	return p
 }
 
-// place is where the piece stands: its first line, from its beginning.
+// place is the rest of the piece's first line.
 func (p piece) place() source.Place {
 	if p.node == nil {
 		return source.Place{File: p.file}
@@ -125,7 +125,7 @@ func (p piece) place() source.Place {
 	return source.Place{File: p.file, Span: source.Span{Start: start + uint32(column), End: start + uint32(max(column+1, len(line)))}}
 }
 
-// items are those of a list.
+// items returns the items of a list.
 func (p piece) items() []piece {
 	p = p.resolved()
 	if p.node == nil || p.node.Kind != yaml.SequenceNode {
@@ -134,15 +134,15 @@ func (p piece) items() []piece {
 	return lists.Map(p.node.Content, func(n *yaml.Node) piece { return piece{n, p.file}.resolved() })
 }
 
-// entry is one of a map's.
+// entry is an entry of a map.
 type entry struct {
 	name string
 	key  piece
 	piece
 }
 
-// entries are those of a map, merge keys followed: a map's own entries hide merged ones,
-// and of several maps that are merged the first counts.
+// entries returns the entries of a map, merge keys followed: a map's own entries hide
+// merged ones, and among merged maps the first wins.
 func (p piece) entries() []entry {
 	all, merged := p.own()
 	if len(merged) == 0 {
@@ -162,7 +162,7 @@ func (p piece) entries() []entry {
 	return all
 }
 
-// own are the entries that stand in a map itself, and the maps that are merged into it.
+// own returns a map's own entries, and the maps that are merged into it.
 func (p piece) own() (all []entry, merged []piece) {
 	p = p.resolved()
 	if p.node == nil || p.node.Kind != yaml.MappingNode {
@@ -183,7 +183,7 @@ func (p piece) own() (all []entry, merged []piece) {
 	return all, merged
 }
 
-// size is how many pieces stand in a map, and right in its entries.
+// size counts a map's entries and their direct children.
 func (p piece) size() int {
 	size := 1
 	for _, e := range p.entries() {
@@ -203,7 +203,7 @@ func (p piece) get(name string) piece {
 
 func (p piece) there() bool { return p.node != nil && p.node.Tag != "!!null" }
 
-// text is a scalar's text, "" for what is none.
+// text is a scalar's value; "" for other nodes.
 func (p piece) text() string {
 	p = p.resolved()
 	if p.node == nil || p.node.Kind != yaml.ScalarNode {
@@ -212,7 +212,7 @@ func (p piece) text() string {
 	return p.node.Value
 }
 
-// texts are the texts of a scalar or of a list of such.
+// texts returns the value of a scalar, or of each scalar of a list.
 func (p piece) texts() []string {
 	if items := p.items(); items != nil {
 		return lists.Map(items, piece.text)

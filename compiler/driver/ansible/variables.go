@@ -13,27 +13,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// What is looked at, at most. Beyond that the order of reads and writes is not known.
+// Bounds of the walk. Beyond them the order of reads and writes is unknown.
 const (
 	maxFiles  = 2_000
 	maxPieces = 1_000_000 // of YAML, in search of variables
-	maxSteps  = 400_000   // pieces of YAML and what they mention, each as often as it is come to
+	maxSteps  = 400_000   // visits of pieces of YAML and of their mentions
 	maxWithin = 20        // includes in includes, variables in variables
 )
 
-// variables are what a tree says of variables: what they are made of, and which get
-// a value while playbooks run.
+// variables are the variables of a tree: their definitions, and which are set while
+// playbooks run.
 type variables struct {
 	made map[string][]piece
 	set  map[string]bool
 }
 
-// otherGroups stands among the variables that are set for groups which come into being
-// while playbooks run.
+// otherGroups is the entry in variables.set for groups that playbooks add while they run.
 const otherGroups = "\x00groups"
 
-// gather looks through all YAML files of a tree. It does not tell which of them are
-// used: a variable that is made of two things may be either.
+// gather reads all YAML files of a tree, used or not: a variable with two definitions
+// may be either.
 func (w *walker) gather(t *tree) {
 	if t.files == nil {
 		w.gatherFile(t, w.playbooks[0])
@@ -60,7 +59,7 @@ func (w *walker) gather(t *tree) {
 	}
 }
 
-// holdsVariables says that the files of a folder are maps of variables.
+// holdsVariables reports whether the files of a folder are maps of variables.
 func holdsVariables(folder string) bool {
 	return slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool {
 		return slices.Contains([]string{"group_vars", "host_vars", "defaults", "vars"}, part)
@@ -97,7 +96,7 @@ func (w *walker) gatherPiece(p piece) {
 		case name == "register":
 			w.variables.set[e.text()] = true
 		case name == "roles":
-			for _, x := range e.items() { // what is beside the role's name is a variable, or a keyword
+			for _, x := range e.items() { // the other keys are variables or keywords
 				w.define(x)
 			}
 		}
@@ -115,7 +114,7 @@ func (w *walker) define(p piece) {
 	}
 }
 
-// factNames are the variables that a set_fact sets.
+// factNames returns the variables that a set_fact sets.
 func factNames(p piece) []string {
 	var names []string
 	for _, e := range p.entries() {
@@ -131,7 +130,7 @@ func factNames(p piece) []string {
 	return names
 }
 
-// part is a place in the tree of declared inputs.
+// part is a node in the tree of declared inputs.
 type part struct {
 	input string
 	parts map[string]*part
@@ -164,7 +163,7 @@ func (p *part) all() []string {
 	return lists.Flat(p.order, func(key string) []string { return p.parts[key].all() })
 }
 
-// named are the inputs that a mention means, and whether it certainly means them.
+// named returns the inputs that a mention may refer to, and whether it certainly does.
 func (p *part) named(m mention) (names []string, certain bool) {
 	at := p
 	for _, key := range m.path {
@@ -173,14 +172,14 @@ func (p *part) named(m mention) (names []string, certain bool) {
 		}
 		next := at.parts[key]
 		if next == nil {
-			return at.all(), false // a key of the playbook's own, or all to find that there is none
+			return at.all(), false // a key of the playbook's own, or a look-up of one that does not exist
 		}
 		at = next
 	}
 	return at.all(), at.input != "" || !m.open
 }
 
-// reads are the reads of all templates in a value.
+// reads returns the reads of all templates in a value.
 func (w *walker) reads(p piece, within ...string) []program.Step {
 	p = p.resolved()
 	if p.node == nil || !w.spend(1) || len(within) > maxWithin {
@@ -196,7 +195,7 @@ func (w *walker) reads(p piece, within ...string) []program.Step {
 		lists.Flat(p.entries(), func(e entry) []program.Step { return w.reads(e.piece, append(within, "")...) })...)
 }
 
-// condition are the reads of a text that is an expression by itself.
+// condition returns the reads of a string that is an expression by itself.
 func (w *walker) condition(p piece) []program.Step {
 	if !w.spend(1) {
 		return nil
@@ -223,7 +222,7 @@ func (w *walker) readsOf(all []mention, at source.Place, within []string) []prog
 	return steps
 }
 
-// read are the reads of one variable.
+// read returns the reads of one variable.
 func (w *walker) read(m mention, at source.Place, within []string) []program.Step {
 	top := m.path[0]
 	if slices.Contains(within, top) || len(within) > maxWithin {

@@ -1,10 +1,9 @@
-// Package chef is the compiler's half of the chef driver: the source is where the
-// cookbooks are and what of them runs; inputs and outputs are places in the node's
-// attributes.
+// Package chef is the compiler's half of the chef driver: the source says where the
+// cookbooks are and what to run; inputs and outputs are paths in the node's attributes.
 //
-// Cookbooks that lie beside the template are looked into: what the run list names
-// must be there. Those that the server fetches, or that a `prepare` command brings,
-// are known only there.
+// Cookbooks beside the template are inspected: they must contain what the run list
+// names. Those that the server fetches, or that a `prepare` command creates, are known
+// only there.
 package chef
 
 import (
@@ -23,10 +22,10 @@ import (
 // Driver is the chef driver.
 var Driver = driver.Driver{Name: "chef", InstallsFrom: []string{"gem", "url", "packages"}, CheckLicence: checkLicence, CheckResource: checkResource, Lower: lower}
 
-// checkLicence takes the words of Chef's own CHEF_LICENSE.
+// checkLicence accepts the values of Chef's own CHEF_LICENSE.
 func checkLicence(licence string) error {
 	if words := []string{"accept", "accept-no-persist", "accept-silent"}; !slices.Contains(words, licence) {
-		return fmt.Errorf("Chef's licence is accepted with one of %s, not %q", strings.Join(words, ", "), licence)
+		return fmt.Errorf("accept Chef's licence with one of %s, not %q", strings.Join(words, ", "), licence)
 	}
 	return nil
 }
@@ -35,16 +34,16 @@ var resourceForm = regexp.MustCompile(`^[a-z_][a-z0-9_]*\[[^\[\]\n]+\]$`)
 
 func checkResource(name string) error {
 	if !resourceForm.MatchString(name) {
-		return fmt.Errorf("%q is not a resource of Chef's: it is written TYPE[NAME], as in a notification: service[mysql]", name)
+		return fmt.Errorf("%q is not a Chef resource: write TYPE[NAME], as in a notification: service[mysql]", name)
 	}
 	return nil
 }
 
-// lowering is the reading of one role's source.
+// lowering is the state of reading one role's source.
 type lowering struct {
 	driver.Reading
 	keys *value.Dict // of the source
-	// holds is what is known of the trees.
+	// holds is the content of the trees.
 	holds holdings
 	items []item // the run list
 }
@@ -66,9 +65,9 @@ func lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 func (l *lowering) source(keys *value.Dict) {
 	l.keys = keys
 	if !slices.ContainsFunc([]string{"cookbooks", "repository", "prepare"}, keys.Has) {
-		if !l.Failed { // a key that is written wrong may be the one that is missed
-			l.Wrong(nil, "name `cookbooks:` or `repository:`; a role's own source takes the place of the whole source of the defaults",
-				"the source of role %q says nothing of cookbooks", l.Role.Name)
+		if !l.Failed { // a misspelt key, already reported, may be the missing one
+			l.Wrong(nil, "set `cookbooks:` or `repository:`; a role's own source replaces the whole source of the defaults",
+				"the source of role %q names no cookbooks", l.Role.Name)
 		}
 		return
 	}
@@ -79,7 +78,7 @@ func (l *lowering) source(keys *value.Dict) {
 	l.places()
 }
 
-// texts takes the keys that are texts along.
+// texts reads the keys whose values are strings.
 func (l *lowering) texts() {
 	for _, key := range []string{"environment", "prepare", "config", "mode"} {
 		val, given := l.keys.Get(key)
@@ -89,19 +88,19 @@ func (l *lowering) texts() {
 		text, is := val.(string)
 		switch at := l.Role.Locate(key); {
 		case !is || strings.TrimSpace(text) == "":
-			l.WrongAt(at, "", "%s of role %q must be a text, not %s", key, l.Role.Name, value.TypeName(val))
+			l.WrongAt(at, "", "%s of role %q must be a string, not %s", key, l.Role.Name, value.TypeName(val))
 		case key == "mode" && text != "solo" && text != "client":
-			l.WrongAt(at, "`solo` is chef-solo; `client` is chef-client in local mode", "there is no mode %q", text)
+			l.WrongAt(at, "`solo` is chef-solo; `client` is chef-client in local mode", "unknown mode %q", text)
 		case key == "environment" && !nameForm.MatchString(text):
-			l.WrongAt(at, "letters, digits, _ and -", "%q is not a name of an environment", text)
+			l.WrongAt(at, "letters, digits, _ and -", "%q is not a valid environment name", text)
 		default:
 			l.Out.Set(key, text)
 		}
 	}
 }
 
-// attributes takes the node's JSON along: a map, or the text of one. Such a file may
-// hold the run list, too.
+// attributes reads the node's JSON: a map, or the text of one. It may also contain the
+// run list.
 func (l *lowering) attributes() {
 	val, given := l.keys.Get("attributes")
 	if !given {
@@ -129,7 +128,7 @@ func (l *lowering) attributes() {
 			continue
 		}
 		if l.keys.Has("run_list") {
-			l.WrongAt(at, "leave one of them out", "the attributes of role %q hold a run list, and the source has one, too", l.Role.Name)
+			l.WrongAt(at, "remove one of them", "role %q has two run lists: in its attributes and in its source", l.Role.Name)
 			return
 		}
 		l.keys.Set("run_list", inner)

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// place is where an input or output is in the node's attributes.
+// place is the path of an input or output in the node's attributes.
 type place struct {
 	name   string
 	output bool
@@ -25,7 +25,7 @@ func (p place) kind() string {
 	return "input"
 }
 
-// places finds the places of all inputs and outputs, and takes them along.
+// places finds the places of all inputs and outputs, and puts them into the source.
 func (l *lowering) places() {
 	var all []place
 	read := func(name string, output bool, at source.Place) {
@@ -63,12 +63,12 @@ func (l *lowering) places() {
 	}
 }
 
-// overlap says that a place lies in another one: an input takes the place of what
-// is there, and of all below.
+// overlap reports a place inside another: an input replaces what is there, and all
+// below.
 func (l *lowering) overlap(p place, before []place) {
 	for _, other := range before {
 		if p.output && other.output {
-			continue // an output may be a part of another one
+			continue // an output may be a part of another
 		}
 		short, long := other.path, p.path
 		if len(short) > len(long) {
@@ -77,27 +77,26 @@ func (l *lowering) overlap(p place, before []place) {
 		if !slices.Equal(short, long[:len(short)]) {
 			continue
 		}
-		l.WrongAt(p.at, "an input hides what a cookbook sets there, and all below it: choose places beside each other",
-			"%s %q and %s %q of role %q are the same place of the node, or one lies in the other", p.kind(), p.name, other.kind(), other.name, l.Role.Name).Note(other.at, "the other one")
+		l.WrongAt(p.at, "an input hides what a cookbook sets there and below: choose places beside each other",
+			"%s %q and %s %q of role %q overlap in the node's attributes", p.kind(), p.name, other.kind(), other.name, l.Role.Name).Note(other.at, "the other is declared here")
 		return
 	}
 }
 
-// keyForm is a key in a path that is written as in a recipe: 'a', "a" or :a.
+// keyForm matches a key written as in a recipe: ['a'], ["a"] or [:a].
 var keyForm = regexp.MustCompile(`^\[\s*(?:'([^'\\]*)'|"([^"\\#]*)"|:([A-Za-z_][A-Za-z0-9_]*))\s*\]`)
 
-// nodePath is the path that a name means: a.b.c, or node['a']['b']['c'] for keys
-// that hold dots.
+// nodePath parses a name as a path: a.b.c, or node['a']['b']['c'] for keys with dots.
 func nodePath(name string) ([]string, error) {
 	rest, written := strings.CutPrefix(name, "node[")
 	if !written {
 		path := strings.Split(name, ".")
 		for _, key := range path {
 			if key == "" || strings.TrimSpace(key) != key {
-				return nil, fmt.Errorf("it is not a path of keys, joined by dots")
+				return nil, fmt.Errorf("not a path of keys joined by dots")
 			}
 			if strings.ContainsAny(key, "[]'\"") {
-				return nil, fmt.Errorf("the key %q is not written as in a recipe, nor as a name between dots", key)
+				return nil, fmt.Errorf("the key %q is neither written as in a recipe nor a name between dots", key)
 			}
 		}
 		return path, nil
@@ -106,11 +105,11 @@ func nodePath(name string) ([]string, error) {
 	for rest = "[" + rest; rest != ""; {
 		m := keyForm.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, fmt.Errorf("a key must be a text or a symbol, and %s is none; places in lists cannot be named", rest)
+			return nil, fmt.Errorf("expected a string or symbol as key, not %s; list indices are not supported", rest)
 		}
 		key := m[1] + m[2] + m[3]
 		if key == "" {
-			return nil, fmt.Errorf("it has an empty key")
+			return nil, fmt.Errorf("empty key")
 		}
 		path, rest = append(path, key), rest[len(m[0]):]
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// nameForm is what cookbooks, recipes, roles and environments may be called.
+	// nameForm matches the names of cookbooks, recipes, roles and environments.
 	nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	// itemForm is an item of a run list: role[x], recipe[x::y@1.2], or a recipe alone.
+	// itemForm matches an item of a run list: role[x], recipe[x::y@1.2], or a bare recipe.
 	itemForm = regexp.MustCompile(`^(?:(recipe|role)\[([A-Za-z0-9_.-]+)(::[A-Za-z0-9_.-]+)?(@[0-9.]+)?\]|([A-Za-z0-9_.-]+)(::[A-Za-z0-9_.-]+)?(@[0-9.]+)?)$`)
 )
 
@@ -49,7 +49,7 @@ func parseItem(text string) (item, bool) {
 	return i, true
 }
 
-// parseItems reads the items of a run list, up to one that is none.
+// parseItems parses the items of a run list, up to the first invalid one.
 func parseItems(texts []string) (items []item, all bool) {
 	for _, text := range texts {
 		i, is := parseItem(text)
@@ -61,8 +61,8 @@ func parseItems(texts []string) (items []item, all bool) {
 	return items, true
 }
 
-// runList takes the run list along. Where there is none, a role of hotc's runs the
-// role of Chef's of its name, or where no roles are given the cookbook of its name.
+// runList reads the run list. Without one, a hotc role runs the Chef role of its name,
+// or else the cookbook of its name.
 func (l *lowering) runList() {
 	val, given := l.keys.Get("run_list")
 	var texts []string
@@ -74,7 +74,7 @@ func (l *lowering) runList() {
 		for _, v := range val {
 			text, is := v.(string)
 			if !is {
-				l.WrongAt(at, runListHint, "an item of the run list of role %q must be a text, not %s", l.Role.Name, value.TypeName(v))
+				l.WrongAt(at, runListHint, "items of the run list of role %q must be strings, not %s", l.Role.Name, value.TypeName(v))
 				return
 			}
 			texts = append(texts, text)
@@ -109,15 +109,15 @@ func (l *lowering) runList() {
 	}
 }
 
-// ownRunList is the run list of a role that names none.
+// ownRunList returns the run list of a role that declares none.
 func (l *lowering) ownRunList() []string {
 	name := l.Role.Name
 	if !nameForm.MatchString(name) {
-		l.WrongAt(l.Role.At, runListHint, "role %q has no run list, and no recipe or role of Chef's can have its name", name)
+		l.WrongAt(l.Role.At, runListHint, "role %q has no run list, and its name is not valid for a Chef recipe or role", name)
 		return nil
 	}
 	if !l.holds.allRoles {
-		l.WrongAt(l.Role.At, runListHint, "role %q needs a run list: the roles of its source are known on the server only, so that nobody can tell here whether %s is a role or a cookbook", name, name)
+		l.WrongAt(l.Role.At, runListHint, "role %q needs a run list: its Chef roles are known only on the server, so %s may be a role or a cookbook", name, name)
 		return nil
 	}
 	if in, _ := l.roleFile(name); in != nil {
@@ -126,7 +126,7 @@ func (l *lowering) ownRunList() []string {
 	return []string{"recipe[" + name + "]"}
 }
 
-// roleFile is a role's file in the first tree that has it; nil if none has.
+// roleFile finds a role's file in the first tree that has it; nil if none has.
 func (l *lowering) roleFile(name string) (in fs.FS, file string) {
 	for _, t := range l.holds.roles {
 		for _, ending := range []string{".rb", ".json"} {
@@ -138,7 +138,7 @@ func (l *lowering) roleFile(name string) (in fs.FS, file string) {
 	return nil, ""
 }
 
-// lookUp says what of the run list is not there.
+// lookUp reports an item of the run list that does not exist.
 func (l *lowering) lookUp(i item, at source.Place) {
 	missing := func(hint, format string, args ...any) {
 		l.Failed = true
@@ -146,20 +146,20 @@ func (l *lowering) lookUp(i item, at source.Place) {
 	}
 	if i.role {
 		if in, _ := l.roleFile(i.name); l.holds.allRoles && in == nil {
-			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q names %s, and there is no such role", l.Role.Name, i)
+			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q contains %s, but there is no such role", l.Role.Name, i)
 		}
 		return
 	}
 	book := l.holds.cookbooks[i.name]
 	switch {
 	case book == nil && l.holds.allCookbooks:
-		missing(near(i.name, l.holds.names, "the cookbooks are "), "the run list of role %q names the cookbook %s, and there is none", l.Role.Name, i.name)
+		missing(near(i.name, l.holds.names, "the cookbooks are "), "the run list of role %q needs the cookbook %s, which does not exist", l.Role.Name, i.name)
 	case book != nil && book.recipeFile(i.recipe) == "":
 		missing(near(i.recipe, book.recipes(), "its recipes are "), "the cookbook %s (%s) has no recipe %q", i.name, book.tree.name, i.recipe)
 	}
 }
 
-// near names what was perhaps meant, or all there are.
+// near is a hint: the name that was probably meant, or those that exist.
 func near(name string, known []string, all string) string {
 	const enough = 10
 	switch {
@@ -182,7 +182,7 @@ var recipeEndings = []string{".rb", ".yml", ".yaml", ".json"}
 
 func (c *cookbook) recipes() []string { return stems(c.tree, "recipes", recipeEndings...) }
 
-// recipeFile is where a recipe is; "" if there is none.
+// recipeFile is the path of a recipe; "" if there is none.
 func (c *cookbook) recipeFile(recipe string) string {
 	for _, ending := range recipeEndings {
 		if name := "recipes/" + recipe + ending; isFile(c.tree, name) {
@@ -195,7 +195,7 @@ func (c *cookbook) recipeFile(recipe string) string {
 	return ""
 }
 
-// stems are the names of a folder's files without their endings.
+// stems returns the names of a folder's files, without their extensions.
 func stems(in fs.FS, folder string, endings ...string) []string {
 	entries, err := fs.ReadDir(in, folder)
 	if err != nil {

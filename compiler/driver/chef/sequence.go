@@ -16,20 +16,20 @@ import (
 )
 
 // sequence finds the order in which the recipes of a run list read inputs and write
-// outputs; nil where not all of the cookbooks lie beside the template. unchecked is why
-// it cannot be told that an input is not read; "" where it can.
+// outputs; nil unless all cookbooks are beside the template. unchecked is why unread
+// inputs cannot be detected; "" if they can.
 //
-// Chef works in two phases. It compiles: attribute files, and then the recipes'
-// bodies, run from the first line to the last. Then it converges: the resources that
-// were declared act one after the other, with what their lazy properties, guards,
-// blocks and templates read. So nothing that a resource writes is there before
-// everything that the recipes' bodies read; and what attribute files write counts
-// only when all is compiled (runtime/driver/chef/ruby/outputs.rb).
+// Chef works in two phases. It compiles: attribute files and then the recipes' bodies
+// run from top to bottom. Then it converges: the declared resources act one after the
+// other, and their lazy properties, guards, blocks and templates are evaluated. So
+// resources write only after the recipes' bodies have read everything; and what
+// attribute files write counts only when all is compiled
+// (runtime/driver/chef/ruby/outputs.rb).
 //
 // Libraries, custom resources and definitions may be called at any time, or never.
 func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 	if !l.holds.allCookbooks || !l.holds.allRoles {
-		return nil, "not all of its cookbooks and roles lie beside the template"
+		return nil, "not all of its cookbooks and roles are beside the template"
 	}
 	w := &walker{lowering: l, inputs: map[string][]string{}, outputs: map[string][]string{}, seen: map[string]bool{}}
 	for _, in := range l.Role.Inputs {
@@ -42,7 +42,7 @@ func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 	}
 	recipes, ok := w.expand(l.items, 0)
 	if !ok {
-		return nil, "the run list of a role that it names cannot be read"
+		return nil, "the run list of a Chef role cannot be parsed"
 	}
 	for _, r := range recipes {
 		w.cookbook(r.name)
@@ -51,19 +51,19 @@ func (l *lowering) sequence() (found *program.Sequence, unchecked string) {
 		w.recipe(r, false)
 	}
 	if w.unknown || len(w.acts)*(1+len(w.inputs)+len(w.outputs)) > mostPairs {
-		return nil, "not all of its cookbooks can be followed"
+		return nil, "not all of its cookbooks can be analysed"
 	}
 	found = &program.Sequence{Steps: w.steps()}
 	found.Unread, found.Unwritten, unchecked = w.unused()
 	return found, unchecked
 }
 
-// What is looked at, at most. Beyond that the order of reads and writes is not known.
+// Bounds of the walk. Beyond them the order of reads and writes is unknown.
 const (
-	mostRoles = 50        // within each other
-	mostPages = 50_000    // templates, each for each resource that may have it
+	mostRoles = 50        // nesting
+	mostPages = 50_000    // pairs of a template and a resource that may use it
 	mostActs  = 100_000   // of recipes and templates
-	mostPairs = 1_000_000 // of an act and an input or output
+	mostPairs = 1_000_000 // pairs of an act and an input or output
 )
 
 // walker goes through the cookbooks of a run list.
@@ -71,24 +71,24 @@ type walker struct {
 	*lowering
 	inputs, outputs map[string][]string // paths, by name
 	seen            map[string]bool     // cookbooks, and recipes as NAME::RECIPE
-	unknown         bool                // something cannot be read
+	unknown         bool                // something cannot be analysed
 	acts            []act               // in order
-	mentions        strings.Builder     // all recipes, for what they notify
+	mentions        strings.Builder     // the code of all recipes, to find notifications
 	memory          driver.Memory       // of templates
-	looked          int                 // at templates
+	looked          int                 // templates visited
 }
 
 // act is an event in a file.
 type act struct {
 	ruby.Event
 	file *source.File
-	// attributes says that it stands in an attribute file.
+	// attributes is set in an attribute file.
 	attributes bool
-	// resource is the one that it belongs to; nil for most.
+	// resource is the one that it belongs to, or nil.
 	resource *ruby.Event
 }
 
-// expand is the recipes of a run list.
+// expand returns the recipes of a run list.
 func (w *walker) expand(items []item, depth int) (recipes []item, ok bool) {
 	for _, i := range items {
 		if !i.role {
@@ -113,10 +113,10 @@ func (w *walker) expand(items []item, depth int) (recipes []item, ok bool) {
 }
 
 var (
-	// runListLines is the run list of a role in Ruby, if it is written down plainly.
+	// runListLines matches the literal run list of a role in Ruby.
 	runListLines = regexp.MustCompile(`(?m)^[ \t]*run_list[ \t(]+((?:\[?\s*(?:"[^"#\n]*"|'[^'\n]*')\s*\]?,?\s*)+)\)?`)
 	itsTexts     = regexp.MustCompile(`"([^"#\n]*)"|'([^'\n]*)'`)
-	// itsEnd is what follows a run list that is all written down.
+	// itsEnd matches what follows a run list that is entirely literal.
 	itsEnd  = regexp.MustCompile(`^(?:\s*\))?[ \t]*(?:\r?\n|$)`)
 	comment = regexp.MustCompile(`#[^\n]*`)
 )
@@ -138,8 +138,8 @@ func (w *walker) roleRunList(name string) ([]item, bool) {
 	return parseItems(texts)
 }
 
-// jsonRunList is the run list in the JSON of a role; false if that is no role, or has a run
-// list for each environment.
+// jsonRunList returns the run list of a role in JSON; false if it is not a role, or has
+// run lists per environment.
 func jsonRunList(text []byte) (items []string, ok bool) {
 	role, err := object(text)
 	if others := role.At("env_run_lists"); err != nil || others != nil && !value.Equal(others, value.NewDict()) {
@@ -149,8 +149,7 @@ func jsonRunList(text []byte) (items []string, ok bool) {
 	return lists.Map(list, func(v value.Value) string { text, _ := v.(string); return text }), role.Len() > 0
 }
 
-// rubyRunList is the run list in the text of a role; false if it is not written down
-// plainly.
+// rubyRunList returns the run list of a role in Ruby; false if it is not literal.
 func rubyRunList(role []byte) (items []string, ok bool) {
 	text := comment.ReplaceAllString(string(role), "")
 	m := runListLines.FindStringSubmatchIndex(text)
@@ -164,11 +163,11 @@ func rubyRunList(role []byte) (items []string, ok bool) {
 	return lists.Map(itsTexts.FindAllStringSubmatch(list, -1), func(t []string) string { return t[1] + t[2] }), true
 }
 
-// dependsLine is how metadata.rb names a cookbook that it needs.
+// dependsLine matches a dependency in metadata.rb.
 var dependsLine = regexp.MustCompile(`(?m)^[ \t]*depends[ \t(]+["']([^"'\n]*)["']`)
 
-// cookbook reads what is loaded of a cookbook before any recipe: those that it
-// depends on, libraries and resources, attribute files.
+// cookbook reads what is loaded of a cookbook before any recipe: its dependencies,
+// libraries and resources, and attribute files.
 func (w *walker) cookbook(name string) {
 	if w.seen[name] {
 		return
@@ -211,7 +210,7 @@ func (c *cookbook) depends() []string {
 	return lists.Map(dependsLine.FindAllSubmatch(text, -1), func(m [][]byte) string { return string(m[1]) })
 }
 
-// files are those below a folder with an ending, in order.
+// files returns the files below a folder with an extension, in order.
 func (c *cookbook) files(folder, ending string) []string {
 	var files []string
 	_ = fs.WalkDir(c.tree, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -228,7 +227,7 @@ func (w *walker) add(acts ...act) {
 	w.unknown = w.unknown || len(w.acts) > mostActs
 }
 
-// read finds what a file does.
+// read returns the acts of a file.
 func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Event, bool)) []act {
 	data, err := fs.ReadFile(book.tree, name)
 	events, ok := scan(string(data))
@@ -247,7 +246,7 @@ func (w *walker) read(book *cookbook, name string, scan func(string) ([]ruby.Eve
 	return acts
 }
 
-// recipe reads a recipe, and those that it includes, where it includes them.
+// recipe reads a recipe and, in place, those that it includes.
 func (w *walker) recipe(i item, perhaps bool) {
 	if w.seen[i.String()] || w.unknown {
 		return
@@ -288,8 +287,8 @@ func (w *walker) recipe(i item, perhaps bool) {
 	}
 }
 
-// template reads the template of a resource of that type; where nobody can tell
-// which it is, all.
+// template reads the template of a template resource; all of them if its name is
+// computed.
 func (w *walker) template(book *cookbook, a act) {
 	if a.Properties["type"] != "template" {
 		return
@@ -316,7 +315,7 @@ func (w *walker) templatesOf(book *cookbook) []string {
 	return driver.Once(&w.memory, book, func() []string { return book.files("templates", ".erb") })
 }
 
-// page notes what a template does.
+// page adds the acts of a template.
 func (w *walker) page(book *cookbook, file string, resource act, perhaps bool) {
 	if w.looked++; w.unknown || w.looked > mostPages {
 		w.unknown = true

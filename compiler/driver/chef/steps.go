@@ -10,11 +10,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// How much of a run's time is spent before its resources converge, as far as anybody
-// can say.
+// compiling is the estimated share of a run's time before its resources converge.
 const compiling = 0.3
 
-// steps are the reads and writes of all acts, in the order of Chef's phases.
+// steps returns the reads and writes of all acts, in the order of Chef's phases.
 func (w *walker) steps() []program.Step {
 	b := &builder{walker: w, certain: map[string]bool{}, uncertain: map[string]program.Step{}}
 	for _, a := range w.acts {
@@ -38,28 +37,28 @@ func (w *walker) steps() []program.Step {
 	return slices.Concat(b.compile, b.compiled, b.maybe, b.converge, b.end)
 }
 
-// builder makes the steps.
+// builder collects the steps.
 type builder struct {
 	*walker
 	compile   []program.Step // while recipes are compiled
-	compiled  []program.Step // when all is
-	maybe     []program.Step // what resources do that wait for a notification
+	compiled  []program.Step // when all are compiled
+	maybe     []program.Step // by resources that wait for a notification
 	converge  []program.Step
-	end       []program.Step          // what resources have written at the latest
+	end       []program.Step          // at the end of the phase, at the latest
 	certain   map[string]bool         // outputs that are written for certain
-	uncertain map[string]program.Step // others that are perhaps written, by name
-	declared  *act                    // the resource that was declared last
+	uncertain map[string]program.Step // other outputs that may be written, by name
+	declared  *act                    // the most recently declared resource
 }
 
-// place is where an act stands.
+// place is the act's place.
 func (a act) place() source.Place {
 	return source.Place{File: a.file, Span: source.Span{Start: uint32(a.From), End: uint32(a.To)}}
 }
 
-// act notes a read or a write.
+// act adds the steps of an act.
 func (b *builder) act(to *[]program.Step, a act) {
 	if a.Phase == ruby.Converge && a.resource != nil && a.resource.Waits {
-		// It happens when another resource has notified this one: at any time of the
+		// It happens when another resource notifies this one: at any time of the
 		// phase, or never.
 		a.Perhaps = true
 		to = &b.maybe
@@ -79,15 +78,15 @@ func (b *builder) act(to *[]program.Step, a act) {
 	}
 }
 
-// names are those of the inputs, or outputs, as they are declared.
+// names returns the names of the inputs, or outputs, in declaration order.
 func (b *builder) names(of map[string][]string) []string {
 	names := lists.Map(b.Role.Inputs, func(in *program.Input) string { return in.Name })
 	names = append(names, lists.Map(b.Role.Outputs, func(o *program.Output) string { return o.Name })...)
 	return slices.DeleteFunc(names, func(name string) bool { return of[name] == nil })
 }
 
-// readOf notes that an act reads an input: for certain where it names it, or what
-// lies in its value; perhaps where it names a place around it.
+// readOf adds the read of an input: a certain one if the act names the input or a part
+// of it, a possible one if it names something that contains it.
 func (b *builder) readOf(to *[]program.Step, a act, name string) {
 	input := b.inputs[name]
 	short := min(len(input), len(a.Path))
@@ -97,7 +96,7 @@ func (b *builder) readOf(to *[]program.Step, a act, name string) {
 	}
 }
 
-// note adds a step of an act, which perhaps happens only if the act does.
+// note adds a step, which is optional if perhaps is set.
 func note(to *[]program.Step, step program.Step, perhaps bool) {
 	steps := []program.Step{step}
 	if perhaps {
@@ -106,9 +105,9 @@ func note(to *[]program.Step, step program.Step, perhaps bool) {
 	*to = append(*to, steps...)
 }
 
-// writeOf notes when an output is published that an act writes. A text, a number or
-// a boolean is at once; what may still grow, and what attribute files say, when all
-// is compiled. Where nobody can tell which it is, both may be.
+// writeOf adds the publication of an output that an act writes. A string, a number or
+// a boolean is published at once; what may still grow, and what attribute files set,
+// when all is compiled. If the type is unknown, either may happen.
 func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 	output := b.outputs[name]
 	short := min(len(output), len(a.Path))
@@ -123,7 +122,7 @@ func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 		later = to
 	}
 	if a.Phase == ruby.AnyTime || len(a.Path) < len(output) {
-		a.Perhaps = true // and with it, whether it is this output at all
+		a.Perhaps = true // it may not even be this output
 	}
 	switch {
 	case a.attributes:
@@ -140,8 +139,8 @@ func (b *builder) writeOf(to *[]program.Step, a act, name string) {
 	b.uncertain[name] = step
 }
 
-// atTheEnd notes outputs that are only perhaps written: a role that has not written
-// one when it ends has failed.
+// atTheEnd adds writes of the outputs that may not have been written: a role that ends
+// without writing one has failed.
 func (b *builder) atTheEnd() {
 	for _, name := range b.names(b.outputs) {
 		if step, perhaps := b.uncertain[name]; perhaps && !b.certain[name] {
@@ -150,10 +149,10 @@ func (b *builder) atTheEnd() {
 	}
 }
 
-// completes notes the outputs that are the completion of the resource that was
-// declared last: all that it reads, it has read by then. One that others notify may
-// be done before its turn; one that is perhaps not declared, or waits for a
-// notification, at any time of the phase.
+// completes adds the outputs that report the completion of the most recently declared
+// resource, after all of its reads. A resource that others notify may complete before its
+// turn; one that may not be declared, or waits for a notification, at any time of the
+// phase.
 func (b *builder) completes() {
 	a := b.declared
 	if a == nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// holdings are what lies in the trees beside the template.
+// holdings are the contents of the trees beside the template.
 type holdings struct {
-	// cookbooks by name; of two of one name the first counts.
+	// cookbooks by name; the first of a name wins.
 	cookbooks map[string]*cookbook
 	names     []string // of cookbooks, in order
 	roles     []tree
 	data      []tree // of roles, data bags and environments
-	// allCookbooks and allRoles say that nothing else comes from elsewhere, allTrees that
-	// no tree at all does.
+	// allCookbooks and allRoles are set if none come from elsewhere, allTrees if no tree
+	// does.
 	allCookbooks, allRoles, allTrees bool
-	// broken says that some tree is not as it must be: no more is said of what lacks.
+	// broken is set if some tree is invalid, which suppresses errors about missing items.
 	broken bool
 }
 
 // tree is a folder beside the template.
 type tree struct {
 	fs.FS
-	name string // as the source names it
+	name string // as in the source
 }
 
 // cookbook is a cookbook in a tree.
@@ -37,7 +37,7 @@ type cookbook struct {
 	name string
 }
 
-// trees takes all trees along, and looks into those that lie beside the template.
+// trees packs all trees, and inspects those that are beside the template.
 func (l *lowering) trees() {
 	l.holds = holdings{cookbooks: map[string]*cookbook{}, allCookbooks: true, allRoles: true, allTrees: true}
 	if l.keys.Has("prepare") {
@@ -54,12 +54,12 @@ func (l *lowering) trees() {
 	case t == nil:
 		l.holds.allRoles = false
 	default:
-		l.holds.roles = []tree{*t} // these take the place of the repository's
+		l.holds.roles = []tree{*t} // these replace the repository's
 	}
 	l.taken("data_bags")
 	l.taken("environments")
 	if l.holds.allCookbooks && len(l.holds.cookbooks) == 0 && !l.Failed {
-		l.WrongAt(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "there is no cookbook in what the source of role %q names", l.Role.Name)
+		l.WrongAt(l.cookbooksAt(), "a cookbook is a folder with a metadata.rb or metadata.json", "the source of role %q contains no cookbook", l.Role.Name)
 	}
 	l.holds.broken = l.Failed
 }
@@ -71,7 +71,7 @@ func (l *lowering) cookbooksAt() source.Place {
 	return l.Role.Locate("repository")
 }
 
-// cookbookTrees takes one tree, or a list of them.
+// cookbookTrees reads one tree, or a list of them.
 func (l *lowering) cookbookTrees(val value.Value) {
 	l.Trees("cookbooks", val, func(v value.Value) {
 		if t := l.open(v); t != nil {
@@ -82,7 +82,7 @@ func (l *lowering) cookbookTrees(val value.Value) {
 	})
 }
 
-// taken takes the one tree under a key along, and opens it; false if there is none.
+// taken packs and opens the tree under a key; false if there is none.
 func (l *lowering) taken(key string) (t *tree, is bool) {
 	val, given := l.keys.Get(key)
 	if !given {
@@ -102,7 +102,7 @@ func (l *lowering) taken(key string) (t *tree, is bool) {
 	return t, true
 }
 
-// open opens a tree that has been taken along, if it is a folder.
+// open opens a packed tree, if it is a folder.
 func (l *lowering) open(val value.Value) *tree {
 	folder, name := l.Role.Beside(val)
 	if folder == nil {
@@ -111,7 +111,7 @@ func (l *lowering) open(val value.Value) *tree {
 	return &tree{folder, name}
 }
 
-// repository looks into a whole Chef repository; nil is one that the server fetches.
+// repository inspects a whole Chef repository; nil is one that the server fetches.
 func (l *lowering) repository(t *tree) {
 	if t == nil {
 		l.holds.allCookbooks, l.holds.allRoles = false, false
@@ -124,7 +124,7 @@ func (l *lowering) repository(t *tree) {
 	l.holds.data = append(l.holds.data, t.below("roles", "data_bags", "environments")...)
 }
 
-// below are those of a tree's folders that are there.
+// below returns the named folders of a tree that exist.
 func (t tree) below(names ...string) (folders []tree) {
 	for _, name := range names {
 		if info, err := fs.Stat(t, name); err != nil || !info.IsDir() {
@@ -142,7 +142,7 @@ func isFile(in fs.FS, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// add notes the cookbooks of a tree: those in its folders, or the tree itself.
+// add adds the cookbooks of a tree: those in its folders, or the tree itself.
 func (l *lowering) add(t tree) {
 	folders := []tree{t}
 	if entries, err := fs.ReadDir(t, "."); err == nil && !t.isCookbook() {
@@ -155,7 +155,7 @@ func (l *lowering) add(t tree) {
 
 func (t tree) isCookbook() bool { return isFile(t, "metadata.rb") || isFile(t, "metadata.json") }
 
-// nameLine is how metadata.rb names its cookbook.
+// nameLine matches the cookbook's name in metadata.rb.
 var nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
 
 func (l *lowering) addCookbook(t tree) {
@@ -180,7 +180,7 @@ func (l *lowering) addCookbook(t tree) {
 	}
 }
 
-// object reads an object of JSON; an empty one stands for another value.
+// object parses a JSON object; other values give an empty one.
 func object(text []byte) (*value.Dict, error) {
 	val, err := yaml.DecodeJSON(text)
 	if d, is := val.(*value.Dict); is {

@@ -12,25 +12,25 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// code is what a run of Chef is made of, which lies beside the template: the cookbooks
-// that its run list comes to, and roles, data bags and environments.
+// code is the code of a Chef run that is beside the template: the cookbooks that its
+// run list uses, and roles, data bags and environments.
 type code struct {
 	mentions driver.Mentions
 	events   []ruby.Event
-	// elsewise is where the node is got at by ways that are not looked into; "" is
-	// nowhere.
+	// elsewise is the first place that accesses the node in a way that is not analysed, if
+	// any.
 	elsewise string
 }
 
-// Ways to the node that the scanner does not follow, and those of attribute files, which
-// are the node's own.
+// Accesses to the node that the scanner does not follow, and those of attribute files,
+// whose self is the node.
 var (
 	otherWays = regexp.MustCompile(`(?:\.|::)node\b|Chef::Node\b|instance_variable_get|consume_attributes|apply_expansion_attributes|merge_attributes|` +
 		`node\.(?:force_)?(?:default|normal|override|automatic)\b\s*(?:[^\[.\s=]|$)`)
 	ownWays = regexp.MustCompile(`\bself\b|\bread\b|\bfetch\b|\bdig\b`)
 )
 
-// see looks into a file of a tree; at is the file's name beside the template.
+// see reads a file of a tree; at is the file's name beside the template.
 func (c *code) see(at, name, text string) {
 	scan, bare := ruby.Library, ruby.Code
 	attributes := false
@@ -46,7 +46,7 @@ func (c *code) see(at, name, text string) {
 	c.events = append(c.events, events...)
 	plain, closed := bare(text)
 	if !ok || !closed {
-		c.note(at + ": this file cannot be followed")
+		c.note(at + ": this file cannot be analysed")
 	}
 	for _, ways := range []*regexp.Regexp{otherWays, ownWays} {
 		if i := ways.FindStringIndex(plain); i != nil && (attributes || ways == otherWays) {
@@ -63,8 +63,8 @@ func (c *code) note(elsewise string) {
 
 type codeKey struct{}
 
-// codeOf is the code of a tree, which all roles have that have the tree; nil if it
-// cannot be read.
+// codeOf returns the code of a tree, shared by all roles with the tree; nil if it cannot
+// be read.
 func (l *lowering) codeOf(t tree) *code {
 	return driver.OnceBeside(l.Role, t.name, codeKey{}, func() *code {
 		c := &code{}
@@ -75,12 +75,12 @@ func (l *lowering) codeOf(t tree) *code {
 	})
 }
 
-// codeOfAll is the code of all that the run list comes to; what cannot be looked into is
-// in its elsewise.
+// codeOfAll returns the code of all that the run list uses; elsewise is set if some of it
+// cannot be analysed.
 func (w *walker) codeOfAll() *code {
 	c := &code{}
 	if !w.holds.allTrees {
-		c.note("not all that the source names lies beside the template")
+		c.note("not all that the source names is beside the template")
 		return c
 	}
 	trees := slices.Clone(w.holds.data)
@@ -107,10 +107,10 @@ func (w *walker) codeOfAll() *code {
 	return c
 }
 
-// unused are the inputs that no file of the cookbooks reads and the outputs that none
-// writes, with the key that may have been meant. One is among them only if a key of its
-// place stands in no file at all, and nobody reads, or writes, the whole of what is
-// around it. unchecked is why none of it can be told; "" where it can.
+// unused returns the inputs that no file of the cookbooks reads and the outputs that none
+// writes, with the key that may have been meant. One is reported only if a key of its
+// place appears in no file, and nothing reads, or writes, an enclosing place as a whole.
+// unchecked is why none of this is known; "" if it is.
 func (w *walker) unused() (unread, unwritten map[string]string, unchecked string) {
 	c := w.codeOfAll()
 	if c.elsewise != "" {
@@ -135,13 +135,13 @@ func (w *walker) unused() (unread, unwritten map[string]string, unchecked string
 	return unread, unwritten, ""
 }
 
-// ofOhai are attributes that Ohai finds on a server (version 18), and that a cookbook
-// may be called like.
+// ofOhai are attributes that Ohai (version 18) sets on a server and that may also be the
+// name of a cookbook.
 var ofOhai = []string{"azure", "cloud", "cpu", "docker", "eucalyptus", "filesystem", "habitat", "hostname", "kernel", "languages", "lsb", "mdadm",
 	"memory", "network", "openstack", "packages", "platform", "rackspace", "rpm", "selinux", "sessions", "shells", "sysctl", "time", "virtualbox",
 	"virtualization", "vmware", "zpools"}
 
-// missing is a key of a place that stands nowhere; "" if there is none.
+// missing returns a key of a place that appears nowhere; "" if all do.
 func (c *code) missing(at []string) string {
 	for _, key := range at {
 		if !c.mentions.Has(key) {
@@ -151,8 +151,8 @@ func (c *code) missing(at []string) string {
 	return ""
 }
 
-// around says whether something reads, or writes, a place or the whole of what is
-// around it, or all of the node.
+// around reports whether something reads, or writes, a place, an enclosing place as a
+// whole, or all of the node.
 func (c *code) around(at []string, op ruby.Op) bool {
 	return slices.ContainsFunc(c.events, func(e ruby.Event) bool {
 		short := min(len(at), len(e.Path))

@@ -116,8 +116,8 @@ func TestUncheckedIsSaid(t *testing.T) {
 		{"libraries/x.rb", "\n\nChef::Node.new", "books/web/libraries/x.rb:3: `Chef::Node` may read or write any key of the node"},
 		{"templates/x.erb", "<p>\n<%= run_context.node %>", "books/web/templates/x.erb:2: `.node` may read or write any key of the node"},
 		{"attributes/default.rb", "default['x'] = read('web', key)", "books/web/attributes/default.rb:1: `read` may read or write any key of the node"},
-		{"recipes/default.rb", "log 'x", "books/web/recipes/default.rb: this file cannot be followed"},
-		{"recipes/default.rb", "include_recipe name", "not all of its cookbooks can be followed"},
+		{"recipes/default.rb", "log 'x", "books/web/recipes/default.rb: this file cannot be analysed"},
+		{"recipes/default.rb", "include_recipe name", "not all of its cookbooks can be analysed"},
 	} {
 		folder := fstest.MapFS{"web/metadata.rb": {Data: []byte("name 'web'")}, "web/recipes/default.rb": {Data: []byte("log 'x'")}}
 		folder["web/"+c.file] = &fstest.MapFile{Data: []byte(c.text)}

@@ -1,5 +1,5 @@
-// Package jinja takes the templates of Jinja apart, as far as it takes to see which
-// variables they name: Ansible's and Salt's are written in it. It evaluates nothing.
+// Package jinja splits Jinja templates, which Ansible and Salt use, as far as needed to
+// find the variables they name. It evaluates nothing.
 package jinja
 
 import (
@@ -11,25 +11,24 @@ import (
 type Part struct {
 	// Statement is its name: "if", "endfor"; "" for an expression.
 	Statement string
-	// Text is what is evaluated: of a statement what stands behind its name.
+	// Text is what is evaluated: of a statement, what follows its name.
 	Text string
-	// Offset is where Text begins in the template.
+	// Offset is Text's position in the template.
 	Offset int
-	// Depth is how many statements stand around it in which a text may not be reached.
+	// Depth counts the enclosing statements whose body may not be reached.
 	Depth int
 }
 
-// whole is an expression, a statement or a comment.
+// whole matches an expression, a statement or a comment.
 var whole = regexp.MustCompile(`(?s)\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}|\{#.*?#\}`)
 
-// statement is a statement's name; what follows needs no space: {% if(a) %}.
+// statement matches a statement's name; no space need follow: {% if(a) %}.
 var statement = regexp.MustCompile(`^[A-Za-z_]*`)
 
-// opens are statements with an end of their own, in which a text may not be reached.
+// opens are block statements, whose body may not be reached.
 var opens = map[string]bool{"if": true, "for": true, "macro": true, "call": true, "block": true, "raw": true}
 
-// Parts are the parts of a template's text, in its order. What stands in {% raw %} is
-// text.
+// Parts returns the parts of a template, in order. The content of {% raw %} is plain text.
 func Parts(text string) []Part {
 	var all []Part
 	depth, raw := 0, false
@@ -64,21 +63,21 @@ func Parts(text string) []Part {
 	return all
 }
 
-// token is a piece of an expression. Numbers go first, so that 1.5 is one.
+// token matches a token of an expression. Numbers come first, so that 1.5 is one token.
 var token = regexp.MustCompile(`\d+(?:\.\d+)?|[A-Za-z_][A-Za-z0-9_]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|==|!=|<=|>=|//|\*\*|\S`)
 
-// Tokens are the pieces of an expression.
+// Tokens splits an expression.
 func Tokens(expression string) []string { return token.FindAllString(expression, -1) }
 
-// TokenPlaces are where the pieces of an expression begin and end.
+// TokenPlaces returns where the tokens of an expression begin and end.
 func TokenPlaces(expression string) [][]int { return token.FindAllStringIndex(expression, -1) }
 
-// IsName says that a piece is a name, or one of the language's words.
+// IsName reports whether a token is a name or a keyword.
 func IsName(token string) bool {
 	return token[0] == '_' || token[0]|0x20 >= 'a' && token[0]|0x20 <= 'z'
 }
 
-// Quoted is what a text in quotes says; "" for all else.
+// Quoted returns the content of a quoted string; "" for other tokens.
 func Quoted(token string) string {
 	if len(token) < 2 || token[0] != '"' && token[0] != '\'' || token[len(token)-1] != token[0] {
 		return ""
@@ -86,5 +85,5 @@ func Quoted(token string) string {
 	return token[1 : len(token)-1]
 }
 
-// Without is a template's text with nothing in the place of its parts.
+// Without returns a template with its parts blanked out.
 func Without(text string) string { return whole.ReplaceAllString(text, " ") }

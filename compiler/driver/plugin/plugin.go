@@ -1,7 +1,7 @@
-// Package plugin is the compiler's half of drivers that hotc does not have: an
-// executable hotc-driver-NAME on the compiling machine is asked what a role's source
-// means, by one line of JSON and one answer (docs/plugins.md). It travels with the
-// plan, so that the server runs what was asked.
+// Package plugin is the compiler's half of external drivers: an executable
+// hotc-driver-NAME on the compiling machine interprets a role's source, by one line of
+// JSON and one answer (docs/plugins.md). It travels with the plan, so that the server
+// runs the same version.
 package plugin
 
 import (
@@ -21,39 +21,39 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Protocol is the version of the lines that plug-ins are spoken to with.
+// Protocol is the version of the protocol with plug-ins.
 const Protocol = 1
 
-// Prefix is what the names of executables begin with.
+// Prefix begins the names of the executables.
 const Prefix = "hotc-driver-"
 
-// mostCarried is how many bytes a program that travels may have.
+// mostCarried bounds an executable that travels with the plan, in bytes.
 const mostCarried = 16 << 20
 
-// MaxAnswer is how many bytes an answer may have.
+// MaxAnswer bounds an answer, in bytes.
 const MaxAnswer = 1 << 20
 
-// ErrNotFound says that there is no such executable.
+// ErrNotFound reports a missing executable.
 var ErrNotFound = errors.New("not found")
 
 // Machine is the compiling machine, as far as plug-ins need it.
 type Machine interface {
-	// Executable is the content of a program on PATH; ErrNotFound.
+	// Executable returns the content of a program on PATH, or ErrNotFound.
 	Executable(program string) ([]byte, error)
-	// Ask runs `PROGRAM compile` with a line as its input, and returns what it
-	// printed. The error tells what it said when it failed.
+	// Ask runs `PROGRAM compile` with a line as its input, and returns its output. The
+	// error includes its messages if it failed.
 	Ask(program string, line []byte) ([]byte, error)
 }
 
-// Drivers stands for all plug-ins of a machine; without one, no plug-in is asked.
+// Drivers stands for all plug-ins of a machine; without a machine no plug-in is run.
 func Drivers(machine Machine) driver.Driver {
 	return driver.Driver{Name: "plugin", Program: func(name string) string { return Prefix + name }, Find: func(name string, elsewhere bool) *driver.Driver {
 		d := find(machine, name, elsewhere)
 		if d == nil {
 			return nil
 		}
-		// What is a resource's name, the plug-in says when it is asked about the source. It is
-		// installed where it does not come with the plan.
+		// The plug-in checks resources' names itself, with the source. It is installed unless
+		// it travels with the plan.
 		return &driver.Driver{Name: name, InstallsFrom: []string{"url"}, CheckResource: func(string) error { return nil }, Lower: d.lower}
 	}}
 }
@@ -79,13 +79,13 @@ func find(machine Machine, name string, elsewhere bool) *plugIn {
 
 type plugIn struct {
 	name       string
-	executable []byte // nil is one that is not here
+	executable []byte // nil if it is only on the server
 	travels    bool   // with the plan
-	unasked    bool   // whether it is here or not
+	unasked    bool   // present or not
 	machine    Machine
 }
 
-// The question and the answer.
+// The request and the answer.
 type (
 	question struct {
 		Protocol int             `json:"protocol"`
@@ -101,14 +101,14 @@ type (
 	}
 	answer struct {
 		Protocol int `json:"protocol"`
-		// Source takes the place of the role's source.
+		// Source replaces the role's source.
 		Source json.RawMessage `json:"source"`
-		// Trees are keys of the source whose values say where a tree of files comes from.
+		// Trees are keys of the source whose values are origins of trees of files.
 		Trees  []string  `json:"trees"`
 		Errors []problem `json:"errors"`
-		// Steps is the order of reads and writes; nil is not known.
+		// Steps is the order of reads and writes; nil if unknown.
 		Steps []step `json:"steps"`
-		// Complete says that there are no others.
+		// Complete is set if there are no others.
 		Complete bool `json:"complete"`
 	}
 	problem struct {
@@ -119,25 +119,25 @@ type (
 	step struct {
 		Read  *string `json:"read"`
 		Write *string `json:"write"`
-		// Any are steps in an order that is not known, Maybe steps that are done or not.
+		// Any are steps in an unknown order, Maybe optional ones.
 		Any   []step `json:"any"`
 		Maybe []step `json:"maybe"`
 	}
 )
 
-// lower asks the plug-in. One that is only on the server is not asked: its source
-// goes there as it is.
+// lower asks the plug-in. The source of one that is only on the server is passed on
+// unchanged.
 func (d *plugIn) lower(role driver.Role, diags *source.Diagnostics) *program.Meaning {
 	val := value.NewDict()
 	val.Set("name", d.name)
 	val.Set("source", role.Source)
 	meaning := &program.Meaning{Source: val}
 	if !value.InJSON(role.Source) {
-		diags.Error(source.BadSource, role.SourceAt, "an infinite number, or one that is none, cannot be given to a plug-in: its source travels as JSON, which has no such numbers", "write it as a text, in quotes")
+		diags.Error(source.BadSource, role.SourceAt, "infinity and NaN cannot be passed to a plug-in: its source travels as JSON, which has no such numbers", "quote it to make it a string")
 		return nil
 	}
 	if d.unasked {
-		diags.Warning(source.UnknownDriver, role.At, fmt.Sprintf("hotc itself has no driver %q, and asks no plug-in about a stranger's template (--untrusted): what the role does is not looked at", d.name), "")
+		diags.Warning(source.UnknownDriver, role.At, fmt.Sprintf("hotc has no built-in driver %q, and runs no plug-in for an untrusted template (--untrusted): the role is not analysed", d.name), "")
 	}
 	if d.executable == nil {
 		return meaning
@@ -148,12 +148,12 @@ func (d *plugIn) lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 			at = role.At
 		}
 		diags.Error(source.BadPlugin, at, fmt.Sprintf("plug-in %s%s: ", Prefix, d.name)+fmt.Sprintf(format, args...),
-			"`hotc-agent check-driver` tells its author more; docs/plugins.md says what is expected")
+			"`hotc-agent check-driver` tests the plug-in in detail; docs/plugins.md describes the protocol")
 		return nil
 	}
 	if d.travels && len(d.executable) > mostCarried {
-		diags.Error(source.OverLimit, role.At, fmt.Sprintf("plug-in %s%s is larger than the %d MB that travel with a plan", Prefix, d.name, mostCarried>>20),
-			"`install: {url: …, sha256: …}` lets servers fetch it, `install: {from: none}` says that they have it")
+		diags.Error(source.OverLimit, role.At, fmt.Sprintf("plug-in %s%s exceeds the %d MB that can travel with a plan", Prefix, d.name, mostCarried>>20),
+			"set `install: {url: …, sha256: …}` to let servers fetch it, or `install: {from: none}` if they have it")
 		return nil
 	}
 	a, err := d.ask(role)
@@ -210,20 +210,20 @@ func (d *plugIn) ask(role driver.Role) (*answer, error) {
 	case len(printed) == 0:
 		return nil, errors.New("it prints no answer")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("its answer breaks off: it begins with %q", printed[:min(len(printed), 60)])
+		return nil, fmt.Errorf("its answer is incomplete: it begins with %q", printed[:min(len(printed), 60)])
 	case err != nil:
-		return nil, fmt.Errorf("what it prints is not an answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
+		return nil, fmt.Errorf("its output is not a valid answer (%v): it begins with %q", err, printed[:min(len(printed), 60)])
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("it prints more than one line")
 	}
 	if a.Protocol != Protocol {
-		return nil, fmt.Errorf("it speaks version %d of the protocol, and this hotc version %d", a.Protocol, Protocol)
+		return nil, fmt.Errorf("it uses version %d of the protocol, this hotc version %d", a.Protocol, Protocol)
 	}
 	return &a, nil
 }
 
-// trees takes trees of files along.
+// trees packs trees of files.
 func (d *plugIn) trees(role driver.Role, keys []string, meaning *program.Meaning, diags *source.Diagnostics) error {
 	from, _ := role.Source.(*value.Dict)
 	trees := value.NewDict()
@@ -242,7 +242,7 @@ func (d *plugIn) trees(role driver.Role, keys []string, meaning *program.Meaning
 	return nil
 }
 
-// The bounds of a plug-in's steps.
+// Bounds of a plug-in's steps.
 const (
 	maxSteps = 10_000
 	maxDepth = 20
@@ -250,7 +250,7 @@ const (
 
 func (d *plugIn) steps(role driver.Role, list []step, depth int) ([]program.Step, error) {
 	if len(list) > maxSteps || depth > maxDepth {
-		return nil, errors.New("its steps are too many, or too deep")
+		return nil, errors.New("its steps are too many or nested too deeply")
 	}
 	out := []program.Step{}
 	for _, s := range list {
@@ -278,7 +278,7 @@ func (d *plugIn) steps(role driver.Role, list []step, depth int) ([]program.Step
 			}
 			out = append(out, way)
 		default:
-			return nil, errors.New("a step has one of read, write, any and maybe")
+			return nil, errors.New("a step must have one of read, write, any and maybe")
 		}
 	}
 	return out, nil

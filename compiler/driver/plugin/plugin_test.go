@@ -91,16 +91,16 @@ func TestAnswers(t *testing.T) {
 		`{"protocol": 1, "errors": [{"message": "no", "hint": "h", "at": ["a"]}]}`:                            `no`,
 		`{"protocol": 1, "steps": [{"read": "uri"}]}`:                                                         `plug-in hotc-driver-x: it reads the input "uri", which the role does not declare`,
 		`{"protocol": 1, "steps": [{"any": [{"write": "p"}]}]}`:                                               `plug-in hotc-driver-x: it writes the output "p", which the role does not declare`,
-		`{"protocol": 1, "steps": [{}]}`:                                                                      `plug-in hotc-driver-x: a step has one of read, write, any and maybe`,
-		`{"protocol": 1, "steps": ` + strings.Repeat(`[{"any": `, 30) + `[]` + strings.Repeat(`}]`, 30) + `}`: `plug-in hotc-driver-x: its steps are too many, or too deep`,
+		`{"protocol": 1, "steps": [{}]}`:                                                                      `plug-in hotc-driver-x: a step must have one of read, write, any and maybe`,
+		`{"protocol": 1, "steps": ` + strings.Repeat(`[{"any": `, 30) + `[]` + strings.Repeat(`}]`, 30) + `}`: `plug-in hotc-driver-x: its steps are too many or nested too deeply`,
 		`{"protocol": 1, "trees": ["none"]}`:                                                                  `plug-in hotc-driver-x: it names the tree "none", which the source does not have`,
-		`{"protocol": 2}`:                                                                                     `plug-in hotc-driver-x: it speaks version 2 of the protocol, and this hotc version 1`,
-		`{}`:                                                                                                  `plug-in hotc-driver-x: it speaks version 0 of the protocol, and this hotc version 1`,
+		`{"protocol": 2}`:                                                                                     `plug-in hotc-driver-x: it uses version 2 of the protocol, this hotc version 1`,
+		`{}`:                                                                                                  `plug-in hotc-driver-x: it uses version 0 of the protocol, this hotc version 1`,
 		``:                                                                                                    `plug-in hotc-driver-x: it prints no answer`,
-		`{"protocol": 1, `:                                                                                    `plug-in hotc-driver-x: its answer breaks off: it begins with "{\"protocol\": 1,"`,
+		`{"protocol": 1, `:                                                                                    `plug-in hotc-driver-x: its answer is incomplete: it begins with "{\"protocol\": 1,"`,
 		`{"protocol": 1} }`:                                                                                   `plug-in hotc-driver-x: it prints more than one line`,
 		`{"protocol": 1} {"protocol": 1}`:                                                                     `plug-in hotc-driver-x: it prints more than one line`,
-		`{"protocol": 1, "later": true}`:                                                                      `plug-in hotc-driver-x: what it prints is not an answer (json: unknown field "later"): it begins with "{\"protocol\": 1, \"later\": true}"`,
+		`{"protocol": 1, "later": true}`:                                                                      `plug-in hotc-driver-x: its output is not a valid answer (json: unknown field "later"): it begins with "{\"protocol\": 1, \"later\": true}"`,
 	} {
 		meaning, got := lower(t, &machine{answer: answer}, false)
 		switch {
@@ -135,7 +135,7 @@ func words(steps []program.Step) []string {
 
 func TestHowAProgramGetsToTheServer(t *testing.T) {
 	large := &machine{answer: `{"protocol": 1}`, size: 17 << 20}
-	if _, wrong := lower(t, large, false); wrong != "plug-in hotc-driver-x is larger than the 16 MB that travel with a plan" {
+	if _, wrong := lower(t, large, false); wrong != "plug-in hotc-driver-x exceeds the 16 MB that can travel with a plan" {
 		t.Error(wrong)
 	}
 	meaning, wrong := lower(t, large, true)

@@ -10,16 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 )
 
-// code is all that a run of Puppet is made of, as far as it lies beside the template.
-// It is not parsed: what matters is whether a name stands anywhere in it, and whether
-// anything in it finds values by names that it puts together.
+// code is the code of a Puppet run that is beside the template. It is not parsed: what
+// matters is whether a name appears anywhere in it, and whether any names are computed.
 type code struct {
 	mentions driver.Mentions
-	some     bool // there is any
-	// elsewhere says that the server fetches a part of it, computed that names are put
-	// together, generates that resources are declared whose type nobody can tell.
+	some     bool // not empty
+	// elsewhere is set if the server fetches a part of it, computed if names are computed,
+	// generates if resources of a computed type are declared.
 	elsewhere, computed, generates bool
-	classes                        map[string]bool // that are defined, in small letters
+	classes                        map[string]bool // defined ones, in lower case
 }
 
 func (c *code) add(name, text string) {
@@ -31,8 +30,8 @@ func (c *code) add(name, text string) {
 
 type codeKey struct{}
 
-// addTree takes a folder of a name; nil is one that cannot be looked into. What is found
-// in it all roles have that have the folder.
+// addTree adds a folder; nil is one that cannot be read. What is found in it is shared by
+// all roles with the folder.
 func (l *lowering) addTree(folder fs.FS, name string) {
 	c := &l.code
 	c.some = true
@@ -60,25 +59,25 @@ func (c *code) defines(class string) {
 }
 
 var (
-	// A look-up by a name, and what follows where that is written down.
+	// A look-up by name, and what follows if the name is literal.
 	lookUp  = regexp.MustCompile(`\b(?:lookup|hiera|hiera_array|hiera_hash|hiera_include|getvar)\b`)
 	literal = regexp.MustCompile(`^(?:\s+|\s*\(\s*)(?:'[^']*'|"[^"$%]*")`)
-	// All facts, and what follows where one of them is meant.
+	// All facts, and what follows if a single one is named.
 	facts       = regexp.MustCompile(`\$(?:::)?facts\b`)
 	oneFact     = regexp.MustCompile(`^(?:\s*\[\s*|\.(?:dig|get)\s*\(\s*)(?:'[^']*'|"[^"$]*")`)
 	factsOfData = regexp.MustCompile(`%\{\s*(?:::)?facts\s*\}`)
-	// Ruby's ways to variables that do not write their names down, or to look-ups.
+	// Ruby's accesses to variables by computed names, and its look-ups.
 	byRuby = regexp.MustCompile(`scope|call_function|newfunction|lookup|hiera|setvar|to_hash|binding|instance_variable|\beval|\b(?:public_)?send\b|all_vars|has_variable`)
-	// A path on the server, in what says where more is read from.
+	// A path on the server, in a configuration of where data are read from.
 	absolute = regexp.MustCompile(`(?m)(?:^|[\s:="'])/[A-Za-z]`)
 
-	// Resources whose type is a value.
+	// Resources whose type is computed.
 	anyType = regexp.MustCompile(`create_resources|ensure_\w+|\bResource\s*\[`)
 
 	classDefinition = regexp.MustCompile(`(?i)\bclass\s+(?:::)?([a-z][\w:]*)`)
 )
 
-// see looks at one file.
+// see reads one file.
 func (c *code) see(name, text string) {
 	switch ending := path.Ext(name); {
 	case path.Base(name) == "environment.conf", path.Base(name) == "hiera.yaml":
@@ -103,9 +102,9 @@ func (c *code) see(name, text string) {
 	}
 }
 
-// unused are the inputs that nothing reads and the outputs that nothing writes, with
-// what may have been meant. Where that cannot be told for certain they are not among
-// them: code on the server, and names that are put together.
+// unused returns the inputs that nothing reads and the outputs that nothing writes, with
+// the name that may have been meant. Only certain ones are reported: code on the server and
+// computed names hide them.
 func (l *lowering) unused() (unread, unwritten map[string]string) {
 	unread, unwritten = map[string]string{}, map[string]string{}
 	c := &l.code
@@ -134,11 +133,11 @@ func (l *lowering) unused() (unread, unwritten map[string]string) {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// ofItself are the types of which Puppet puts resources into a catalog by itself, or
-// another resource does.
+// ofItself are types of resources that Puppet, or another resource, adds to a catalog
+// by itself.
 var ofItself = map[string]bool{"file": true, "stage": true, "schedule": true, "filebucket": true, "notify": true}
 
-// declares says whether a resource may be in a catalog: its class is defined, or its
+// declares reports whether a resource may be in a catalog: its class is defined, or its
 // type is mentioned.
 func (c *code) declares(reference string) bool {
 	kind, title, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(reference, "]")), "[")

@@ -10,18 +10,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// The names of Puppet's variables: of the top scope, and of a class.
+// Names of Puppet variables: of the top scope, and of a class.
 var (
 	topForm   = regexp.MustCompile(`^[a-z_]\w*$`)
 	classVar  = regexp.MustCompile(`^[a-z]\w*(::[a-z]\w*)*::[a-z_]\w*$`)
 	reference = regexp.MustCompile(`^[A-Z]\w*(::[A-Z]\w*)*\[.+\]$`)
 )
 
-// taken are variables that Puppet sets itself.
+// taken are variables that Puppet itself sets.
 var taken = []string{"facts", "trusted", "server_facts", "environment", "name", "title", "module_name", "caller_module_name",
 	"settings", "servername", "serverip", "serverversion"}
 
-// names checks the names of inputs and outputs. It returns what each output is to
+// names checks the names of inputs and outputs. It returns what each output is in
 // Puppet: a variable, a fact or a resource.
 func (l *lowering) names() *value.Dict {
 	for _, in := range l.Role.Inputs {
@@ -45,20 +45,20 @@ func (l *lowering) names() *value.Dict {
 
 const nameHint = "an input is `db_url` ($db_url, $facts['db_url'] and the Hiera key) or `wordpress::db_url` (the class parameter and Hiera key); an output is a variable `endpoint`, `mysql::endpoint`, a fact `facts.os.name`, or has `resource:`"
 
-// notReadable says why a manifest could not read an input of a name.
+// notReadable says why a manifest cannot read an input of a name.
 func notReadable(name string) string {
 	switch {
 	case strings.HasPrefix(name, "$"), strings.HasPrefix(name, "::"):
 		return fmt.Sprintf("write it without %s", name[:len(name)-len(strings.TrimLeft(name, "$:"))])
 	case slices.Contains(taken, name):
-		return "Puppet sets that variable itself"
+		return "Puppet itself sets that variable"
 	case strings.Contains(name, "."):
-		return "a point leads into a Hiera value: declare the whole as `" + name[:strings.Index(name, ".")] + "`, a map"
+		return "a dot selects a part of a Hiera value: declare the whole as `" + name[:strings.Index(name, ".")] + "`, a map"
 	}
 	return ""
 }
 
-// outputOf is what an output is; without a kind, why it cannot be any.
+// outputOf returns what an output is; without a kind, why it is invalid.
 func outputOf(o *program.Output) (kind, name string) {
 	if o.Resource != "" {
 		return "resource", plainReference(o.Resource)
@@ -70,14 +70,14 @@ func outputOf(o *program.Output) (kind, name string) {
 	case strings.HasPrefix(o.Name, "$"), strings.HasPrefix(o.Name, "::"):
 		return "", notReadable(o.Name)
 	case slices.Contains(taken, o.Name):
-		return "", "Puppet sets that variable itself"
+		return "", "Puppet itself sets that variable"
 	case topForm.MatchString(o.Name), classVar.MatchString(o.Name):
 		return "variable", o.Name
 	}
-	return "", "no variable has that name"
+	return "", "not a valid variable name"
 }
 
-// plainReference is a reference without the quotes that manifests have in it.
+// plainReference removes the quotes that a reference may have in a manifest.
 func plainReference(text string) string {
 	open := strings.IndexByte(text, '[')
 	title := strings.TrimSuffix(text[open+1:], "]")
@@ -89,7 +89,7 @@ func plainReference(text string) string {
 	return text[:open+1] + title + "]"
 }
 
-// checkResource takes a reference as manifests write it.
+// checkResource accepts a resource reference as in a manifest.
 func checkResource(name string) error {
 	if reference.MatchString(name) {
 		return nil
@@ -102,8 +102,8 @@ func checkResource(name string) error {
 			}
 		}
 		if better := strings.Join(parts, "::") + name[open:]; reference.MatchString(better) {
-			return fmt.Errorf("Puppet writes the resource %q as %q", name, better)
+			return fmt.Errorf("write the resource %q as %q, as in Puppet", name, better)
 		}
 	}
-	return fmt.Errorf("%q is not a reference to a resource, such as \"Service[mysql]\" or \"Class[mysql::server]\"", name)
+	return fmt.Errorf("%q is not a resource reference, such as \"Service[mysql]\" or \"Class[mysql::server]\"", name)
 }

@@ -6,17 +6,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// The parts of a run, as far through it as they end: compiling takes seconds where
-// applying takes minutes.
+// When each phase ends, as a share of the run: compiling takes seconds, applying
+// minutes.
 const (
 	compiled = 0.1
 	applied  = 1
 )
 
-// sequence is the order that Puppet's own phases give: keys of repositories before it
-// starts, then a catalog is compiled, which reads all inputs and assigns all
-// variables, then it is applied; facts are published last. What a phase does first
-// depends on the manifests.
+// sequence is the order of Puppet's own phases: ssh keys are read before it starts, then
+// a catalog is compiled, which reads all inputs and assigns all variables, then it is
+// applied; facts are published last. The order within a phase depends on the manifests.
 func (l *lowering) sequence() *program.Sequence {
 	var compile, apply, end []program.Step
 	for _, in := range l.Role.Inputs {

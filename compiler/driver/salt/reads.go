@@ -6,20 +6,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver/jinja"
 )
 
-// mention is a place in a text that reads the pillar.
+// mention is a read of the pillar.
 type mention struct {
 	path     []string
 	from, to int
-	// any says that it cannot be told what is read; there is no path.
+	// any is set if the path is computed or the whole pillar.
 	any bool
-	// inside says that only the map at the path is asked, for its keys: nothing below it
-	// is read.
+	// inside is set if only the keys of the map at the path are read.
 	inside bool
-	// certain says that the template reads it whatever else it finds.
+	// certain is set if every rendering of the template reads it.
 	certain bool
 }
 
-// expressions are the mentions of an expression that stands at an offset of a text.
+// expressions returns the mentions in an expression at an offset of a text.
 func expressions(text string, offset int, certain bool) []mention {
 	e := expression{text: text, places: jinja.TokenPlaces(text), offset: offset}
 	e.match()
@@ -49,15 +48,15 @@ func expressions(text string, offset int, certain bool) []mention {
 	return all
 }
 
-// expression is one that is taken apart.
+// expression is a tokenized expression.
 type expression struct {
 	text   string
 	places [][]int
 	offset int
-	closes map[int]int // the brackets that close those at tokens
+	closes map[int]int // tokens of closing brackets, by their opening ones
 }
 
-// match finds which brackets belong together.
+// match pairs the brackets.
 func (e *expression) match() {
 	e.closes = map[int]int{}
 	var open []int
@@ -73,7 +72,7 @@ func (e *expression) match() {
 	}
 }
 
-// at is a token; "" outside of the expression.
+// at returns a token; "" outside the expression.
 func (e expression) at(i int) string {
 	if i < 0 || i >= len(e.places) {
 		return ""
@@ -81,8 +80,8 @@ func (e expression) at(i int) string {
 	return e.text[e.places[i][0]:e.places[i][1]]
 }
 
-// mention is what begins at a token, and the number of the one at which to go on; 0 if
-// the pillar is not read there.
+// mention returns the mention that begins at a token, and the index of the token to
+// continue at; 0 if the pillar is not read there.
 func (e expression) mention(i int) (m mention, next int) {
 	switch name := strings.Trim(e.at(i), "_"); name {
 	case "pillar":
@@ -114,10 +113,10 @@ func (e expression) mention(i int) (m mention, next int) {
 	return m, next
 }
 
-// chain is the path that stands behind a map. It goes on inside of the arguments of a
-// method, which may read more.
+// chain returns the path that follows a map. next is inside the arguments of a method,
+// which may contain more reads.
 func (e expression) chain(i int) (m mention, next int) {
-	inside := 0 // where the first method's arguments go on
+	inside := 0 // where the first method's arguments continue
 	for {
 		switch {
 		case e.at(i) == "." && e.at(i+2) == "(":
@@ -125,7 +124,7 @@ func (e expression) chain(i int) (m mention, next int) {
 			switch e.at(i + 1) {
 			case "get", "pop", "setdefault":
 				if literal == "" || e.at(i+4) != ")" && e.at(i+4) != "," {
-					return m, max(inside, i+3) // a key that is computed: all below
+					return m, max(inside, i+3) // a computed key: all below
 				}
 			case "keys", "copy":
 				m.inside = true
@@ -152,7 +151,7 @@ func (e expression) chain(i int) (m mention, next int) {
 	}
 }
 
-// closing is the bracket that closes the one at a token; the end if none does.
+// closing returns the bracket that closes the one at a token; the end if none does.
 func (e expression) closing(i int) int {
 	if end, closed := e.closes[i]; closed {
 		return end
@@ -160,8 +159,8 @@ func (e expression) closing(i int) int {
 	return len(e.places)
 }
 
-// readers are the functions that read the pillar at the path that is their first
-// argument, and wholes those that read it as a whole, or nobody can tell where.
+// readers are functions that read the pillar at the path in their first argument;
+// wholes read all of it, or an unknown part.
 var (
 	readers = map[string]bool{"pillar.get": true, "pillar.item": true, "pillar.raw": true, "pillar.fetch": true, "pillar.keys": true,
 		"config.get": true, "config.option": true}
@@ -169,7 +168,7 @@ var (
 		"config.merge": true, "config.items": true, "defaults.get": true}
 )
 
-// call is the call of a function, behind `salt`.
+// call returns the mention of a function call that follows `salt`.
 func (e expression) call(i int) (m mention, next int) {
 	function := ""
 	switch {
@@ -178,7 +177,7 @@ func (e expression) call(i int) (m mention, next int) {
 	case e.at(i) == "." && e.at(i+2) == "." && e.at(i+4) == "(":
 		function, i = e.at(i+1)+"."+e.at(i+3), i+5
 	case e.at(i) == "[":
-		return mention{any: true}, i + 1 // a function that is computed
+		return mention{any: true}, i + 1 // a computed function
 	default:
 		return mention{}, 0
 	}

@@ -64,15 +64,15 @@ func TestWhatASourceMeans(t *testing.T) {
 		{`" "`, `the SLS file of role "web" is empty`},
 		{`web.sls`, `"web.sls" is not the text of an SLS file`},
 		{`{sls: [web]}`, `the source of role "web" names no states`},
-		{`{file_root: salt}`, `the source of role "web" has a key "file_root", which the salt driver does not know`},
-		{`{file_roots: []}`, `file_roots of role "web" names nothing`},
+		{`{file_root: salt}`, `the source of role "web" has a key "file_root", which is unknown to the salt driver`},
+		{`{file_roots: []}`, `file_roots of role "web" is empty`},
 		{`{file_roots: salt, sls: [nothing]}`, `there is no nothing.sls or nothing/init.sls in salt`},
-		{`{file_roots: salt, sls: [web/init.sls]}`, `web/init.sls cannot be the name of an SLS file`},
-		{`{file_roots: salt, sls: []}`, `sls names nothing`},
+		{`{file_roots: salt, sls: [web/init.sls]}`, `web/init.sls is not a valid SLS name`},
+		{`{file_roots: salt, sls: []}`, `sls is empty`},
 		{`{file_roots: salt, pillar: pillar}`, `pillar of role "web" must be a map, not a string`},
-		{`{file_roots: salt, id: "a b"}`, `id must be what Salt calls this server, not a b`},
-		{`{file_roots: salt, config: {master: x}}`, `Salt's setting "master" is the agent's: the role's inputs and outputs depend on it`},
-		{`{file_roots: salt, config: {"a b": x}}`, `"a b" is not a setting of Salt's`},
+		{`{file_roots: salt, id: "a b"}`, `id must be a valid minion ID, not a b`},
+		{`{file_roots: salt, config: {master: x}}`, `the agent controls Salt's setting "master": the role's inputs and outputs depend on it`},
+		{`{file_roots: salt, config: {"a b": x}}`, `"a b" is not a valid Salt setting`},
 		{`{file_roots: {tag: x}}`, `source.file_roots of role "web": a map needs one of the keys folder, url and git`},
 	} {
 		m, diags := lower(t, c.text, tree, "", "")
@@ -94,12 +94,12 @@ func TestWhatASourceMeans(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ inputs, outputs, want string }{
 		{"db:url db.name a:b.c whole", "site;site:url;make it.changes.stdout;cmd: make it.changes.stdout", ""},
-		{"db: x", "", `input "db:" of role "web": has an empty part`},
-		{"db..url", "", `input "db..url" of role "web": has an empty part`},
-		{"db db:url", "", `input "db:url" of role "web": db is an input already: give one map, or its parts`},
-		{"db:url db", "", `input "db" of role "web": db has an input in it already: give one map, or its parts`},
-		{"db:url db.url", "", `input "db.url" of role "web": db:url is an input already: give one map, or its parts`},
-		{"", "a..b", `output "a..b" of role "web": has an empty part`},
+		{"db: x", "", `input "db:" of role "web": the name has an empty part`},
+		{"db..url", "", `input "db..url" of role "web": the name has an empty part`},
+		{"db db:url", "", `input "db:url" of role "web": db is an input already: declare either the whole map or its parts`},
+		{"db:url db", "", `input "db" of role "web": db contains an input already: declare either the whole map or its parts`},
+		{"db:url db.url", "", `input "db.url" of role "web": db:url is an input already: declare either the whole map or its parts`},
+		{"", "a..b", `output "a..b" of role "web": the name has an empty part`},
 		{"", ".changes.stdout", `output ".changes.stdout" of role "web": a part of a state's changes is named ` + "`ID.changes.stdout`"},
 	} {
 		m, diags := lower(t, "{file_roots: salt}", tree, c.inputs, c.outputs)
@@ -119,9 +119,9 @@ func TestReferences(t *testing.T) {
 		"service: nginx": "",
 		"cmd: echo [a]":  "",
 		"/etc/x.conf":    "",
-		"":               "a resource of salt is a state's ID, or one as requisites name it: `service: nginx`",
-		"service:":       `"service:" names no state: "service: nginx", or its ID`,
-		"service[nginx]": `Salt writes the state "service[nginx]" as in a requisite: "service: nginx"`,
+		"":               "a Salt resource is a state's ID, or a state as in requisites: `service: nginx`",
+		"service:":       `"service:" does not name a state: write "service: nginx", or its ID`,
+		"service[nginx]": `write the state "service[nginx]" as in a requisite: "service: nginx"`,
 	} {
 		got := ""
 		if err := salt.Driver.CheckResource(name); err != nil {

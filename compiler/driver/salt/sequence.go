@@ -13,28 +13,27 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// The parts of a run, as far through it as they end: rendering takes seconds where
-// states take minutes.
+// When each phase ends, as a share of the run: rendering takes seconds, states minutes.
 const (
 	rendered = 0.1
 	applied  = 1
 )
 
-// What is looked at, at most, each file as often as it is come to. Beyond that the order
-// of reads and writes is not known.
+// Bounds of the walk, counting each visit of a file. Beyond them the order of reads and
+// writes is unknown.
 const (
 	maxFiles = 2_000
 	maxBytes = 16 << 20
-	maxPairs = 500_000 // of a mention and an input
+	maxPairs = 500_000 // pairs of a mention and an input
 )
 
-// sequence finds the order in which a run reads inputs and writes outputs; nil where not
-// all of the states lie beside the template.
+// sequence finds the order in which a run reads inputs and writes outputs; nil unless all
+// states are beside the template.
 //
-// Salt renders all SLS files before it runs any state: what their Jinja reads comes
-// first. Then the states run in the order in which they were declared, with what slots,
-// `contents_pillar` and the templates of files read. Requisites change that order; where
-// there are any, the states' reads and writes happen in any order.
+// Salt renders all SLS files, and so evaluates their Jinja, before it runs any state. Then
+// the states run in declaration order, and slots, `contents_pillar` and the templates of
+// files read. Requisites change that order; with any, the states' reads and writes are
+// taken to happen in any order.
 func (l *lowering) sequence() *program.Sequence {
 	if !l.visible || len(l.trees) == 0 {
 		return nil
@@ -68,18 +67,18 @@ func (l *lowering) sequence() *program.Sequence {
 type walker struct {
 	*lowering
 	seen        map[string]bool // SLS files
-	within      map[string]bool // templates that are being walked through
-	found       map[string]bool // outputs that are seen to be written
+	within      map[string]bool // templates being walked
+	found       map[string]bool // outputs with a visible write
 	render, run []program.Step
 	anyOrder    bool // requisites decide the order of states
-	computed    bool // some state's ID is, or what sets grains
-	unknown     bool // something cannot be read, or there is too much
+	computed    bool // some state's ID, or a grain, is computed
+	unknown     bool // something cannot be analysed
 	files       int
 	bytes       int
 	pairs       int
 }
 
-// hasModules says that the trees bring modules of their own, which may read anything.
+// hasModules reports whether the trees contain Salt modules, which may read anything.
 func (l *lowering) hasModules() bool {
 	return slices.ContainsFunc(l.trees, func(t tree) bool {
 		return t.single == nil && slices.ContainsFunc([]string{"_modules", "_states", "_renderers", "_utils", "_pillar", "_grains"}, func(folder string) bool {
@@ -89,8 +88,8 @@ func (l *lowering) hasModules() bool {
 	})
 }
 
-// top is what top.sls applies to this server, as far as that can be told: all that it
-// names, where its targets need grains.
+// top returns what top.sls applies to this server, or all that it names if its targets
+// depend on the server.
 func (w *walker) top() []string {
 	f := w.open("top.sls")
 	var targets map[string]map[string][]any
@@ -118,16 +117,16 @@ var (
 	includes     = regexp.MustCompile(`(?m)^['"]?include['"]?:`)
 	includeLines = regexp.MustCompile(`(?m)^include:[ \t]*\n((?:[ \t]*-[ \t]*\S+[ \t]*\n?)+)`)
 	includedName = regexp.MustCompile(`-[ \t]*(\S+)`)
-	// requisites are what changes the order of states.
+	// requisites matches what changes the order of states.
 	requisites = regexp.MustCompile(`\b(require|watch|prereq|onchanges|onfail|listen|use)(_in|_any|_all)?\b|\border[:"' ]|\bparallel\b|\bextend:`)
 	slots      = regexp.MustCompile(`__slot__:salt:([a-z_]+\.[a-z_]+)\(([^,()\n]*)`)
 	contents   = regexp.MustCompile(`contents_pillar['"]?: *['"]?([^'"\s,}\]]+)`)
 	sources    = regexp.MustCompile(`salt://([^\s'",}\]?|]+)`)
-	// computedID is a state's ID that Jinja makes.
+	// computedID matches a state's ID with Jinja in it.
 	computedID = regexp.MustCompile(`(?m)^['"]?[^\s#{%-][^\n]*\{\{[^\n]*\}\}[^\n]*:[ \t]*(\{|$)|^['"]?\{\{[^\n]*\}\}[^\n]*:[ \t]*(\{|$)`)
 )
 
-// sls walks through an SLS file, and those that it includes.
+// sls walks an SLS file, and those that it includes.
 func (w *walker) sls(name string, certain bool) {
 	f := w.find(name)
 	if f == nil {
@@ -147,13 +146,13 @@ func (w *walker) sls(name string, certain bool) {
 	w.states(f)
 	lists := includeLines.FindAllStringSubmatch(f.text, -1)
 	if len(lists) != len(includes.FindAllString(f.text, -1)) {
-		w.unknown = true // written in another way
+		w.unknown = true // in another notation
 	}
 	for _, m := range lists {
 		for _, n := range includedName.FindAllStringSubmatch(m[1], -1) {
 			included := strings.Trim(n[1], `'"`)
 			if strings.HasPrefix(included, ".") || !slsName.MatchString(included) {
-				w.unknown = true // relative to a folder, or of another environment
+				w.unknown = true // relative, or of another environment
 				return
 			}
 			w.sls(included, certain)
@@ -161,11 +160,11 @@ func (w *walker) sls(name string, certain bool) {
 	}
 }
 
-// template adds what the Jinja of a file reads.
+// template adds the reads of a file's Jinja.
 func (w *walker) template(f *file, certain bool, to *[]program.Step) {
 	w.files, w.bytes = w.files+1, w.bytes+len(f.text)
 	w.unknown = w.unknown || w.files > maxFiles || w.bytes > maxBytes
-	if w.unknown || w.within[f.name] { // to Jinja, a template that imports itself is an error
+	if w.unknown || w.within[f.name] { // a template that imports itself is an error in Jinja
 		return
 	}
 	w.within[f.name] = true
@@ -194,7 +193,7 @@ func (w *walker) template(f *file, certain bool, to *[]program.Step) {
 	}
 }
 
-// imported walks through another template.
+// imported walks another template.
 func (w *walker) imported(f *file, p jinja.Part, certain bool, to *[]program.Step) {
 	tokens := jinja.Tokens(p.Text)
 	var other *file
@@ -236,13 +235,13 @@ func (w *walker) add(to *[]program.Step, f *file, all []mention) {
 	}
 }
 
-// event is something that happens while states run.
+// event is a read or write while states run.
 type event struct {
 	offset int
 	steps  []program.Step
 }
 
-// states adds what the states of an SLS file read and write when they run.
+// states adds the reads and writes of an SLS file's states when they run.
 func (w *walker) states(f *file) {
 	w.anyOrder = w.anyOrder || requisites.MatchString(f.text)
 	w.computed = w.computed || computedID.MatchString(f.text) || strings.Contains(f.text, "hotc-agent put")
@@ -286,7 +285,7 @@ func (w *walker) states(f *file) {
 	w.run = append(w.run, lists.Flat(events, func(e event) []program.Step { return e.steps })...)
 }
 
-// inBranch says that a place of a template may not be reached.
+// inBranch reports whether a place of a template may not be reached.
 func inBranch(parts []jinja.Part, offset int) bool {
 	for _, p := range parts {
 		if p.Offset > offset {
@@ -296,8 +295,8 @@ func inBranch(parts []jinja.Part, offset int) bool {
 	return false
 }
 
-// written is where an SLS file declares the state that writes an output; to is 0 if it
-// does not.
+// written returns where an SLS file declares the state that writes an output; to is 0 if
+// it does not.
 func written(f *file, o *program.Output) (from, to int) {
 	grain := regexp.QuoteMeta(keys(o.Name)[0])
 	patterns := []string{`\bgrains\.\w+[^\n]*(?:\n[^\n]+){0,6}?\b` + grain + `\b`, `(?m)^['"]?` + grain + `['"]?:[ \t]*\n?[ \t{]*grains\.`}

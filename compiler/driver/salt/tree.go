@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// tree is a tree of states that the compiler can look into: a folder beside the
-// template, or an SLS file that came as a text.
+// tree is a tree of states that the compiler can read: a folder beside the template, or
+// an inline SLS file.
 type tree struct {
 	files fs.FS
-	name  string // what the user calls it
-	// single is the file that came as a text; nil is a folder.
+	name  string // as the user wrote it
+	// single is the inline file; nil for a folder.
 	single *file
 }
 
@@ -26,7 +26,7 @@ type file struct {
 	place func(from, to int) source.Place
 }
 
-// maxFile is how many bytes of a file are looked at.
+// maxFile is the largest file that is analysed, in bytes.
 const maxFile = 1 << 20
 
 func (t tree) open(name string) *file {
@@ -53,7 +53,7 @@ func (t tree) open(name string) *file {
 	}}
 }
 
-// open finds a file where Salt does: in the first tree that has it.
+// open finds a file as Salt does: in the first tree that has it.
 func (l *lowering) open(name string) *file {
 	for _, t := range l.trees {
 		if f := t.open(name); f != nil {
@@ -63,7 +63,7 @@ func (l *lowering) open(name string) *file {
 	return nil
 }
 
-// find is the file of an SLS name.
+// find returns the file of an SLS name.
 func (l *lowering) find(name string) *file {
 	folder := strings.ReplaceAll(name, ".", "/")
 	if f := l.open(folder + ".sls"); f != nil {
@@ -76,7 +76,7 @@ func (l *lowering) treeNames() string {
 	return strings.Join(lists.Map(l.trees, func(t tree) string { return t.name }), ", ")
 }
 
-// see opens the part of a tree that is meant, if it lies beside the template.
+// see adds a tree, if it is beside the template.
 func (l *lowering) see(v value.Value) {
 	files, name := l.Role.Beside(v)
 	if files == nil {

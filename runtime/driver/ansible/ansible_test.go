@@ -241,7 +241,7 @@ func TestWhatCannotBeRun(t *testing.T) {
 		"there is no playbook other.yml in what was fetched":    {files: playbook, source: map[string]any{"playbook": []string{"other.yml"}}},
 		`the playbook "../site.yml" does not lie in its folder`: {files: playbook, source: map[string]any{"playbook": []string{"../site.yml"}}},
 		"db.url is a part of db, which is an input as a whole":  {files: playbook, inputs: []string{"db", "db.url"}}, // an action's argument
-		`"no-variable" is not a name of a variable in Ansible`:  {files: playbook, inputs: []string{"no-variable"}},
+		`"no-variable" is not a valid name of a variable in Ansible`:  {files: playbook, inputs: []string{"no-variable"}},
 		"the playbook's source in the plan names no playbook":   {files: playbook, source: map[string]any{"host": ""}},
 		"the role's source in the plan cannot be read: json":    {files: playbook, source: map[string]any{"unknown": 1}},
 	} {

@@ -474,7 +474,7 @@ func TestWhatCannotRun(t *testing.T) {
 		cause  string
 	}{
 		{web, tree{"../../../../../../.." + outside: "x", "web/metadata.rb": "name 'web'"}, "leads out"},
-		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is not a name of a cookbook`},
+		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is not a valid name of a cookbook`},
 		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is not valid JSON: unexpected end of JSON input"},
 		{web, tree{"web/recipes/default.rb": ""}, "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json"},
 		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web hold the same cookbook"},

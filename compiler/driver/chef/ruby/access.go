@@ -2,16 +2,15 @@ package ruby
 
 import "slices"
 
-// levels are the levels of a node's attributes, which only writers name.
+// levels are the precedence levels of a node's attributes, used in writes.
 var levels = []string{"default", "normal", "set", "override", "automatic", "force_default", "force_override", "role_default", "role_override",
 	"env_default", "env_override", "default!", "normal!", "override!", "force_default!", "force_override!", "default_unless", "normal_unless",
 	"set_unless", "override_unless"}
 
-// presence are readers that do not ask for a value.
+// presence are methods that do not read a value.
 var presence = []string{"key?", "has_key?", "include?", "member?", "attribute?", "exist?", "keys", "size", "length", "empty?", "any?"}
 
-// own are methods of the node itself that have nothing to do with attributes that
-// a role can declare.
+// own are methods of the node itself, unrelated to attributes that a role can declare.
 var own = []string{"name", "chef_environment", "environment", "run_list", "run_state", "run_context", "role?", "recipe?", "roles", "recipes", "tags", "tag",
 	"save", "policy_name", "policy_group", "platform?", "platform_family?", "loaded_recipe?", "loaded_recipes", "cookbook_collection", "class", "debug_value",
 	"key?", "attribute?", "exist?", "has_key?", "include?", "rm", "rm_default", "rm_normal", "rm_override", "consume_attributes", "from_file", "expand!"}
@@ -58,7 +57,7 @@ func (s *scanner) level() {
 	s.write(from, nil)
 }
 
-// path reads the keys that follow. whole says that a method without a key follows.
+// path reads the keys that follow. whole is set if a method without a key follows.
 func (s *scanner) path(path []string) (keys []string, whole bool) {
 	for {
 		switch t := s.peek(0); {
@@ -72,7 +71,7 @@ func (s *scanner) path(path []string) (keys []string, whole bool) {
 		case (t.is(".") || t.is("&.")) && slices.Contains([]string{"read", "read!", "dig", "fetch"}, s.peek(1).value) && s.peek(2).is("("):
 			more, length := s.arguments(3)
 			if s.peek(1).value == "fetch" && len(more) > 1 {
-				more = more[:1] // the other one is the default
+				more = more[:1] // the second is the default
 			}
 			if len(more) == 0 {
 				return path, false
@@ -89,8 +88,8 @@ func keyOf(t token) (string, bool) {
 	return t.value, t.kind == symbol || t.kind == text && t.literal
 }
 
-// arguments are the keys in a list of arguments from a distance on, up to the first
-// that is none, and how many tokens lie before its end.
+// arguments returns the keys in a list of arguments at a distance, up to the first that
+// is not a key, and the number of tokens before the list's end.
 func (s *scanner) arguments(distance int) (keys []string, length int) {
 	known := true
 	for i := distance; ; i++ {
@@ -110,7 +109,7 @@ func (s *scanner) arguments(distance int) (keys []string, length int) {
 	}
 }
 
-// changing are methods that change a list or a map where it is.
+// changing are methods that change a list or a map in place.
 var changing = []string{"<<", "push", "append", "concat", "unshift", "insert", "merge!", "update", "store", "replace", "delete", "clear", "push!"}
 
 // write reads a write to a level of the node.
@@ -124,7 +123,7 @@ func (s *scanner) write(from int, path []string) {
 	case t.is("||=") || t.is("&&="):
 		s.at++
 		s.add(Event{Op: Write, Path: path, Perhaps: true, From: from, To: to})
-	case t.is("["): // a key that is computed
+	case t.is("["): // a computed key
 		s.add(Event{Op: Write, Path: path, Grows: true, Perhaps: true, From: from, To: to})
 	case t.is("<<") || t.is("+=") || whole && slices.Contains(changing, s.peek(1).value):
 		s.add(Event{Op: Write, Path: path, Grows: true, From: from, To: to})
@@ -151,7 +150,7 @@ func (s *scanner) writeTo(from int, path []string) {
 	s.add(Event{Op: Write, Path: append(path, keys...), Grows: true, From: from, To: s.peek(0).to})
 }
 
-// assign notes an assignment after what its value reads.
+// assign adds an assignment after the reads of its value.
 func (s *scanner) assign(e Event) {
 	t, next := s.peek(0), s.peek(1)
 	single := next.kind == newline || next.is("end") || next.is("}") || next.is("if") || next.is("unless")
@@ -167,7 +166,7 @@ func (s *scanner) assign(e Event) {
 		s.step()
 	}
 	if len(s.frames) == frames {
-		s.top().after = after // what && does to a part of the value is not done to the whole
+		s.top().after = after // && within the value does not affect the assignment
 	}
 	s.add(e)
 }

@@ -1,13 +1,13 @@
 package ruby
 
-// Op is what an event is.
+// Op is the kind of an event.
 type Op uint8
 
-// The events.
+// The kinds of events.
 const (
 	Read     Op = iota // of the node's merged view
 	Write              // of a level of the node's attributes
-	Whole              // the node itself is given to something that may read all of it
+	Whole              // the node itself is passed to something that may read all of it
 	Resource           // a resource is declared
 	Include            // another recipe is included
 )
@@ -19,35 +19,32 @@ type Phase uint8
 const (
 	Compile  Phase = iota
 	Converge       // when the resource around it converges
-	AnyTime        // one or the other
+	AnyTime        // either
 )
 
-// Event is something that a text does.
+// Event is a read, write or declaration in a text.
 type Event struct {
 	Op    Op
 	Phase Phase
-	// Perhaps says that it need not happen.
+	// Perhaps is set if it may not happen.
 	Perhaps bool
-	// Path is the place in the node. What lies below it is meant, too, where the key
-	// that follows is computed.
+	// Path is the place in the node, and all below it if a computed key follows.
 	Path []string
-	// Presence says that only what keys are there is asked, unless the place is a value.
+	// Presence is set if only the keys are read, unless the place is a value.
 	Presence bool
-	// Grows says that what is written is not all of the value: a list or a map is added
-	// to.
+	// Grows is set if the write adds to a list or a map.
 	Grows bool
-	// Scalar says that what is written is a text, a number or a boolean for certain,
-	// Compound that it is a list, a map, null or lazy.
+	// Scalar is set if the written value is certainly a string, a number or a boolean,
+	// Compound if it is a list, a map, null or lazy.
 	Scalar, Compound bool
-	// Name is a resource as TYPE[NAME], or a recipe; "" where it is computed.
+	// Name is a resource as TYPE[NAME], or a recipe; "" if it is computed.
 	Name string
-	// Properties are those of a resource, by name, that are given as one text; others
-	// that it has are "".
+	// Properties are those of a resource, by name: their value if it is one literal string,
+	// or "".
 	Properties map[string]string
-	// Waits says of a resource that it acts only when it is notified.
+	// Waits is set if a resource acts only when notified.
 	Waits bool
-	// Resource is which resource the event belongs to, by its number among the events'
-	// resources; -1 is none.
+	// Resource is the index of the resource event that the event belongs to; -1 is none.
 	Resource int
 	From, To int
 }

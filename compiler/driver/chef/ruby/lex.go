@@ -1,10 +1,9 @@
-// Package ruby reads what recipes do with a node's attributes, from their text.
+// Package ruby finds what recipes do with a node's attributes.
 //
-// It is not a parser of Ruby: it knows words, texts, and what opens and closes a block,
-// which is enough to tell which attribute is named where, whether that place is
-// reached for certain, and whether Chef reaches it while it compiles or while it
-// converges. Where it cannot tell, it says so: an event is then marked as one that
-// may happen, or may happen at any time.
+// It is not a Ruby parser: it recognises words, strings, and what opens and closes a
+// block, which is enough to know which attribute is named where, whether that place is
+// certainly reached, and whether Chef reaches it while compiling or converging. In doubt
+// an event is marked as one that may happen, or may happen at any time.
 package ruby
 
 import "strings"
@@ -13,37 +12,37 @@ type kind uint8
 
 const (
 	word    kind = iota // an identifier, a keyword, a constant
-	text                // a text; its value is known where literal is set
+	text                // a string; its value is known if literal is set
 	symbol              // :name
 	number              // of any form
 	label               // name: before a value
-	mark                // an operator or a bracket
-	newline             // the end of a statement, as far as the lexer can tell
+	mark                // an operator or bracket
+	newline             // the end of a statement, to the lexer's knowledge
 )
 
-// token is a word of Ruby's.
+// token is a Ruby token.
 type token struct {
 	kind     kind
 	value    string
 	from, to int
-	spaced   bool // there is a space before
-	literal  bool // of a text: nothing in it is computed
+	spaced   bool // preceded by a space
+	literal  bool // of a string: no interpolation
 	inner    []token
-	open     bool // a text that has no end
+	open     bool // an unterminated string
 }
 
 func (t token) is(value string) bool { return (t.kind == mark || t.kind == word) && t.value == value }
 
-// deepest bounds texts within texts.
+// deepest bounds the nesting of strings.
 const deepest = 20
 
-// lexer reads a text once, from front to back.
+// lexer reads a text once, from start to end.
 type lexer struct {
 	text    string
 	at, end int
 	depth   int
 	tokens  []token
-	heredoc []heredoc // that begin after this line
+	heredoc []heredoc // whose bodies begin after this line
 }
 
 type heredoc struct {
@@ -75,7 +74,7 @@ func (l *lexer) last() token {
 	return l.tokens[len(l.tokens)-1]
 }
 
-// peek is the byte at a distance; 0 is the end.
+// peek returns the byte at a distance; 0 at the end.
 func (l *lexer) peek(distance int) byte {
 	if l.at+distance >= l.end {
 		return 0
@@ -133,8 +132,8 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c >= 0x80
 }
 
-// endOfLine ends the statement, unless it goes on: after an operator, or before a
-// line that begins with a point.
+// endOfLine ends the statement, unless it continues: after an operator, or before a
+// line that begins with a dot.
 func (l *lexer) endOfLine() {
 	from := l.at
 	l.at++
@@ -159,7 +158,7 @@ func (l *lexer) endOfLine() {
 	l.add(newline, "\n", from, false)
 }
 
-// beginLine passes over what is not code: a long comment, and what follows the end.
+// beginLine skips what is not code: a block comment, and what follows __END__.
 func (l *lexer) beginLine() {
 	if strings.HasPrefix(l.text[l.at:l.end], "=begin") {
 		if i := strings.Index(l.text[l.at:l.end], "\n=end"); i >= 0 {
@@ -191,7 +190,7 @@ func (l *lexer) word(from int, spaced bool) {
 	l.add(word, value, from, spaced)
 }
 
-// ahead is how far is looked ahead, in bytes.
+// ahead is the lookahead, in bytes.
 const ahead = 1000
 
 // line is the rest of the line.
@@ -220,7 +219,7 @@ func (l *lexer) colon(from int, spaced bool) {
 	}
 }
 
-// beginsValue says that a value can begin here, so that / and % are not operators.
+// beginsValue reports whether a value can begin here, so that / and % are not operators.
 func (l *lexer) beginsValue(spaced bool) bool {
 	switch last := l.last(); last.kind {
 	case newline, label:
@@ -233,7 +232,7 @@ func (l *lexer) beginsValue(spaced bool) bool {
 	return false
 }
 
-// keywords are those after which a value begins.
+// keywords are those that a value follows.
 var keywords = map[string]bool{"if": true, "unless": true, "while": true, "until": true, "and": true, "or": true, "not": true, "return": true,
 	"when": true, "in": true, "then": true, "do": true, "else": true, "elsif": true, "case": true, "puts": true}
 

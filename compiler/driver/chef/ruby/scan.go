@@ -2,48 +2,48 @@ package ruby
 
 import "slices"
 
-// Recipe finds the events of a recipe, in their order. ok is false if the text is
-// too large, or nested too deep.
+// Recipe returns the events of a recipe, in order. ok is false if the text is too large
+// or nested too deeply.
 func Recipe(text string) (events []Event, ok bool) { return scan(text, Compile, false) }
 
-// Attributes finds the events of an attribute file, in which default, normal and the
+// Attributes returns the events of an attribute file, in which default, normal and the
 // other levels are the node's.
 func Attributes(text string) (events []Event, ok bool) { return scan(text, Compile, true) }
 
-// Library finds the events of a text that is called by others: a library, a custom
-// resource, a definition.
+// Library returns the events of code that others call: a library, a custom resource or a
+// definition.
 func Library(text string) (events []Event, ok bool) { return scan(text, AnyTime, false) }
 
-// Template finds the events of an ERB template.
+// Template returns the events of an ERB template.
 func Template(text string) (events []Event, ok bool) { return scan(codeOf(text), Converge, false) }
 
-// The bounds of a text: in bytes, and in blocks and brackets within each other.
+// Bounds of a text: bytes, and nesting of blocks and brackets.
 const (
 	largest   = 512 << 10
 	mostOpen  = 500
-	statement = 300 // tokens that are looked at around one
+	statement = 300 // tokens inspected around one
 )
 
-// frame is what is open: a block, a condition, a bracket.
+// frame is an open construct: a block, a condition or a bracket.
 type frame struct {
 	closing string // "end", "}", ")", "]"
-	// head is the condition of an `if` or its like, up to its line's end.
+	// head is the condition of an `if` or the like, up to the end of its line.
 	head bool
-	// perhaps says that what is inside need not happen, or may happen often.
+	// perhaps is set if its content may not happen, or may be repeated.
 	perhaps bool
 	phase   Phase
-	// resource is 1 and the number of the event that declares the resource whose block
-	// it is; 0 for others.
+	// resource is 1 + the index of the event that declares the resource whose block this
+	// is; 0 for others.
 	resource int
-	// of the statement that is being read
+	// of the current statement
 	first, modifier int
-	after           bool // after && or its like
+	after           bool // after && or the like
 	begins          bool // the next token begins a statement
-	command         bool // it is a resource without brackets, whose `do` follows whatever its name is
+	command         bool // a resource without brackets, whose `do` follows its name
 	awaitsDo        bool // the `do` of a loop
 }
 
-// scanner goes over the tokens once.
+// scanner makes one pass over the tokens.
 type scanner struct {
 	text       string
 	tokens     []token
@@ -52,7 +52,7 @@ type scanner struct {
 	events     []Event
 	frames     []frame
 	stopped    bool
-	lost       bool // too deep
+	lost       bool // nested too deeply
 	depth      int
 }
 
@@ -108,7 +108,7 @@ func (s *scanner) step() {
 	s.at++
 }
 
-// inside looks at what a text computes.
+// inside scans the interpolations of a string.
 func (s *scanner) inside(t token) {
 	if len(t.inner) == 0 || s.depth >= deepest {
 		return
@@ -128,7 +128,7 @@ func (s *scanner) inside(t token) {
 	s.tokens, s.at = outer, at
 }
 
-// open opens a frame in the one on top; what is given adds to that.
+// open pushes a frame, which inherits from the one on top.
 func (s *scanner) open(f frame) {
 	if len(s.frames) >= mostOpen {
 		s.lost = true
@@ -152,8 +152,7 @@ func (s *scanner) close() {
 	}
 }
 
-// closeUntil closes the innermost frame that a token closes, and what was left open
-// in it.
+// closeUntil closes the innermost frame that a token closes, and the frames in it.
 func (s *scanner) closeUntil(closing string) {
 	for i := len(s.frames) - 1; i > 0 && s.frames[i].closing != "#{"; i-- {
 		if s.frames[i].closing == closing {
@@ -165,8 +164,8 @@ func (s *scanner) closeUntil(closing string) {
 	}
 }
 
-// endStatement puts a statement's events behind the condition that stands after it,
-// and says that they need not happen.
+// endStatement moves a statement's events behind its trailing condition, and marks them
+// as possible.
 func (s *scanner) endStatement(f *frame) {
 	if m := f.modifier; m >= 0 && m <= len(s.events) && f.first <= m {
 		for i := f.first; i < m; i++ {
@@ -184,7 +183,7 @@ func (s *scanner) endStatement(f *frame) {
 	f.first, f.modifier, f.after, f.command = len(s.events), -1, false, false
 }
 
-// add notes an event, as likely and as late as the frames around it say.
+// add adds an event, with the certainty and phase of the enclosing frames.
 func (s *scanner) add(e Event) {
 	e.Phase, e.Resource = s.top().phase, -1
 	e.Perhaps = e.Perhaps || s.stopped
@@ -197,7 +196,7 @@ func (s *scanner) add(e Event) {
 	s.events = append(s.events, e)
 }
 
-// operand says that a value ends right before the token.
+// operand reports whether a value ends right before the token.
 func (s *scanner) operand() bool {
 	switch last := s.peek(-1); last.kind {
 	case text, symbol, number:
@@ -239,7 +238,7 @@ func (s *scanner) brace() {
 	s.open(f)
 }
 
-// block is what the method does with its block that stands before it.
+// block sets the frame's phase and certainty by the method that takes the block.
 func (s *scanner) block(f frame) frame {
 	name, receiver := s.method()
 	switch {
@@ -257,16 +256,16 @@ func (s *scanner) block(f frame) frame {
 }
 
 var (
-	// deferring are methods whose block is called when a resource converges.
+	// deferring are methods whose block runs when a resource converges.
 	deferring = []string{"lazy", "block", "only_if", "not_if", "verify", "action"}
-	// stored are methods whose block is called at some time, or never.
+	// stored are methods whose block runs at some time, or never.
 	stored = []string{"proc", "lambda", "new", "define_method", "at_exit", "on", "converge_by"}
-	// looping are methods whose block is called any number of times.
+	// looping are methods whose block runs any number of times.
 	looping = []string{"search", "loop", "find_resource", "find_resource!", "catch", "each"}
 )
 
-// method is the name of the method whose block begins here, and whether it is some
-// object's.
+// method returns the name of the method whose block begins here, and whether it has a
+// receiver.
 func (s *scanner) method() (name string, receiver bool) {
 	level := 0
 	for i := -1; s.at+i >= 0 && i > -statement; i-- {

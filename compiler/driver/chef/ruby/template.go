@@ -2,7 +2,7 @@ package ruby
 
 import "strings"
 
-// blank is a text of spaces, in the lines of another.
+// blank returns a text with all but its line ends replaced by spaces.
 func blank(text string) []byte {
 	out := make([]byte, len(text))
 	for i := range out {
@@ -14,8 +14,8 @@ func blank(text string) []byte {
 	return out
 }
 
-// codeOf is the Ruby of an ERB template, each part where it stands in the text; all
-// else is space.
+// codeOf returns the Ruby code of an ERB template, each part at its offset, with spaces
+// elsewhere.
 func codeOf(text string) string {
 	code := blank(text)
 	for at := 0; ; {

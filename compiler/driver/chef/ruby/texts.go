@@ -2,7 +2,7 @@ package ruby
 
 import "strings"
 
-// quoted reads a text up to its end; opening is the character that nests, 0 for none.
+// quoted reads a string to its end; opening is the bracket that nests, 0 for none.
 func (l *lexer) quoted(from int, spaced bool, opening, closing byte, computes bool) *token {
 	var value strings.Builder
 	var inner []token
@@ -35,7 +35,7 @@ func (l *lexer) quoted(from int, spaced bool, opening, closing byte, computes bo
 	return t
 }
 
-// computed reads #{…} and returns what is in it, as statements of their own.
+// computed reads #{…} and returns its tokens, as statements of their own.
 func (l *lexer) computed() []token {
 	from := l.at + 2
 	l.at = from
@@ -66,7 +66,7 @@ func (l *lexer) computed() []token {
 
 var closings = map[byte]byte{'(': ')', '[': ']', '{': '}', '<': '>'}
 
-// percent reads %w[…] and its like; false if it is none.
+// percent reads %w[…] and the like; false if it is not one.
 func (l *lexer) percent(from int, spaced bool) bool {
 	form, distance := byte('Q'), 1
 	if c := l.peek(1); isLetter(c) {
@@ -88,7 +88,7 @@ func (l *lexer) percent(from int, spaced bool) bool {
 	return true
 }
 
-// here reads the beginning of a here-document; false if it is none.
+// here reads the start of a here-document; false if it is not one.
 func (l *lexer) here(from int, spaced bool) bool {
 	rest := l.text[l.at+2 : l.end]
 	h := heredoc{}
@@ -153,8 +153,8 @@ func (l *lexer) body(h heredoc) {
 	}
 }
 
-// Code is a text with spaces in place of its comments, and of the texts in it but for
-// what they compute. ok is false where a text has no end, or there is too much of it.
+// Code returns code with its comments and strings, except for interpolations, replaced by
+// spaces. ok is false if a string is unterminated or the code is too large.
 func Code(code string) (bare string, ok bool) {
 	if len(code) > largest {
 		return "", false
@@ -164,7 +164,7 @@ func Code(code string) (bare string, ok bool) {
 	return string(kept), ok
 }
 
-// TemplateCode is Code of an ERB template.
+// TemplateCode is Code for an ERB template.
 func TemplateCode(text string) (code string, ok bool) { return Code(codeOf(text)) }
 
 func keep(kept []byte, from string, tokens []token) (ok bool) {
@@ -173,7 +173,7 @@ func keep(kept []byte, from string, tokens []token) (ok bool) {
 		switch {
 		case t.kind == text:
 			ok = keep(kept, from, t.inner) && ok && !t.open
-		case t.kind != newline: // that of a line with a here-document goes on to its end
+		case t.kind != newline: // with a here-document, it extends over its body
 			copy(kept[t.from:t.to], from[t.from:t.to])
 		case t.value == ";":
 			kept[t.from] = ';'

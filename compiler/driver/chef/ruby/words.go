@@ -55,10 +55,10 @@ func (s *scanner) word(t token, begins bool) {
 	s.at++
 }
 
-// havingNode are the objects whose method `node` is the node that is converged.
+// havingNode are the objects whose method `node` returns the converging node.
 var havingNode = []string{"run_context", "@run_context", "self", "Chef"}
 
-// keyword opens what `end` closes, or is the condition after a statement.
+// keyword opens what `end` closes, or begins a trailing condition.
 func (s *scanner) keyword(name string, begins bool) {
 	if s.operand() && !begins && slices.Contains([]string{"if", "unless", "while", "until"}, name) {
 		s.top().modifier = len(s.events)
@@ -82,7 +82,7 @@ func (s *scanner) keyword(name string, begins bool) {
 	s.top().begins = name == "begin"
 }
 
-// endless says that a definition has no end: def a = 1.
+// endless reports whether a definition has no `end`: def a = 1.
 func (s *scanner) endless() bool {
 	for i := 1; i < statement; i++ {
 		t := s.peek(i)
@@ -96,7 +96,7 @@ func (s *scanner) endless() bool {
 	return false
 }
 
-// stop notes that what comes after is perhaps not reached.
+// stop marks what follows as possibly unreached.
 func (s *scanner) stop(t token) {
 	if t.value == "next" || t.value == "break" {
 		for i := len(s.frames) - 1; i >= 0; i-- {
@@ -110,7 +110,7 @@ func (s *scanner) stop(t token) {
 	}
 }
 
-// do opens the block of a method: of a resource, in most recipes.
+// do opens the block of a method, usually of a resource.
 func (s *scanner) do() {
 	f := frame{closing: "end"}
 	if !s.top().command {
@@ -122,7 +122,7 @@ func (s *scanner) do() {
 	s.open(f)
 }
 
-// declared is the resource that the statement has declared; -1 if it has not.
+// declared returns the resource that the statement has declared; -1 if none.
 func (s *scanner) declared() int {
 	for i := len(s.events) - 1; i >= max(s.top().first, len(s.events)-statement); i-- {
 		if s.events[i].Op == Resource {
@@ -132,7 +132,7 @@ func (s *scanner) declared() int {
 	return -1
 }
 
-// immediately notes that a resource acts while recipes are compiled:
+// immediately marks a resource that acts while recipes are compiled:
 // `end.run_action(:install)`.
 func (s *scanner) immediately() {
 	if !s.peek(1).is(".") || s.peek(2).value != "run_action" {
@@ -146,14 +146,14 @@ func (s *scanner) immediately() {
 	}
 }
 
-// statement notes what a statement declares: a resource, an inclusion, a resource's
+// statement adds what a statement declares: a resource, an inclusion or a resource's
 // property.
 func (s *scanner) statement(t token) {
 	argument := s.peek(1)
 	if argument.is("(") {
 		argument = s.peek(2)
 	}
-	around := s.top().resource - 1 // the resource right around it
+	around := s.top().resource - 1 // the innermost resource
 	switch {
 	case t.value == "include_recipe":
 		name := ""
@@ -172,7 +172,7 @@ func (s *scanner) statement(t token) {
 
 func lower(name string) bool { return name != "" && name[0] >= 'a' && name[0] <= 'z' }
 
-// opensBlock says that the statement has a `do`.
+// opensBlock reports whether the statement has a `do`.
 func (s *scanner) opensBlock() bool {
 	for i := 1; i < statement; i++ {
 		switch t := s.peek(i); {
@@ -195,8 +195,8 @@ func (s *scanner) declare(t, argument token) {
 	s.top().command = s.peek(1).spaced && !s.peek(1).is("(") && !slices.Contains(looping, t.value)
 }
 
-// property notes a property of a resource. One that acts only when it is notified
-// has the action :nothing.
+// property adds a property of a resource. The action :nothing means that it acts only
+// when notified.
 func (s *scanner) property(around int, t, argument token) {
 	e := &s.events[around]
 	value := ""
@@ -209,8 +209,8 @@ func (s *scanner) property(around int, t, argument token) {
 	}
 }
 
-// acts says that a resource's own actions, from an argument on, are written down and
-// are more than nothing.
+// acts reports whether a resource's actions, from an argument on, are literal and more
+// than :nothing.
 func (s *scanner) acts(argument token) bool {
 	if argument.kind == symbol || argument.kind == text && argument.literal {
 		return argument.value != "nothing"
