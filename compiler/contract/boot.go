@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Boot is what a server's user-data tells its agent. Heat resolves it when it
-// creates the server; `hotc run` writes it itself.
+// Boot is the boot file, from a server's user-data. Heat resolves it when it creates
+// the server; `hotc run` writes it itself.
 type Boot struct {
 	Format     int        `json:"format"`
 	Deployment string     `json:"deployment"` // the stack's name
 	StackID    string     `json:"stack_id,omitempty"`
 	Server     ServerPath `json:"server"`
-	// Slot is which member of a group that scales the server lies in: Server is a
-	// Slot.Shared then, until the agent has a slot. Nil, or empty, for all others.
+	// Slot identifies the member of a scaling group that the server is in: Server is then a
+	// Slot.Shared, until the agent has a slot. Nil, or empty, for other servers.
 	Slot        *BootSlot `json:"slot,omitempty"`
 	Coordinator string    `json:"coordinator"` // URL
 	Token       string    `json:"token"`
 	// Signal is Heat's own JSON text of the handle's `signal` attribute
-	// (HEAT_SIGNAL); empty where Heat is left out.
+	// (HEAT_SIGNAL); empty without Heat.
 	Signal string `json:"signal,omitempty"`
 	// SignalResource is the name of the wait condition handle in its stack.
 	SignalResource string `json:"signal_resource,omitempty"`
@@ -27,12 +27,11 @@ type Boot struct {
 	Signals *Handles `json:"signals,omitempty"`
 	// Deploy are the values of Server.Deploy, by key.
 	Deploy map[string]json.RawMessage `json:"deploy,omitempty"`
-	// Facts overrides what the agent would find out about its server; `hotc run`
-	// makes them up here.
+	// Facts overrides the facts that the agent would determine; `hotc run` sets them.
 	Facts map[Fact]json.RawMessage `json:"facts,omitempty"`
 }
 
-// Handles are wait condition handles by name. Those of the stacks around are under
+// Handles are wait condition handles by name. Those of the enclosing stacks are under
 // "above", which is not a handle's name.
 type Handles struct {
 	Own   map[string]Handle
@@ -46,7 +45,7 @@ type Handle struct {
 	StackID string `json:"stack_id"`
 }
 
-// Find finds a handle, in the nearest stack.
+// Find returns a handle, of the nearest stack that has it.
 func (h *Handles) Find(name string) (Handle, bool) {
 	for at := h; at != nil; at = at.Above {
 		if found, ok := at.Own[name]; ok {
@@ -56,7 +55,7 @@ func (h *Handles) Find(name string) (Handle, bool) {
 	return Handle{}, false
 }
 
-// HandlesAbove is the key of the handles of the stacks around.
+// HandlesAbove is the key of the handles of the enclosing stacks.
 const HandlesAbove = "above"
 
 // UnmarshalJSON reads {"HANDLE": {…}, "above": {…}}.
@@ -97,18 +96,18 @@ func (h Handles) MarshalJSON() ([]byte, error) {
 	return json.Marshal(entries)
 }
 
-// BootSlot is what a server knows of its place in a group that scales.
+// BootSlot is a server's place in a scaling group.
 type BootSlot struct {
-	// Path is the one that all members have: GROUP/*.
+	// Path is that of all members: GROUP/*.
 	Path string `json:"path,omitempty"`
-	// Member tells them apart: the id of the member's own stack.
+	// Member distinguishes them: the id of the member's own stack.
 	Member string `json:"member,omitempty"`
 }
 
-// AnyMember stands for the number of a slot in the paths that all members share.
+// AnyMember replaces the number of a slot in the paths that all members share.
 const AnyMember = "*"
 
-// Group is the group's path, "" of a server that has no such place.
+// Group is the group's path; "" for a server outside scaling groups.
 func (s *BootSlot) Group() string {
 	if s == nil || s.Member == "" {
 		return ""
@@ -120,12 +119,12 @@ func (s *BootSlot) Group() string {
 	return group
 }
 
-// Within is the path of a server in a slot, of one that all members share.
+// Within turns a path that all members share into that of a server in a slot.
 func (s *BootSlot) Within(shared ServerPath, number int) ServerPath {
 	return ServerPath(s.Group() + "/" + strconv.Itoa(number) + strings.TrimPrefix(string(shared), s.Path))
 }
 
-// Number is the slot that a server lies in.
+// Number is the slot of a server.
 func (s *BootSlot) Number(server ServerPath) (number int, ok bool) {
 	text, ok := strings.CutPrefix(string(server), s.Group()+"/")
 	text, _, _ = strings.Cut(text, "/")

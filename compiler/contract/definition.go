@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Definition names what a run of the role is made of: its driver, source, files,
-// inputs and tool, 32 hex digits of a digest. A role that ran with another one than
-// its plan has now is out of date. Positions, timeouts, tasks and outputs are no
-// part of it, nor is how the plan's text was written.
+// Definition is a digest, 32 hex digits, of what determines a run of the role: its driver,
+// source, files, inputs and tool. A role that ran with another definition than its plan
+// has now is out of date. Positions, timeouts, tasks, outputs and the plan's formatting
+// are not part of it.
 func (r *Role) Definition() string {
 	type made struct {
 		Driver  string
@@ -35,13 +35,13 @@ func (r *Role) Definition() string {
 	}
 	text, err := json.Marshal(d)
 	if err != nil {
-		return "" // nothing that was read as JSON gets here
+		return "" // unreachable for what was read as JSON
 	}
 	return Digest(text)[:32]
 }
 
-// Definitions is a digest of what all roles of a plan are made of, and of which outputs of theirs
-// Heat reads: 16 hex digits.
+// Definitions is a digest, 16 hex digits, of the definitions of all roles of a plan, and of
+// which of their outputs Heat reads.
 func (p *Plan) Definitions() string {
 	var all strings.Builder
 	for s, r := range p.EachRole() {
@@ -54,23 +54,24 @@ func (p *Plan) Definitions() string {
 	return Digest(all.String())[:16]
 }
 
-// Digest names a content: the 64 hex digits of its sha256.
+// Digest is the sha256 of a content, as 64 hex digits.
 func Digest[Content ~string | ~[]byte](of Content) string {
 	sum := sha256.Sum256([]byte(of))
 	return hex.EncodeToString(sum[:])
 }
 
-// Move is a value that Heat gives in one of two definitions of a role, and that stands in the
-// other, or an operator gives: a parameter that is given with -P or --secret-param, or no longer.
+// Move is a value that Heat provides in one of two definitions of a role, and that is literal in
+// the other, or provided by an operator: a parameter newly set with -P or --secret-param, or no
+// longer set.
 type Move struct {
 	Key   string // of Server.Deploy
 	Value json.RawMessage
-	Cell  CellName // that an operator gives; "" is none
+	Cell  CellName // with the operator's value; "" if none
 }
 
-// Moves are the values of a role that Heat gave and that come from elsewhere now, and those that it
-// gives now; not ok where anything else of its definition has changed, but for members that may join
-// a group which the role follows: it runs when they do.
+// Moves returns the values of a role that Heat used to provide and no longer does, and vice versa;
+// not ok if anything else of its definition has changed, except for members that may join a
+// followed group: the role runs when they do.
 func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 	bare := func(r Role) Role {
 		r.Inputs = slices.Clone(r.Inputs)
@@ -139,8 +140,8 @@ func (r *Role) Moves(to *Role) (into, out []Move, ok bool) {
 	return into, out, true
 }
 
-// grows says that a list or map of a group's members, {"$joined": [GROUP, COUNT, ITEMS]}, has all that
-// it had, and perhaps more. How many Heat was told to make counts for a role's first run alone.
+// grows reports whether a list or map of a group's members, {"$joined": [GROUP, COUNT, ITEMS]}, has
+// kept all its items. COUNT, the size that Heat was told, matters only for a role's first run.
 func grows(from, to []any, same func(from, to any) bool) bool {
 	if len(from) != 3 || len(to) != 3 || from[0] != to[0] {
 		return false
@@ -163,14 +164,14 @@ func grows(from, to []any, same func(from, to any) bool) bool {
 	return had != nil
 }
 
-// deployKey is the key of an expression that is what Heat gives.
+// deployKey returns the key of an expression that is a value from Heat.
 func deployKey(expr any) (key string, is bool) {
 	m, _ := expr.(map[string]any)
 	key, is = m["$deploy"].(string)
 	return key, is && len(m) == 1
 }
 
-// secretCell is the cell of an expression that is what an operator gives; "" is none.
+// secretCell returns the cell of an expression that is an operator's value; "" otherwise.
 func secretCell(expr any) CellName {
 	m, _ := expr.(map[string]any)
 	text, _ := m["$cell"].(string)
@@ -180,7 +181,7 @@ func secretCell(expr any) CellName {
 	return CellName(text)
 }
 
-// residual says that an expression has more in it than a value.
+// residual reports whether an expression is more than a value.
 func residual(expr any) bool {
 	switch expr := expr.(type) {
 	case map[string]any:
@@ -200,14 +201,14 @@ func encoded(v any) json.RawMessage {
 	return text
 }
 
-// untimed is an input without positions, expressions, clocks and what follows it.
+// untimed returns an input without positions, expressions, timeouts and following.
 func (in Input) untimed() Input {
 	in.At, in.Parameters, in.Timeout, in.IfDown, in.Watch, in.Expr, in.Default = nil, nil, 0, 0, false, json.RawMessage("null"), nil
 	return in
 }
 
-// canonical is a JSON text whose white space, escapes and order of keys no longer
-// count. Numbers keep their digits.
+// canonical decodes JSON, which drops white space, escapes and the order of keys.
+// Numbers keep their digits.
 func canonical(text json.RawMessage) any {
 	if len(text) == 0 {
 		return nil

@@ -2,14 +2,14 @@ package contract
 
 import "slices"
 
-// Member is one of those that a group may have.
+// Member is a possible member of a group.
 type Member struct {
 	Group  string     `json:"group"`  // its path
 	Number int        `json:"number"` // from 0
-	Server ServerPath `json:"server"` // the one of the member that writes the cell
+	Server ServerPath `json:"server"` // the member's server that writes the cell
 }
 
-// members are those of whose cells roles of the server follow who is in a group.
+// members returns the groups' members whose cells roles of the server follow.
 func (s *Server) members() []*Member {
 	var all []*Member
 	for _, r := range s.Roles {
@@ -22,7 +22,7 @@ func (s *Server) members() []*Member {
 	return all
 }
 
-// Followers are the servers with roles that follow who is in a group, by its path.
+// Followers returns the servers with roles that follow a group's membership, by group.
 func (p *Plan) Followers() map[string][]ServerPath {
 	followers := map[string][]ServerPath{}
 	for i := range p.Servers {
@@ -36,7 +36,7 @@ func (p *Plan) Followers() map[string][]ServerPath {
 	return followers
 }
 
-// Followed are the servers of groups' members that are followed, by the group's path.
+// Followed returns the servers of followed groups, by group.
 func (p *Plan) Followed() map[string][]ServerPath {
 	followed := map[string][]ServerPath{}
 	for i := range p.Servers {

@@ -10,8 +10,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// What Heat waits for, with a relay, as it stands in the input values of the software
-// deployments of the emitted templates (docs/relay.md).
+// What Heat waits for, with a relay: the input values of the software deployments of the
+// emitted templates (docs/relay.md).
 
 // HeatWaitFormat is the format of HeatWait.
 const HeatWaitFormat = 1
@@ -22,96 +22,98 @@ type HeatWait struct {
 	Servers HeatServers   `json:"servers"`
 }
 
-// HeatWaitAbout says whose wait it is.
+// HeatWaitAbout identifies the wait.
 type HeatWaitAbout struct {
 	Format     int    `json:"format"`
 	Deployment string `json:"deployment"` // the root stack's name
-	// Stack is the path of the stack that it lies in, "" for the root; Wait its resource.
+	// Stack is the path of its stack, "" for the root; Wait its resource.
 	Stack string `json:"stack,omitempty"`
 	Wait  string `json:"wait"`
-	// Role is the one that is waited for, of each server; "" for all of them.
+	// Role is the awaited role of each server; "" for all roles.
 	Role string `json:"role,omitempty"`
-	// Roles is Plan.Definitions, in the root's wait for all roles: where an update changes it, Heat
+	// Roles is Plan.Definitions, in the root's wait for all roles: if an update changes it, Heat
 	// waits again, and reads the stack's outputs again.
 	Roles string `json:"roles,omitempty"`
-	// Here says that it waits for nobody: it says that the member of a group is there.
+	// Here is set if it waits for nothing: it reports that the member of a group exists.
 	Here bool `json:"here,omitempty"`
 }
 
-// HeatServer is a server that the stack has now.
+// HeatServer is a server that the stack now has.
 type HeatServer struct {
-	// Server is its path. Members of a group that scales share one, with AnyMember in it.
+	// Server is its path. Members of a scaling group share one, with AnyMember in it.
 	Server ServerPath `json:"server"`
 	ID     string     `json:"id"` // Nova's
-	// Values are those of Server.Deploy that are carried, by key; nil where Heat gives none.
+	// Values are those of Server.Deploy that are carried, by key; nil for null.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 }
 
-// HeatSource is the source of all that Heat gives: its number grows with each change.
+// HeatSource is the source of all values from Heat: its number grows with each change.
 const HeatSource Source = "/heat"
 
-// PlanSource is the source of a change of the plan that reaches a role by several ways: its
+// PlanSource is the source of a change of the plan that reaches a role on several paths: its
 // number is the counter of the change.
 const PlanSource Source = "/plan"
 
-// heatCell begins the names of the cells that stand for what Heat gives a server.
+// heatCell begins the names of the cells that stand for a server's values from Heat.
 const heatCell = string(HeatSource) + ":"
 
-// WaitType is the type of what a relay ends. Agents signal a condition of the same name.
+// WaitType is the type of the resources that a relay completes. Agents signal a condition of the
+// same name.
 const WaitType = "OS::Heat::SoftwareDeployment"
 
-// DoneWait is what Heat waits by for all roles: a condition or, with a relay, a software deployment.
+// DoneWait is the resource by which Heat waits for all roles: a condition or, with a relay, a
+// software deployment.
 const DoneWait = "hotc_done"
 
-// DoneHandle is the wait condition's handle of the root stack by which agents tell Heat that all
-// of a server's roles have ended. Those of single roles are named in Role.Signals.
+// DoneHandle is the wait condition handle of the root stack that agents signal when all of a
+// server's roles have ended. Those of single roles are named in Role.Signals.
 const DoneHandle = "hotc_done_handle"
 
-// Parameters of an emitted template: where agents meet, and what servers' tokens are made of.
+// Parameters of an emitted template: the coordinator, and the secret behind servers' tokens.
 const (
 	CoordinatorParameter = "hotc_coordinator"
 	SecretParameter      = "hotc_secret"
 )
 
-// HeatCell stands for one of the values of Server.Deploy where a role follows it. No such
-// cell lies in the coordinator: the relay writes all of a server's into one record.
+// HeatCell stands for a value of Server.Deploy that a role follows. The coordinator has no
+// such cell: the relay writes all values of a server into one record.
 func HeatCell(key string) CellName { return CellName(heatCell + key) }
 
 // HeatKey is the key of such a cell.
 func (c CellName) HeatKey() (key string, is bool) { return strings.CutPrefix(string(c), heatCell) }
 
-// Parameter is the secret parameter that the cell holds, which an operator gives.
+// Parameter is the secret parameter in the cell, set by an operator.
 func (c CellName) Parameter() (name string, is bool) {
 	return strings.CutPrefix(string(c), string(Operator)+":")
 }
 
-// FromOutside says that what the cell holds comes from no server: Heat gives it, or an
-// operator. A role follows it without saying so.
+// FromOutside reports whether the cell's value comes from Heat or an operator, not from a
+// server. A role follows it without declaring so.
 func (c CellName) FromOutside() bool {
 	_, heats := c.HeatKey()
 	_, operators := c.Parameter()
 	return heats || operators
 }
 
-// HeatServers are lists in lists, as nested stacks give them, with nothing in the place of
-// what is not there.
+// HeatServers is decoded from nested lists, as nested stacks return them, with null for what
+// does not exist.
 type HeatServers []HeatServer
 
-// ForHeat are the outputs of a role that Heat reads.
+// ForHeat returns the outputs of a role that Heat reads.
 func (r *Role) ForHeat() []Output {
 	return lists.Only(r.Outputs, func(o Output) bool {
 		return o.Heat || slices.ContainsFunc(r.Signals, func(s Signal) bool { return slices.Contains(s.Outputs, o.Name) })
 	})
 }
 
-// The names by which Heat waits for a role: a condition or, with a relay, a software deployment,
-// and the condition's handle.
+// The names of the resources by which Heat waits for a role: a condition or, with a relay, a
+// software deployment, and the condition's handle.
 const (
 	WaitPrefix   = "hotc_done_"
 	HandlePrefix = "hotc_handle_"
 )
 
-// HandleOf is the name of the wait condition's handle of what a role signals, whoever tells Heat.
+// HandleOf returns the name of the wait condition handle for a role's signal, by agent or relay.
 func HandleOf(signal string) string {
 	if name, is := strings.CutPrefix(signal, WaitPrefix); is {
 		return HandlePrefix + name
@@ -119,8 +121,8 @@ func HandleOf(signal string) string {
 	return signal
 }
 
-// Signal is the one by which Heat learns of the role through a wait; nil if it does not. Who tells
-// Heat may have changed while it waits.
+// Signal returns the role's signal to a wait, or nil. The reporter may have changed while Heat
+// waits.
 func (r *Role) Signal(wait string) *Signal {
 	for i := range r.Signals {
 		if HandleOf(r.Signals[i].Handle) == HandleOf(wait) {
@@ -130,13 +132,13 @@ func (r *Role) Signal(wait string) *Signal {
 	return nil
 }
 
-// ForHeat is the name of an output in Heat: the one that references use.
+// ForHeat is the name of an output in Heat, as in references.
 func (o *Output) ForHeat() string { return cmp.Or(o.Attribute, o.Name) }
 
-// mostNested bounds the lists in lists: Heat nests stacks five deep.
+// mostNested bounds the nesting of lists: Heat nests stacks five deep.
 const mostNested = 32
 
-// UnmarshalJSON makes one list of them.
+// UnmarshalJSON flattens the lists.
 func (h *HeatServers) UnmarshalJSON(text []byte) error {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -164,7 +166,7 @@ func (h *HeatServers) collect(v any, depth int) {
 	}
 }
 
-// rawValues are the values of a map; nil of what is none.
+// rawValues returns the values of a map; nil for other values.
 func rawValues(v any) map[string]json.RawMessage {
 	all, is := v.(map[string]any)
 	if !is {
@@ -174,7 +176,7 @@ func rawValues(v any) map[string]json.RawMessage {
 	for key, value := range all {
 		text, err := json.Marshal(value)
 		if err != nil {
-			return nil // nothing that was read as JSON gets here
+			return nil // unreachable for what was read as JSON
 		}
 		values[key] = text
 	}

@@ -1,7 +1,7 @@
-// Package check reads plan.json as something that may have been edited, cut or
-// made by another version: against its JSON Schema first, then for what a schema
-// cannot say, that every name in it means something. Agents trust the coordinator
-// and do not need this package, nor the validator it brings.
+// Package check reads a plan.json that may have been edited, truncated or written by
+// another version: it validates it against its JSON Schema, then checks what a schema
+// cannot express, that every name refers to something. Agents trust the coordinator and
+// do not link this package and its validator.
 package check
 
 import (
@@ -29,11 +29,11 @@ var compiled = sync.OnceValues(func() (*gojsonschema.Schema, error) {
 	return gojsonschema.NewSchema(gojsonschema.NewBytesLoader(Schema))
 })
 
-// mostReported is how many violations one error lists.
+// mostReported bounds the violations that one error lists.
 const mostReported = 10
 
-// Plan reads and checks a plan. The error names each wrong place by its path in
-// the JSON text: /servers/0/roles/1/name.
+// Plan reads and checks a plan. The error names each invalid place by its JSON pointer:
+// /servers/0/roles/1/name.
 func Plan(data []byte) (*contract.Plan, error) {
 	if err := format(data); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func Plan(data []byte) (*contract.Plan, error) {
 	return &p, names(&p)
 }
 
-// format tells a plan of another version from one that is broken.
+// format distinguishes a plan of another version from a broken one.
 func format(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	var head struct {
@@ -68,7 +68,7 @@ func format(data []byte) error {
 			return fmt.Errorf("not JSON: %v at byte %d", err, place.Offset)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("not JSON: it ends too early")
+			return errors.New("not JSON: unexpected end")
 		}
 		return fmt.Errorf("not a plan: %w", err)
 	}
@@ -76,7 +76,7 @@ func format(data []byte) error {
 		return errors.New("not JSON: more than one value")
 	}
 	if want := fmt.Sprint(contract.Format); len(head.Format) > 0 && string(head.Format) != want {
-		return fmt.Errorf("/format: the plan has format %s, this hotc reads format %s", head.Format, want)
+		return fmt.Errorf("/format: the plan has format %s, but this hotc reads format %s", head.Format, want)
 	}
 	return nil
 }

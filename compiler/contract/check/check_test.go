@@ -65,7 +65,7 @@ func TestBadPlans(t *testing.T) {
 		{"a dot in a role's name", `{"name": "mysql", "at"`, `{"name": "my.sql", "at"`, "/servers/0/roles/0/name: "},
 		{"a wrong type", `"timeout": 1.5`, `"timeout": "long"`, "/servers/1/roles/0/timeout: "},
 		{"a binding time", `"time": "run"`, `"time": "later"`, "/servers/1/roles/0/inputs/0/time: "},
-		{"the same server twice", `"path": "tier/2/app"`, `"path": "db"`, "/servers/1/path: db is there twice"},
+		{"the same server twice", `"path": "tier/2/app"`, `"path": "db"`, "/servers/1/path: duplicate db"},
 		{"a cell of nobody", `"name": "db.mysql", "server": "db"`, `"name": "db.mysql", "server": "nobody"`, "/cells/1/server: the plan has no server nobody"},
 		{"a reader that is not there", `"readers": ["tier/2/app"]`, `"readers": ["tier/2/app", "x"]`, "/cells/0/readers/1: the plan has no server x"},
 		{"a read without the right", `, "readers": ["tier/2/app"]`, ``, "/servers/1/reads/0: tier/2/app is not among the readers"},

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// names checks what the schema cannot: servers, cells and files that are named
-// exist, once, and each server's reads and writes are those that the cells say.
+// names checks what the schema cannot: servers, cells and files that are named exist,
+// once, and each server's reads and writes agree with the cells.
 func names(p *contract.Plan) error {
 	c := checker{
 		servers: map[contract.ServerPath]bool{},
@@ -17,16 +17,16 @@ func names(p *contract.Plan) error {
 		files:   map[string]bool{},
 	}
 	for i, s := range p.Servers {
-		c.must(!c.servers[s.Path], "/servers/%d/path: %s is there twice", i, s.Path)
+		c.must(!c.servers[s.Path], "/servers/%d/path: duplicate %s", i, s.Path)
 		c.servers[s.Path] = true
 	}
 	for i, f := range p.Files {
-		c.must(!c.files[f.Digest], "/files/%d/digest: %s is there twice", i, f.Digest)
+		c.must(!c.files[f.Digest], "/files/%d/digest: duplicate %s", i, f.Digest)
 		c.files[f.Digest] = true
 	}
 	for i, cell := range p.Cells {
 		_, twice := c.cells[cell.Name]
-		c.must(!twice, "/cells/%d/name: %s is there twice", i, cell.Name)
+		c.must(!twice, "/cells/%d/name: duplicate %s", i, cell.Name)
 		c.must(c.servers[cell.Server], "/cells/%d/server: the plan has no server %s", i, cell.Server)
 		for j, r := range cell.Readers {
 			c.must(c.servers[r], "/cells/%d/readers/%d: the plan has no server %s", i, j, r)
@@ -38,7 +38,7 @@ func names(p *contract.Plan) error {
 	}
 	for i, s := range p.Secrets {
 		_, twice := c.cells[s.Cell]
-		c.must(!twice, "/secrets/%d/cell: %s is there twice", i, s.Cell)
+		c.must(!twice, "/secrets/%d/cell: duplicate %s", i, s.Cell)
 		c.must(s.Cell == contract.SecretCell(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
 		c.cells[s.Cell] = contract.Cell{Name: s.Cell, Server: contract.Operator}
 		for j, r := range s.Readers {
@@ -66,7 +66,7 @@ type checker struct {
 	wrong   []error
 }
 
-// use is what a server does with a cell.
+// use is a server's access to a cell.
 type use struct {
 	server contract.ServerPath
 	cell   contract.CellName
@@ -98,7 +98,7 @@ func (c *checker) server(at string, s *contract.Server) {
 	roles := map[string]bool{}
 	for j, r := range s.Roles {
 		at := fmt.Sprintf("%s/roles/%d", at, j)
-		c.must(!roles[r.Name], "%s/name: %s is there twice", at, r.Name)
+		c.must(!roles[r.Name], "%s/name: duplicate %s", at, r.Name)
 		roles[r.Name] = true
 		c.role(at, s, r, usable)
 	}
@@ -118,7 +118,7 @@ func (c *checker) role(at string, s *contract.Server, r contract.Role, usable ma
 	}
 	inputs := map[string]bool{}
 	for j, in := range r.Inputs {
-		c.must(!inputs[in.Name], "%s/inputs/%d/name: %s is there twice", at, j, in.Name)
+		c.must(!inputs[in.Name], "%s/inputs/%d/name: duplicate %s", at, j, in.Name)
 		inputs[in.Name] = true
 		for n, cell := range in.Reads {
 			c.must(usable[cell], "%s/inputs/%d/reads/%d: %s is not among the reads of %s", at, j, n, cell, s.Path)
@@ -139,7 +139,7 @@ func (c *checker) role(at string, s *contract.Server, r contract.Role, usable ma
 func (c *checker) tasks(at string, tasks []contract.Task) {
 	named := map[string]bool{}
 	for i, t := range tasks {
-		c.must(!named[t.Name], "%s/%d/name: %s is there twice", at, i, t.Name)
+		c.must(!named[t.Name], "%s/%d/name: duplicate %s", at, i, t.Name)
 		named[t.Name] = true
 		for j, digest := range t.Files {
 			c.must(c.files[digest], "%s/%d/files/%d: the plan lists no file %s", at, i, j, digest)
@@ -147,8 +147,8 @@ func (c *checker) tasks(at string, tasks []contract.Task) {
 	}
 }
 
-// complete checks the other direction: every right that the cells give is one
-// that its server knows of.
+// complete checks the other direction: every right that the cells grant is listed by its
+// server.
 func (c *checker) complete(p *contract.Plan) {
 	reads, writes := map[use]bool{}, map[use]bool{}
 	for _, s := range p.Servers {

@@ -100,7 +100,7 @@ func TestNames(t *testing.T) {
 		{"db:url db", "", `input "db" of role "web": db contains an input already: declare either the whole map or its parts`},
 		{"db:url db.url", "", `input "db.url" of role "web": db:url is an input already: declare either the whole map or its parts`},
 		{"", "a..b", `output "a..b" of role "web": the name has an empty part`},
-		{"", ".changes.stdout", `output ".changes.stdout" of role "web": a part of a state's changes is named ` + "`ID.changes.stdout`"},
+		{"", ".changes.stdout", `output ".changes.stdout" of role "web": name a part of a state's changes as ` + "`ID.changes.stdout`"},
 	} {
 		m, diags := lower(t, "{file_roots: salt}", tree, c.inputs, c.outputs)
 		got := ""

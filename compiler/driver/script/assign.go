@@ -8,8 +8,8 @@ import (
 )
 
 // placeOutputs finds, for each output that the script assigns as a variable, after
-// which statements its value is kept, and after which it is published: the ones
-// that no way leads on from to another assignment.
+// which statements its value is kept, and after which it is published: those that no
+// further assignment can follow.
 func (a *analyser) placeOutputs() {
 	a.keepList(a.tree.Stmts, inList, false)
 	for v := range a.outputs {
@@ -18,7 +18,7 @@ func (a *analyser) placeOutputs() {
 	}
 }
 
-// leaveWritten leaves out outputs that the script writes itself, or may.
+// leaveWritten drops the outputs that the script itself writes, or may.
 func (a *analyser) leaveWritten() {
 	for v, output := range a.outputs {
 		if a.survey.writesAny || a.survey.written[output] {
@@ -27,7 +27,7 @@ func (a *analyser) leaveWritten() {
 	}
 }
 
-// assignedOutputs are the variables of outputs that the script may assign.
+// assignedOutputs returns the variables of outputs that the script may assign.
 func (a *analyser) assignedOutputs() (names []string) {
 	for v := range a.outputs {
 		if a.mayAssignAny(a.tree.Stmts, v, map[string]bool{}) || a.mayAssignAny(a.survey.trapped, v, map[string]bool{}) {
@@ -38,7 +38,7 @@ func (a *analyser) assignedOutputs() (names []string) {
 	return names
 }
 
-// inVain notes the outputs that are assigned where nothing can publish them.
+// inVain marks the assigned outputs as impossible to publish.
 func (a *analyser) inVain(why *obstacle) {
 	for _, v := range a.assignedOutputs() {
 		a.unpublished[v] = why
@@ -52,8 +52,8 @@ func (a *analyser) afterOf(s *syntax.Stmt, st style) *after {
 	return a.after[s]
 }
 
-// publish marks the last statement of a list that may assign a variable, and the
-// last ones within it.
+// publish marks the last statements of a list, at each level of nesting, that may assign
+// a variable.
 func (a *analyser) publish(list []*syntax.Stmt, v string, later bool) {
 	if later {
 		return
@@ -126,8 +126,8 @@ func (a *analyser) keep(s *syntax.Stmt, st style, inFunction bool) {
 	}
 }
 
-// listsIn are the lists of statements in a command that the script's own process runs, where
-// the command stands.
+// listsIn returns the lists of statements within a command that the script's own process
+// runs in place.
 func listsIn(c syntax.Command) (lists [][]*syntax.Stmt) {
 	switch c := c.(type) {
 	case *syntax.Block:
@@ -156,8 +156,8 @@ func listsIn(c syntax.Command) (lists [][]*syntax.Stmt) {
 	return lists
 }
 
-// assignedBy are the variables that a statement itself assigns; any says that it
-// may be others, too.
+// assignedBy returns the variables that a statement itself assigns; any is set if there
+// may be others.
 func assignedBy(s *syntax.Stmt) (names map[string]bool, any bool) {
 	names = map[string]bool{}
 	syntax.Walk(s, func(n syntax.Node) bool {
@@ -241,7 +241,7 @@ func assignedByCall(c *syntax.CallExpr, names map[string]bool) (any bool) {
 	return any
 }
 
-// mayAssign says whether a statement, or what it calls, may assign a variable of
+// mayAssign reports whether a statement, or what it calls, may assign a variable of
 // the script's own process.
 func (a *analyser) mayAssign(s *syntax.Stmt, v string, visited map[string]bool) bool {
 	if s.Background || s.Coprocess || s.Disown {

@@ -20,7 +20,7 @@ func TestBounds(t *testing.T) {
 		fmt.Fprintf(&calls, "f%d() {\n%s}\n", i, strings.Repeat(fmt.Sprintf("f%d\n", i+1), 20))
 	}
 	calls.WriteString("f8() { echo $a; }\nf0\n")
-	const deep, large = "too deep within each other", "more than 1024 KiB"
+	const deep, large = "nested too deeply", "larger than 1024 KiB"
 	for name, c := range map[string]struct{ script, wants string }{
 		"subshells":     {strings.Repeat("(", n), deep},
 		"blocks":        {strings.Repeat("{ ", n), deep},

@@ -10,21 +10,21 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// A script that is not a shell's is not rewritten: what it reads from its environment has to
-// be there when it starts. Its text is searched for such reads, as far as a name stands there.
-// Too many reads make a role wait that need not, too few make an empty value: so only what is
-// certainly a comment is left out.
+// A script in a language other than shell is not rewritten: what it reads from its environment
+// must be there when it starts. Its text is searched for such reads by literal names. A false
+// read makes a role wait needlessly, a missed one gives an empty value: so only what is
+// certainly a comment is skipped.
 
-// language is how the scripts of a language read their environment.
+// language describes how scripts of a language read their environment.
 type language struct {
 	interpreters string    // without versions
 	comment      string    // begins one that ends with its line
-	block        [2]string // around one over lines
-	long         string    // quotes of strings over lines
-	// object is the environment, or a function that reads it. What follows it, or stands before
-	// it, has the names: those words of the groups that no other word follows.
+	block        [2]string // delimiters of block comments
+	long         string    // quotes of multi-line strings
+	// object matches the environment, or a function that reads it; after and before match what
+	// follows and precedes it. The names are the words in their groups that no other word follows.
 	object, after, before *regexp.Regexp
-	imports               *regexp.Regexp // how a line begins that only names the object
+	imports               *regexp.Regexp // the start of a line that only imports the object
 }
 
 var languages = []language{
@@ -55,7 +55,7 @@ var languages = []language{
 		after:  regexp.MustCompile("^os\\s*\\.\\s*(?:Getenv|LookupEnv)\\s*\\(\\s*(?:\"([^\"\\\\\\n]*)\"|`([^`]*)`)\\s*\\)")},
 }
 
-// languageOf is the language of a script that is not a shell's; nil for one that is not known.
+// languageOf returns the language of a script; nil for shells and unknown languages.
 func languageOf(text string) *language { return languageNamed(interpreterOf(text)) }
 
 func languageNamed(interpreter string) *language {
@@ -68,11 +68,11 @@ func languageNamed(interpreter string) *language {
 	return nil
 }
 
-// handsOver is the beginning of a script for a shell that does nothing but start the
-// script's own interpreter with the script.
+// handsOver matches the start of a shell script that only starts another interpreter with
+// the script.
 var handsOver = regexp.MustCompile(`^(?:#!.*\n)?(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:(?:eval\s+)?['"]{0,3}exec['"]?\s+(?:/usr/bin/env\s+)?([\w./-]+)(?:\s+-\S+)*\s+"?\$\{?0|//+usr/(?:local/)?(?:go/)?bin/(?:env\s+)?(go)\s+run\s.*\$\{?0)`)
 
-// interpreterOf is the name of the program that runs a script.
+// interpreterOf returns the name of the program that runs a script.
 func interpreterOf(text string) string {
 	name := firstInterpreter(text)
 	if slices.Contains([]string{"sh", "dash", "ash", "bash"}, name) {
@@ -85,7 +85,7 @@ func interpreterOf(text string) string {
 	return name
 }
 
-// firstInterpreter is the program that the kernel starts.
+// firstInterpreter returns the program that the kernel starts.
 func firstInterpreter(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	interpreter, hasLine := strings.CutPrefix(line, "#!")
@@ -105,8 +105,8 @@ func firstInterpreter(text string) string {
 	return words[len(words)-1]
 }
 
-// variableRead is a read of the environment: of the variables in words, or where there are
-// none of one whose name is computed.
+// variableRead is a read of the environment: of the variables in words, or, if there are
+// none, of one with a computed name.
 type variableRead struct {
 	words      []string
 	start, end uint32
@@ -117,7 +117,7 @@ var (
 	isAssigned = regexp.MustCompile(`^\s*=(?:[^=~>]|$)`)
 )
 
-// variables are the reads of the environment in a script.
+// variables returns the reads of the environment in a script.
 func (l *language) variables(text string) []variableRead {
 	code := l.code(text)
 	var reads []variableRead
@@ -149,8 +149,8 @@ func (l *language) variables(text string) []variableRead {
 	return reads
 }
 
-// code is the text with blanks in place of comments, and of Python's strings over lines, which
-// are documentation.
+// code returns the text with comments blanked out, and Python's multi-line strings, which are
+// usually documentation.
 func (l *language) code(text string) string {
 	code := []byte(text)
 	blank := func(from, to int) {
@@ -174,7 +174,7 @@ func (l *language) code(text string) string {
 			quote = ""
 		case quote != "":
 			if rest[0] == '\n' && len(quote) == 1 && !strings.Contains(l.long, quote) {
-				quote = "" // it was not a string: an apostrophe in a text, a quote in a pattern
+				quote = "" // not a string: an apostrophe, or a quote in a pattern
 			}
 		case l.block[0] != "" && strings.HasPrefix(rest, l.block[0]):
 			end := strings.Index(rest, l.block[1])
@@ -204,7 +204,7 @@ func (l *language) code(text string) string {
 }
 
 // fromStart finds the inputs that a script in another language reads from its environment, and
-// where it reads others whose names cannot be told.
+// where it reads variables with computed names.
 func fromStart(role driver.Role, text string, meaning *program.Meaning) []string {
 	l := languageOf(text)
 	if l == nil {
@@ -239,8 +239,8 @@ func fromStart(role driver.Role, text string, meaning *program.Meaning) []string
 	return names
 }
 
-// mentions finds the inputs whose names stand in a script of a language that hotc does not
-// know: it may read them from its environment.
+// mentions finds the inputs whose names appear in a script in an unknown language: it may
+// read them from its environment.
 func mentions(role driver.Role, text string, meaning *program.Meaning) {
 	first := strings.IndexByte(text, '\n')
 	if first < 0 || !strings.HasPrefix(text, "#!") || dialectsOf(text) != nil {
@@ -261,8 +261,8 @@ func mentions(role driver.Role, text string, meaning *program.Meaning) {
 
 type variablesKey struct{ text string }
 
-// environmentVariable is the variable in which the agent gives a script an input; "" for one
-// that the script has anyway.
+// environmentVariable returns the variable in which the agent passes an input to a script; ""
+// for reserved ones.
 func environmentVariable(input string) string {
 	v := asVariable(input)
 	if v == "PATH" || v == "HOME" || v == "heat_outputs_path" || isOurs(v) {
@@ -271,7 +271,7 @@ func environmentVariable(input string) string {
 	return v
 }
 
-// readOtherwise says whether a script names an input where it asks the agent, or as a file's.
+// readOtherwise reports whether a script reads an input with hotc-agent get or as a file.
 func readOtherwise(text, input string) bool {
 	return regexp.MustCompile(`(?:\bget\W+|/)` + regexp.QuoteMeta(input) + `(?:\W|$)`).MatchString(text)
 }

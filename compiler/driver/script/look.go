@@ -8,14 +8,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// uses are the inputs that a statement itself may read, by variable; not those
-// that statements within it read.
+// uses are the inputs that a statement itself may read, by variable, without those
+// that nested statements read.
 type uses struct {
 	reads map[string]syntax.Node
-	owns  []string // variables that it makes the script's own without a value
+	owns  []string // variables that it declares without a value
 }
 
-// look finds what a statement reads.
+// look returns what a statement reads.
 func (a *analyser) look(s *syntax.Stmt) uses {
 	u := uses{reads: map[string]syntax.Node{}}
 	syntax.Walk(s, func(n syntax.Node) bool {
@@ -63,8 +63,8 @@ func (a *analyser) read(u *uses, name string, at syntax.Node) {
 	}
 }
 
-// all reads every input that may be meant where the text does not say which: all
-// but those that the script itself asks for.
+// all adds every input that a computed name may refer to: all except those that the script
+// reads with `hotc-agent get`.
 func (a *analyser) all(u *uses, at syntax.Node, but []string) {
 	for name, input := range a.inputs {
 		if !a.survey.asked[input] && !slices.Contains(but, name) {
@@ -100,9 +100,9 @@ func (a *analyser) lookExpansion(u *uses, n *syntax.ParamExp) {
 	}
 }
 
-// lookArithmetic finds variables in arithmetic, where they need no `$`, and where
-// a variable's value is evaluated in its turn: any whose name is a text somewhere
-// may be meant then.
+// lookArithmetic finds variables in arithmetic, where they need no `$`, and where a
+// variable's value is itself evaluated: it may refer to any whose name is a literal
+// somewhere.
 func (a *analyser) lookArithmetic(u *uses, n syntax.Node) {
 	if a.lookTexts(u, n) {
 		for name := range a.inputs {
@@ -113,8 +113,8 @@ func (a *analyser) lookArithmetic(u *uses, n syntax.Node) {
 	}
 }
 
-// lookTexts reads the variables whose names are texts within a node, and says
-// whether there is any variable.
+// lookTexts reads the variables whose names are literals within a node, and reports
+// whether there are any variables.
 func (a *analyser) lookTexts(u *uses, n syntax.Node) (any bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -133,8 +133,8 @@ func (a *analyser) lookTexts(u *uses, n syntax.Node) (any bool) {
 	return any
 }
 
-// lookDeclaration is a declaration in bash and ksh: one without a value hides, or
-// fixes, what the variable holds.
+// lookDeclaration reads a declaration in bash and ksh: one without a value hides, or
+// freezes, the variable's value.
 func (a *analyser) lookDeclaration(u *uses, n *syntax.DeclClause) {
 	names := 0
 	for _, arg := range n.Args {
@@ -262,7 +262,7 @@ func (a *analyser) lookUnset(u *uses, c *syntax.CallExpr, args []*syntax.Word) {
 }
 
 // lookTrap reads, where a trap is set, all that its handler and the functions it
-// calls may read: a handler that waits would hold back the end of a role.
+// calls may read: a handler that waits would delay the end of a role.
 func (a *analyser) lookTrap(u *uses, c *syntax.CallExpr, args []*syntax.Word) {
 	if len(args) > 0 {
 		if text, _ := literalOf(args[0]); text == "--" {
@@ -286,7 +286,7 @@ func (a *analyser) lookTrap(u *uses, c *syntax.CallExpr, args []*syntax.Word) {
 	}
 }
 
-// deep are all variables that statements read, those of called functions included.
+// deep collects all variables that statements and the functions they call read.
 func (a *analyser) deep(list []*syntax.Stmt, found, visited map[string]bool) {
 	for _, s := range list {
 		syntax.Walk(s, func(n syntax.Node) bool {

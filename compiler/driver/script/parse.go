@@ -9,28 +9,27 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The bounds of what is looked into. The parser, and all that goes over its tree, call
-// themselves for what stands within something else, and nothing survives a stack that is
-// full.
+// Bounds of what is analysed. The parser, and all that walks its tree, are recursive, and a
+// stack overflow is fatal.
 const (
 	largest    = 1 << 20 // bytes of a script
-	deepest    = 1_000   // nodes of its tree within each other
+	deepest    = 1_000   // nesting of its tree
 	neverDeep  = 2_000   // bytes of a script that cannot fill the stack
-	mostFrames = 10_000  // calls of the parser's within each other
-	mostWalked = 100_000 // statements, each as often as it is come to by way of functions
+	mostFrames = 10_000  // recursion of the parser
+	mostWalked = 100_000 // visits of statements, including those through function calls
 )
 
-// beyondError says that a script is over a bound.
+// beyondError reports a script that exceeds a bound.
 type beyondError struct{ what string }
 
 func (e *beyondError) Error() string { return e.what }
 
 var (
-	errTooLarge = &beyondError{fmt.Sprintf("it has more than %d KiB", largest>>10)}
-	errTooDeep  = &beyondError{"commands, words or brackets stand too deep within each other"}
+	errTooLarge = &beyondError{fmt.Sprintf("it is larger than %d KiB", largest>>10)}
+	errTooDeep  = &beyondError{"commands, words or brackets are nested too deeply"}
 )
 
-// parseText reads a text as a shell's language.
+// parseText parses a script in a shell's dialect.
 func parseText(text string, dialect syntax.LangVariant) (*syntax.File, error) {
 	var from io.Reader = strings.NewReader(text)
 	if len(text) > neverDeep {
@@ -59,7 +58,7 @@ func parseText(text string, dialect syntax.LangVariant) (*syntax.File, error) {
 	return tree, nil
 }
 
-// watched gives a parser its text, a little at a time, as long as it is not too deep in it.
+// watched feeds a parser in small pieces, as long as its recursion is not too deep.
 type watched struct{ text io.Reader }
 
 func (w *watched) Read(p []byte) (int, error) {

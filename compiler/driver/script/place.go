@@ -17,26 +17,26 @@ type analyser struct {
 
 	before map[*syntax.Stmt]*before
 	after  map[*syntax.Stmt]*after
-	atEnd  []string // variables of outputs whose values a handler keeps when the script ends
-	// unpublished are variables of outputs that the script assigns in vain.
+	atEnd  []string // variables of outputs that a trap saves when the script ends
+	// unpublished are variables of assigned outputs that cannot be published, and why.
 	unpublished map[string]*obstacle
 }
 
-// before is what stands in front of a statement.
+// before is what is inserted before a statement.
 type before struct {
 	style style
-	reads map[string]syntax.Node // variables, and where each is needed
+	reads map[string]syntax.Node // variables, and where each is read
 	owns  []string
 }
 
-// after is what stands behind a statement: variables whose values are kept for the
-// end, and those that are published there and then.
+// after is what is inserted after a statement: variables whose values are kept for the
+// end, and those that are published immediately.
 type after struct {
 	style style
-	keeps map[string]bool // true if it is published
+	keeps map[string]bool // true if published
 }
 
-// style is how something is put beside a statement.
+// style is the syntax in which calls are inserted.
 type style uint8
 
 const (
@@ -46,14 +46,14 @@ const (
 	inBraces              // … | { wait; statement; }
 )
 
-// anchor is the place where waits of a statement may stand: before this statement
-// or one around it.
+// anchor is where waits for a statement may be inserted: before it or an enclosing
+// statement.
 type anchor struct {
 	stmt  *syntax.Stmt
 	style style
 }
 
-// known are variables that certainly have their values.
+// known are variables that certainly have been awaited.
 type known map[string]bool
 
 func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *analyser {
@@ -88,15 +88,15 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 	case s.obstacle.writes == notAtAll:
 		a.inVain(s.obstacle)
 	case s.ending != nil:
-		a.inVain(&obstacle{at: s.ending, why: s.obstacle.why + ", and it has traps of its own, so that hotc can set none for the script's end"})
+		a.inVain(&obstacle{at: s.ending, why: s.obstacle.why + ", and its own traps leave no room for one of hotc's at the script's end"})
 	default:
 		a.atEnd = a.assignedOutputs()
 	}
 	return a
 }
 
-// put notes what stands before a statement, less what is known; it returns what is
-// known behind it.
+// put inserts waits before a statement, except for what is known; it returns what is
+// known after it.
 func (a *analyser) put(at anchor, u uses, k known) known {
 	out := maps.Clone(k)
 	for _, name := range slices.Sorted(maps.Keys(u.reads)) {
@@ -133,9 +133,8 @@ func (a *analyser) list(list []*syntax.Stmt, k known) known {
 	return k
 }
 
-// stmt places the waits of a statement at an anchor and those of the statements
-// within it. Hoist says that they cannot stand within it: its process is known by
-// its number.
+// stmt places the waits of a statement at an anchor, and those of nested statements.
+// Hoist means that they must precede it: its process ID is observable.
 func (a *analyser) stmt(s *syntax.Stmt, at anchor, k known, hoist bool) known {
 	apart := s.Background || s.Coprocess || s.Disown
 	k = a.put(at, a.look(s), k)
@@ -170,7 +169,7 @@ func (a *analyser) command(s *syntax.Stmt, at anchor, k known, hoist bool) known
 			a.list(item.Stmts, k)
 		}
 	case *syntax.FuncDecl:
-		// Its body may run at any time after this. What its own redirections read is awaited here.
+		// Its body may run at any time after this; its own redirections are awaited here.
 		a.stmt(c.Body, at, known{}, false)
 	case *syntax.CoprocClause:
 		a.stmt(c.Stmt, at, k, true)
@@ -182,7 +181,7 @@ func (a *analyser) command(s *syntax.Stmt, at anchor, k known, hoist bool) known
 	return k
 }
 
-// assigned adds variables that have a value of the script's own.
+// assigned adds variables that the script itself assigns.
 func assigned(list []*syntax.Assign, k known) known {
 	k = maps.Clone(k)
 	for _, x := range list {
@@ -221,7 +220,7 @@ func (a *analyser) binary(c *syntax.BinaryCmd, at anchor, k known, hoist bool) k
 		a.stmt(c.Y, anchor{c.Y, ifAnd}, left, false)
 	case syntax.OrStmt:
 		a.stmt(c.Y, anchor{c.Y, ifOr}, left, false)
-	default: // a pipeline, whose parts are processes of their own
+	default: // a pipeline, whose parts are separate processes
 		left = a.within(c.X, k, left)
 		right := anchor{c.Y, inBraces}
 		if hoist || hasHereDocument(c.Y) {
@@ -236,8 +235,8 @@ func (a *analyser) binary(c *syntax.BinaryCmd, at anchor, k known, hoist bool) k
 	return left
 }
 
-// within is what is known after a part of a pipeline: what was awaited before it,
-// not what the part did.
+// within returns what is known after a part of a pipeline: what was awaited before it,
+// not within it.
 func (a *analyser) within(s *syntax.Stmt, before, after known) known {
 	out := maps.Clone(before)
 	for name := range a.look(s).reads {

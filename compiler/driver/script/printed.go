@@ -9,16 +9,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// printer finds what of a script's inputs it prints where the log keeps it: by echo,
-// printf or `hotc-agent get` with standard output as it is, and by `set -x`.
+// printer finds the inputs that a script prints to the log: by echo, printf or
+// `hotc-agent get` with unredirected standard output, and by `set -x`.
 type printer struct {
 	walker *walker
 	inputs map[string]string // names by variable
 	found  map[string]source.Place
 }
 
-// printed are the inputs that a script prints, each with the first place; "" stands
-// for whatever a command has among its words, since all commands are printed.
+// printed returns the inputs that a script prints, each with the first place; "" stands
+// for the arguments of any command, once all commands are traced.
 func (w *walker) printed(tree *syntax.File, inputs map[string]string) map[string]source.Place {
 	p := &printer{walker: w, inputs: inputs, found: map[string]source.Place{}}
 	p.statements(tree.Stmts)
@@ -37,8 +37,8 @@ func (p *printer) statements(list []*syntax.Stmt) {
 	}
 }
 
-// statement looks at what has the script's own standard output: not at what is piped,
-// redirected or substituted, nor at functions, which others may call so.
+// statement inspects what has the script's own standard output, so not what is piped,
+// redirected or substituted, nor functions, which may be called in such a context.
 func (p *printer) statement(s *syntax.Stmt) {
 	if slices.ContainsFunc(s.Redirs, redirectsOutput) {
 		return
@@ -93,12 +93,12 @@ func (p *printer) call(c *syntax.CallExpr) {
 	}
 }
 
-// expanded notes the inputs whose variables, as they are, are a part of a word.
+// expanded adds the inputs whose variables are a part of a word, unmodified.
 func (p *printer) expanded(word *syntax.Word, call *syntax.CallExpr) {
 	syntax.Walk(word, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			return false // what it makes of the value is not known
+			return false // its output is unknown
 		case *syntax.ParamExp:
 			if n.Param == nil || n.Length || n.Excl {
 				return true

@@ -15,21 +15,21 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// shell is a script in a shell's language, with what its role declares.
+// shell is an analysed shell script, with the inputs and outputs of its role.
 type shell struct {
 	text     string
 	tree     *syntax.File
-	refusal  error // why its shell would not take it; there is nothing else then
+	refusal  error // a syntax error; nothing else is set then
 	dialect  syntax.LangVariant
 	survey   *survey
 	inputs   map[string]string // names by variable
 	outputs  map[string]string
 	analysed *analyser // with all inputs
-	// sequence is the order of its reads and writes, with places in the script's own text.
+	// sequence is the order of its reads and writes; places are relative to the script's text.
 	sequence *program.Sequence
 }
 
-// standing is a script at its place.
+// standing is a script at its place in the sources.
 type standing struct {
 	*shell
 	file     string
@@ -38,11 +38,11 @@ type standing struct {
 	memory   *driver.Memory
 }
 
-// shellKey is all that a shell script means by itself: what is found of it holds for
-// each role of the same key.
+// shellKey determines the analysis of a shell script, which roles with the same key
+// share.
 type shellKey struct{ text, inputs, outputs string }
 
-// standingKey is that and the place that its parts have.
+// standingKey adds the place of its parts.
 type standingKey struct {
 	shellKey
 	at         source.Place
@@ -57,7 +57,7 @@ func read(role driver.Role, text string) *standing {
 		key.what = "script of role " + role.Name
 	}
 	if key.file != "" {
-		key.at.Span = source.Span{} // whoever names the file, its places are the same
+		key.at.Span = source.Span{} // places in a file do not depend on where it is named
 	}
 	return driver.Once(role.Memory, key, func() *standing {
 		shell := driver.Once(role.Memory, key.shellKey, func() *shell { return parse(role, text) })
@@ -77,7 +77,7 @@ func namesOf[T any](list []T, name func(T) string) string {
 }
 
 // parse reads a shell script; nil for one in another language, and for one that is too
-// large where nothing has to be found in it.
+// large if its role declares nothing to look for.
 func parse(role driver.Role, text string) *shell {
 	dialects := dialectsOf(text)
 	if len(dialects) == 0 {
@@ -110,7 +110,7 @@ func parse(role driver.Role, text string) *shell {
 	return s
 }
 
-// find finds out what the script does with what its role declares.
+// find analyses the script's use of its role's inputs and outputs.
 func (s *shell) find(role driver.Role) {
 	for _, in := range role.Inputs {
 		if v := variable(in.Name); v != "" {
@@ -126,14 +126,14 @@ func (s *shell) find(role driver.Role) {
 	if s.rewritable() {
 		return
 	}
-	s.survey.stop(s.tree, "its statements cannot be told apart", atItsEnd)
+	s.survey.stop(s.tree, "its statements cannot be separated", atItsEnd)
 	if !s.rewritable() {
-		s.survey.fixed = &obstacle{at: s.tree, why: "its statements cannot be told apart"}
+		s.survey.fixed = &obstacle{at: s.tree, why: "its statements cannot be separated"}
 		s.analysed = s.analyse(s.inputs)
 	}
 }
 
-// rewritable analyses the script, and says whether it can be rewritten so.
+// rewritable analyses the script, and reports whether it can be rewritten accordingly.
 func (s *shell) rewritable() bool {
 	s.analysed = s.analyse(s.inputs)
 	return s.analysed.check(s.text, s.analysed.rewrite(s.text), s.dialect) == nil
@@ -143,14 +143,14 @@ func (s *shell) analyse(inputs map[string]string) *analyser {
 	return analyse(s.tree, s.survey, inputs, maps.Clone(s.outputs))
 }
 
-// finishedKey is a script that is rewritten to wait for some of its inputs.
+// finishedKey identifies a script rewritten to wait for some of its inputs.
 type finishedKey struct {
 	*shell
 	file, late string
 }
 
-// finish rewrites the script so that it waits for the inputs that come while it
-// runs. What passed the check with all inputs passes it with some of them.
+// finish rewrites the script so that it waits for the inputs that arrive while it runs.
+// A script that passed the check with all inputs passes it with some of them.
 func (s *standing) finish(late []string) (value.Value, []program.File) {
 	out := driver.Once(s.memory, finishedKey{s.shell, s.file, strings.Join(late, "\x00")}, func() travelling {
 		inputs := map[string]string{}
@@ -165,16 +165,15 @@ func (s *standing) finish(late []string) (value.Value, []program.File) {
 	return out.source, out.files
 }
 
-// order finds the order in which the script reads its inputs and writes its
-// outputs.
+// order returns the order in which the script reads its inputs and writes its outputs.
 //
 // A run-time input is read where the rewritten script waits for it, and by
 // `hotc-agent get NAME`. An output is written by `hotc-agent put NAME`, when the
 // file $heat_outputs_path.NAME is closed, and where the rewritten script publishes
-// a variable. Steps in a row are certain; an if, a case, a loop and what stands
-// behind && or || is a fork. A function counts where it is called. Where the script
-// starts what cannot be looked into (eval, a sourced file, another interpreter),
-// more may happen than the steps say, and the sequence is not complete.
+// a variable. Consecutive steps are certain; an if, a case, a loop and what follows
+// && or || is a fork. A function counts where it is called. If the script runs
+// something opaque (eval, a sourced file, another interpreter), more may happen than
+// the steps say, and the sequence is not complete.
 func (s *shell) order() *program.Sequence {
 	w := &walker{analyser: s.analysed, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
@@ -182,8 +181,8 @@ func (s *shell) order() *program.Sequence {
 	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost(), Printed: w.printed(s.tree, s.inputs)}
 }
 
-// lost are the inputs and outputs in variables that no wait and no publication can
-// be put to.
+// lost returns the inputs and outputs in variables for which no wait or publication can
+// be inserted, and why.
 func (s *shell) lost() map[string]program.Lost {
 	lost := map[string]program.Lost{}
 	add := func(name string, why *obstacle) {
@@ -206,8 +205,8 @@ func (s *shell) lost() map[string]program.Lost {
 	return lost
 }
 
-// dialectsOf are the languages of the shell that runs a script. What /bin/sh is
-// differs between distributions: dash, or bash.
+// dialectsOf returns the dialects of the shell that runs a script: /bin/sh is dash or
+// bash, depending on the distribution.
 func dialectsOf(text string) []syntax.LangVariant {
 	if strings.HasPrefix(text, "\x7fELF") {
 		return nil
@@ -226,12 +225,12 @@ func dialectsOf(text string) []syntax.LangVariant {
 func refuse(role driver.Role, places driver.Text, err error, diags *source.Diagnostics) {
 	var beyond *beyondError
 	if errors.As(err, &beyond) {
-		diags.Error(source.BadScript, role.SourceAt, fmt.Sprintf("the script of role %q is more than hotc looks into: %v", role.Name, beyond),
-			"put what reads no input and writes no output into a file of its own, which the script starts")
+		diags.Error(source.BadScript, role.SourceAt, fmt.Sprintf("the script of role %q is too complex to analyse: %v", role.Name, beyond),
+			"move what reads no input and writes no output into a separate file that the script runs")
 		return
 	}
 	message, at := saying(err)
-	d := diags.Error(source.BadScript, places.Place(at, at+1), fmt.Sprintf("the script of role %q is not what its shell takes: %s", role.Name, message), "")
+	d := diags.Error(source.BadScript, places.Place(at, at+1), fmt.Sprintf("the script of role %q has a syntax error: %s", role.Name, message), "")
 	if role.SourceAt.Known() {
 		d.Note(role.SourceAt, "the role's source")
 	}

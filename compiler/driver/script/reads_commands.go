@@ -12,14 +12,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// opaque are commands that start what cannot be looked into.
+// opaque are commands that run code which is not analysed.
 var opaque = []string{"eval", "source", ".", "trap", "python", "python3", "python2", "perl", "ruby", "node", "lua", "awk",
 	"sh", "bash", "dash", "ksh", "zsh", "busybox", "make", "find", "parallel", "ssh", "chroot", "nsenter", "su", "runuser", "watch"}
 
-// copiers write the file that a word names, when they are done.
+// copiers write a file named by an argument, before they end.
 var copiers = []string{"cp", "mv", "tee", "install", "ln", "dd", "sponge"}
 
-// call walks a simple command: its words first, from left to right.
+// call walks a simple command: first its words, from left to right.
 func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
 	steps := append(lists.Flat(c.Args, w.word), lists.Flat(c.Assigns, func(a *syntax.Assign) []program.Step { return w.expansions(a) })...)
 	if len(c.Args) == 0 {
@@ -55,7 +55,7 @@ func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
 
 func (w *walker) leave(name string, args []*syntax.Word) leaving {
 	if name != "exit" && (name != "return" || len(w.calls) > 0) {
-		return leaves // the loop or the function, whose walk takes it back
+		return leaves // the loop or the function, whose walk resets it
 	}
 	status := ""
 	if len(args) > 0 {
@@ -71,7 +71,7 @@ func (w *walker) leave(name string, args []*syntax.Word) leaving {
 // function walks a function's body where it is called.
 func (w *walker) function(name string, body *syntax.Stmt) ([]program.Step, leaving) {
 	if slices.Contains(w.calls, name) || len(w.calls) > 8 || w.walked > mostWalked {
-		w.complete = false // it calls itself, or too many others
+		w.complete = false // recursion, or too many calls
 		return nil, goesOn
 	}
 	w.calls = append(w.calls, name)
@@ -87,7 +87,7 @@ func (w *walker) function(name string, body *syntax.Stmt) ([]program.Step, leavi
 	return steps, mayLeave
 }
 
-// agent is a call of the agent: a read, a write, or what cannot be told.
+// agent walks a call of the agent: a read, a write, or unknown.
 func (w *walker) agent(c *syntax.CallExpr, args []*syntax.Word) []program.Step {
 	step := program.Step{At: w.at(c), Progress: w.progress(c)}
 	switch verb, name := agentCall(args); {
@@ -104,8 +104,8 @@ func (w *walker) agent(c *syntax.CallExpr, args []*syntax.Word) []program.Step {
 	return []program.Step{step}
 }
 
-// agentCall is what a call of the agent says: `get NAME` or `put NAME`, among options. A word
-// that is computed is "".
+// agentCall parses a call of the agent: `get NAME` or `put NAME`, with options. A computed
+// word is "".
 func agentCall(args []*syntax.Word) (verb, name string) {
 	var words []string
 	for _, a := range args {
@@ -121,14 +121,14 @@ func agentCall(args []*syntax.Word) (verb, name string) {
 	return words[0], words[1]
 }
 
-// cannotFail says whether a statement fails only when its role has failed: what
-// follows it with && is then certain.
+// cannotFail reports whether a statement fails only if its role has failed, so that what
+// follows it with && is certain.
 func (w *walker) cannotFail(s *syntax.Stmt) bool {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || s.Negated {
 		return false
 	}
-	if len(c.Args) == 0 { // an assignment: of a `get`, or of a text
+	if len(c.Args) == 0 { // an assignment: of a `get`, or of a literal
 		certain := true
 		for _, a := range c.Assigns {
 			syntax.Walk(a, func(n syntax.Node) bool {
@@ -145,7 +145,7 @@ func (w *walker) cannotFail(s *syntax.Stmt) bool {
 	return path.Base(name) == "hotc-agent" || name == "true" || name == ":" || name == "echo" || name == "printf"
 }
 
-// outputFile is the write of the output whose file a word names.
+// outputFile returns the write of the output whose file a word names.
 func (w *walker) outputFile(word *syntax.Word, certain bool) []program.Step {
 	name, is, known := outputOf(word)
 	if !is {
@@ -162,18 +162,18 @@ func (w *walker) outputFile(word *syntax.Word, certain bool) []program.Step {
 	return steps
 }
 
-// outputOf reads the word $heat_outputs_path.NAME, in any quotes.
+// outputOf parses the word $heat_outputs_path.NAME, with any quotes.
 func outputOf(word *syntax.Word) (name string, is, known bool) {
 	return fileOf(word, "heat_outputs_path", ".")
 }
 
-// inputOf reads the word $hotc_inputs/NAME.
+// inputOf parses the word $hotc_inputs/NAME.
 func inputOf(word *syntax.Word) (name string, is, known bool) {
 	return fileOf(word, "hotc_inputs", "/")
 }
 
-// fileOf reads a word that is the name of a value's file: a variable, a separator, and
-// the value's name.
+// fileOf parses a word that names a value's file: a variable, a separator, and the value's
+// name.
 func fileOf(word *syntax.Word, variable, separator string) (name string, is, known bool) {
 	if word == nil {
 		return "", false, false
@@ -193,7 +193,7 @@ func fileOf(word *syntax.Word, variable, separator string) (name string, is, kno
 			case *syntax.ParamExp:
 				if p.Param != nil && p.Param.Value == variable && p.Exp == nil && !is {
 					is = true
-					text.Reset() // what stands before it: dd's of=
+					text.Reset() // a prefix, such as dd's of=
 					continue
 				}
 				known = false
@@ -216,12 +216,12 @@ func (w *walker) word(word *syntax.Word) []program.Step {
 		return nil
 	}
 	if steps := w.inputFile(word); steps != nil {
-		return fork(w.at(word), nil, steps) // a program that gets the name may open it
+		return fork(w.at(word), nil, steps) // a program that is passed the name may open it
 	}
 	return w.expansions(word)
 }
 
-// inputFile is the read of an input's file, whose opening waits.
+// inputFile returns the read of an input's file, which waits when opened.
 func (w *walker) inputFile(word *syntax.Word) []program.Step {
 	if name, is, known := inputOf(word); is && known {
 		return []program.Step{{Op: program.ReadInput, Name: name, At: w.at(word), Progress: w.progress(word)}}
@@ -229,7 +229,7 @@ func (w *walker) inputFile(word *syntax.Word) []program.Step {
 	return nil
 }
 
-// expansions are the reads within words: command substitutions from left to right.
+// expansions returns the reads within words: command substitutions from left to right.
 func (w *walker) expansions(n syntax.Node) []program.Step {
 	var steps []program.Step
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -252,7 +252,7 @@ func (w *walker) expansions(n syntax.Node) []program.Step {
 	return steps
 }
 
-// literalOf is a word that is only text.
+// literalOf returns the value of a literal word.
 func literalOf(word *syntax.Word) (string, bool) {
 	var b strings.Builder
 	for _, p := range word.Parts {
@@ -276,7 +276,7 @@ func literalOf(word *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// progress is how far down the script a command stands.
+// progress is a command's relative position in the script.
 func (w *walker) progress(n syntax.Node) float64 {
 	return min(1, float64(n.Pos().Line()-1)/float64(w.lines))
 }

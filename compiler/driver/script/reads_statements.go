@@ -11,27 +11,27 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// walker goes through a script as the shell would.
+// walker walks a script as the shell would run it.
 type walker struct {
 	analyser *analyser
 	lines    int
-	calls    []string // functions that are being walked
+	calls    []string // functions being walked
 	complete bool
-	exits    int // how many times the script itself may end on the way
+	exits    int // ways in which the script itself may have ended
 	walked   int // statements, so far
 }
 
-// leaving says whether what stands behind a statement is still reached.
+// leaving says whether what follows a statement is reached.
 type leaving uint8
 
 const (
 	goesOn leaving = iota
 	mayLeave
 	leaves
-	failsHere // with a status that fails the role: no outcome to think about
+	failsHere // with a status that fails the role, so that the rest does not matter
 )
 
-// statements walks statements in a row.
+// statements walks consecutive statements.
 func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 	var steps []program.Step
 	for i, s := range list {
@@ -65,8 +65,8 @@ func (w *walker) statements(list []*syntax.Stmt) ([]program.Step, leaving) {
 	return steps, goesOn
 }
 
-// branch joins the ways of an if with what follows: a way that leaves the script
-// does not reach it.
+// branch joins the branches of an if with what follows, which a branch that leaves the
+// script does not reach.
 func (w *walker) branch(at source.Place, ways [][]program.Step, ends []leaving, rest []*syntax.Stmt) ([]program.Step, leaving) {
 	gone, staying, unsure := split(ways, ends)
 	if len(staying) == 0 {
@@ -86,8 +86,8 @@ func (w *walker) branch(at source.Place, ways [][]program.Step, ends []leaving, 
 	return fork(at, append(gone, stay)...), mayLeave
 }
 
-// split tells the ways that leave the script from those that go on; unsure says that one
-// of these may leave it, too.
+// split separates the branches that leave the script from those that continue; unsure is
+// set if one of the latter may leave it.
 func split(ways [][]program.Step, ends []leaving) (gone, staying [][]program.Step, unsure bool) {
 	for i, way := range ways {
 		switch ends[i] {
@@ -102,7 +102,7 @@ func split(ways [][]program.Step, ends []leaving) (gone, staying [][]program.Ste
 	return gone, staying, unsure
 }
 
-// choices are the condition that is always looked at, and the ways of an if.
+// choices returns the condition that is always evaluated, and the branches of an if.
 func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]program.Step, ends []leaving) {
 	cond, _ = w.statements(c.Cond)
 	then, end := w.statements(c.Then)
@@ -122,13 +122,13 @@ func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]prog
 	return cond, append(ways, append(again, joined...)), append(ends, end)
 }
 
-// statement walks one statement, with the waits before it and the writes behind.
+// statement walks one statement, with the waits before it and the writes after it.
 func (w *walker) statement(s *syntax.Stmt) ([]program.Step, leaving) {
 	own, end := w.behindWaits(s)
 	return append(append(w.waits(s), own...), w.writes(s)...), end
 }
 
-// waits are the reads that the rewritten script puts before a statement.
+// waits returns the reads that the rewritten script inserts before a statement.
 func (w *walker) waits(s *syntax.Stmt) []program.Step {
 	b := w.analyser.before[s]
 	if b == nil {
@@ -139,7 +139,7 @@ func (w *walker) waits(s *syntax.Stmt) []program.Step {
 	})
 }
 
-// writes are the outputs that the rewritten script publishes behind a statement.
+// writes returns the outputs that the rewritten script publishes after a statement.
 func (w *walker) writes(s *syntax.Stmt) []program.Step {
 	x := w.analyser.after[s]
 	if x == nil {
@@ -154,7 +154,7 @@ func (w *walker) writes(s *syntax.Stmt) []program.Step {
 	return steps
 }
 
-// atEnd are the outputs whose last values are published when the script has ended.
+// atEnd returns the outputs whose last values are published when the script has ended.
 func (w *walker) atEnd() []program.Step {
 	kept := map[string]*syntax.Stmt{}
 	for s, x := range w.analyser.after {
@@ -237,7 +237,7 @@ func (w *walker) command(c syntax.Command) ([]program.Step, leaving) {
 	return w.expansions(c), goesOn // declarations, tests, arithmetic
 }
 
-// inside is how a subshell's end is seen from outside: it ends nothing else.
+// inside translates the end of a subshell for the enclosing shell, which continues.
 func inside(end leaving) leaving {
 	if end == failsHere {
 		return failsHere
@@ -251,7 +251,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) ([]program.Step, leaving) {
 	right, rightEnd := w.statement(c.Y)
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
-		if len(right) <= 1 || len(left) == 0 { // `… | hotc-agent put NAME` reads to the end first
+		if len(right) <= 1 || len(left) == 0 { // `… | hotc-agent put NAME` first reads to the end
 			return append(left, right...), goesOn
 		}
 		return together(w.at(c), left, right), goesOn
@@ -274,7 +274,7 @@ func perhaps(left, right leaving) leaving {
 	return mayLeave
 }
 
-// loop walks a loop's body. A break ends the loop only, an exit the script.
+// loop walks a loop's body. A break ends only the loop, an exit the script.
 func (w *walker) loop(body []*syntax.Stmt) ([]program.Step, leaving) {
 	before := w.exits
 	steps, _ := w.statements(body)
@@ -288,7 +288,7 @@ func (w *walker) forLoop(c *syntax.ForClause) ([]program.Step, leaving) {
 	steps := w.expansions(c.Loop)
 	body, end := w.loop(c.Do)
 	if list, ok := c.Loop.(*syntax.WordIter); !ok || c.Select || len(list.Items) == 0 || !literalWithout(list.Items) {
-		body = fork(w.at(c), nil, body) // it may run not once
+		body = fork(w.at(c), nil, body) // it may not run at all
 	}
 	return append(steps, body...), end
 }
@@ -314,7 +314,7 @@ func (w *walker) cases(c *syntax.CaseClause) ([]program.Step, leaving) {
 	return append(steps, joined...), end
 }
 
-// fork is a place where one of the ways is taken; nothing if none does anything.
+// fork returns a choice between branches; nothing if all are empty.
 func fork(at source.Place, ways ...[]program.Step) []program.Step {
 	if len(ways) == 1 {
 		return ways[0]
@@ -327,7 +327,7 @@ func fork(at source.Place, ways ...[]program.Step) []program.Step {
 	return nil
 }
 
-// together are steps that run beside each other.
+// together returns steps that run concurrently.
 func together(at source.Place, one, other []program.Step) []program.Step {
 	if len(one) == 0 || len(other) == 0 {
 		return append(one, other...)
@@ -338,7 +338,7 @@ func together(at source.Place, one, other []program.Step) []program.Step {
 
 func (w *walker) at(n syntax.Node) source.Place { return place(n.Pos(), n.End()) }
 
-// place is a place in the script's own text.
+// place returns a place in the script's own text.
 func place(from, to syntax.Pos) source.Place {
 	return source.Place{Span: source.Span{Start: uint32(from.Offset()), End: uint32(max(from.Offset(), to.Offset()))}}
 }

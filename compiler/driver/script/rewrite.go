@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What a rewritten script calls. They are shell functions that the agent's half of
-// the driver defines in the file that its first statement reads (docs/scripts.md).
+// Shell functions that a rewritten script calls. The run-time half of the driver defines
+// them in the file that its first statement sources (docs/scripts.md).
 const (
 	prelude   = `. "$hotc_shell"; `
 	awaits    = "hotc_await" // its arguments are variables
@@ -21,16 +21,15 @@ const (
 	silently  = "2>/dev/null"
 )
 
-// edit is a text that goes into the script.
+// edit is an insertion into the script.
 type edit struct {
 	at   uint
 	text string
 }
 
-// rewrite puts waits before the statements that read inputs, and writes behind
-// those that assign outputs. All stands on the lines where it belongs, so that no
-// line gets another number. It returns the text as it is if there is nothing to
-// do.
+// rewrite inserts waits before the statements that read inputs, and writes after those
+// that assign outputs, all on existing lines, so that line numbers do not change. It
+// returns the text unchanged if there is nothing to do.
 func (a *analyser) rewrite(text string) string {
 	var opens, closes []edit
 	syntax.Walk(a.tree, func(n syntax.Node) bool {
@@ -61,7 +60,7 @@ func (a *analyser) rewrite(text string) string {
 	if len(a.atEnd) > 0 {
 		start += "trap '{ " + call(keeps, a.atEnd) + "} " + silently + "' EXIT; "
 	}
-	slices.Reverse(closes) // what is within ends first
+	slices.Reverse(closes) // inner ones end first
 	edits := append(closes, append([]edit{{a.tree.Stmts[0].Pos().Offset(), start}}, opens...)...)
 	sort.SliceStable(edits, func(i, j int) bool { return edits[i].at < edits[j].at })
 	var out strings.Builder
@@ -78,7 +77,7 @@ func (a *analyser) rewrite(text string) string {
 // keepsStatus keeps the status of the statement before a call without setting off `set -e`.
 const keepsStatus = " && :; "
 
-// call is the call of a function with variables; nothing where there are none.
+// call returns the call of a function with variables; "" if there are none.
 func call(function string, variables []string) string {
 	if len(variables) == 0 {
 		return ""
@@ -86,7 +85,7 @@ func call(function string, variables []string) string {
 	return function + " " + strings.Join(variables, " ") + keepsStatus
 }
 
-// text is a wait. The redirection hides it from `set -x`.
+// text returns the wait. The redirection hides it from `set -x`.
 func (b *before) text() string {
 	text := "{ " + call(awaits, slices.Sorted(maps.Keys(b.reads))) + call(owns, b.owns)
 	last := strings.TrimSuffix(text, keepsStatus)
@@ -113,7 +112,7 @@ func (a *after) text() string {
 	return "{ " + call(keeps, kept) + call(publishes, published) + "} " + silently
 }
 
-// endOf is where a statement's words end; a here-document's text comes later.
+// endOf returns where a statement's words end, before the body of a here-document.
 func endOf(s *syntax.Stmt) uint {
 	end := s.Pos().Offset()
 	switch c := s.Cmd.(type) {
@@ -133,15 +132,15 @@ func endOf(s *syntax.Stmt) uint {
 	return end
 }
 
-// check compares the rewritten script with what was meant: the same statements,
-// with as many calls as were put in, on as many lines.
+// check verifies the rewritten script: the same statements, with the intended number of
+// calls, on as many lines.
 func (a *analyser) check(text, rewritten string, dialect syntax.LangVariant) error {
 	tree, err := parseText(rewritten, dialect)
 	if err != nil {
-		return fmt.Errorf("the rewritten script is not what its shell takes: %w", err)
+		return fmt.Errorf("the rewritten script has a syntax error: %w", err)
 	}
 	if strings.Count(text, "\n") != strings.Count(rewritten, "\n") {
-		return fmt.Errorf("the rewritten script has other lines")
+		return fmt.Errorf("the rewritten script has a different number of lines")
 	}
 	found, meant := 0, 0
 	syntax.Walk(tree, func(n syntax.Node) bool {

@@ -9,15 +9,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// reserved are variables that a shell, or hotc, has for itself: an input or output
-// of such a name is in no variable.
+// reserved are variables of the shell or hotc: an input or output of such a name is not
+// available as a variable.
 var reserved = lists.Set(strings.Fields(`PATH HOME IFS PWD OLDPWD LINENO RANDOM SECONDS UID EUID GROUPS PPID OPTIND OPTARG OPTERR
 	PS1 PS2 PS3 PS4 SHELLOPTS SHLVL HOSTNAME HOSTTYPE OSTYPE MACHTYPE DIRSTACK FUNCNAME PIPESTATUS REPLY COPROC
 	EPOCHSECONDS EPOCHREALTIME SRANDOM ENV KSH_VERSION _ heat_outputs_path`))
 
-// variable is the shell's variable of an input or output, as the agent names it
-// too: its name with "_" for everything but letters, digits and "_". It is ""
-// where no variable can have that name.
+// variable returns the shell variable of an input or output, as the agent does: its name
+// with everything but letters and digits replaced by "_"; "" if no variable can have that
+// name.
 func variable(name string) string {
 	v := asVariable(name)
 	if !isName(v) || reserved[v] || strings.HasPrefix(v, "BASH") || isOurs(v) {
@@ -26,7 +26,7 @@ func variable(name string) string {
 	return v
 }
 
-// asVariable is a name with "_" for what no variable has in its own.
+// asVariable replaces the characters that a variable's name cannot have by "_".
 func asVariable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if notInName(r) {
@@ -44,26 +44,26 @@ func notInName(r rune) bool {
 	return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 }
 
-// isUtilitys says that a variable may mean something to any program: names in
-// capital letters are those of utilities (POSIX, Base Definitions, 8.1), and
-// proxies are read in small letters too.
+// isUtilitys reports whether a variable may have a meaning to any program: upper-case names
+// are reserved for utilities (POSIX, Base Definitions, 8.1), and proxies are also read in
+// lower case.
 func isUtilitys(variable string) bool {
 	return strings.ToUpper(variable) == variable || strings.HasSuffix(variable, "_proxy")
 }
 
-// isName says that a text could be the name of a variable.
+// isName reports whether a text is a valid name of a variable.
 func isName(text string) bool {
 	return text != "" && (text[0] < '0' || text[0] > '9') && !strings.ContainsFunc(text, notInName)
 }
 
-// builtins of the shells that read no variable but those in their words, and
-// start nothing.
+// builtins of the shells that read no variables other than those in their words, and start
+// nothing.
 var builtins = lists.Set(strings.Fields(`: true false test [ echo printf print cd pwd pushd popd dirs exit return break continue shift set wait kill jobs fg bg
 	umask ulimit type hash times getopts read mapfile readarray logout suspend disown shopt unset export readonly local declare typeset
 	let trap hotc-agent`))
 
-// plain are programs that read no variable of a role's in their environment: only
-// ones in capital letters that are theirs.
+// plain are programs that read no variables of a role from their environment, only their
+// own upper-case ones.
 var plain = lists.Set(strings.Fields(`arch base64 basename cat chgrp chmod chown cksum comm cp csplit cut date dd df dir dirname du expand expr factor
 	false fmt fold groups head hostid id install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nl nproc numfmt od paste
 	pathchk pr printf ptx pwd readlink realpath rm rmdir sha1sum sha224sum sha256sum sha384sum sha512sum shred shuf sleep sort split
@@ -82,26 +82,25 @@ var plain = lists.Set(strings.Fields(`arch base64 basename cat chgrp chmod chown
 	mysql mysqladmin mysqldump mariadb mysql_install_db psql createdb createuser pg_isready pg_dump redis-cli mongo sqlite3 rabbitmqctl
 	git flock uuidgen pwgen iconv column rev tr bc dc cloud-init ec2metadata`))
 
-// starters run the command that follows their own options, and add nothing to
-// what it reads.
+// starters run the command that follows their own options, and read nothing themselves.
 var starters = map[string]string{"command": "", "builtin": "", "exec": "a", "nohup": "", "nice": "n", "setsid": "", "timeout": "ks", "time": "fo",
 	"stdbuf": "ioe", "ionice": "cnp", "sudo": "ugCDhprtTU", "chronic": "", "xargs": "aEdILnPs", "env": "uC"}
 
-// child is what a simple command starts, as far as its words say.
+// child is what a simple command starts, as far as its words tell.
 type child struct {
 	name string
 	args []*syntax.Word // after the name
-	// known says that the name is a text.
+	// known is set if the name is literal.
 	known bool
-	// without are variables that the words take out of the child's environment, or
-	// set there.
+	// without are variables that the words remove from the child's environment, or set
+	// there.
 	without []string
 	by      []string // the commands that start it
-	// bare says that the child has no environment but its own.
+	// bare is set if the child does not inherit the environment.
 	bare bool
 }
 
-// childOf takes the commands off that only start another one.
+// childOf strips the commands that only start another.
 func childOf(args []*syntax.Word) child {
 	c := child{}
 	for len(args) > 0 {
@@ -146,7 +145,7 @@ func childOf(args []*syntax.Word) child {
 		}
 		if len(rest) == 0 {
 			if name == "env" {
-				return c // it prints what there is
+				return c // it prints the environment
 			}
 			c.name, c.args = "true", nil
 			return c
@@ -156,7 +155,7 @@ func childOf(args []*syntax.Word) child {
 	return c
 }
 
-// leading is the text that a word begins with.
+// leading returns the literal that a word begins with.
 func leading(w *syntax.Word) string {
 	if l, ok := w.Parts[0].(*syntax.Lit); ok {
 		return l.Value
@@ -164,8 +163,8 @@ func leading(w *syntax.Word) string {
 	return ""
 }
 
-// readsEnvironment says whether a program may read any variable of its
-// environment, as far as its words tell.
+// readsEnvironment reports whether a program may read any variable of its environment,
+// as far as its words tell.
 func (c child) readsEnvironment() bool {
 	name := c.name
 	for _, folder := range []string{"/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"} {
@@ -184,14 +183,14 @@ func (c child) readsEnvironment() bool {
 	return !plain[name]
 }
 
-// wordsLike are the words that hold one of some texts.
+// wordsLike returns the words that begin with one of some texts.
 func wordsLike(args []*syntax.Word, texts ...string) []*syntax.Word {
 	return lists.Only(args, func(w *syntax.Word) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(leading(w), t) })
 	})
 }
 
-// literalWithout says that words are texts none of which holds one of some others.
+// literalWithout reports whether all words are literals that contain none of some texts.
 func literalWithout(args []*syntax.Word, texts ...string) bool {
 	return !slices.ContainsFunc(args, func(w *syntax.Word) bool {
 		text, literal := literalOf(w)

@@ -8,38 +8,37 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// survey is what must be known of a whole script before its statements are looked
-// at one by one.
+// survey is what must be known about a whole script before its statements are analysed
+// one by one.
 type survey struct {
 	functions map[string][]*syntax.Stmt // bodies, by name
 	calls     map[string]int            // how often a word is a function's name
-	localised map[string]bool           // variables that some function declares its own
+	localised map[string]bool           // variables that some function declares as local
 	asked     map[string]bool           // inputs that `hotc-agent get` reads
 	written   map[string]bool           // outputs that the script writes itself
-	writesAny bool                      // … or whose names cannot be told
-	surplus   []*syntax.Word            // arguments of the agent's commands that have one too many
-	named     map[string]bool           // names of variables that are texts somewhere
-	trapped   []*syntax.Stmt            // what handlers of traps do
-	handlers  bool                      // that there are some which cannot be read
-	ending    syntax.Node               // where the script looks at its own end, or at all traps
-	obstacle  *obstacle                 // why no wait may stand before a statement
-	fixed     *obstacle                 // why nothing at all may be added
+	writesAny bool                      // it writes an output with a computed name
+	surplus   []*syntax.Word            // surplus arguments of the agent's commands
+	named     map[string]bool           // names of variables that are literals somewhere
+	trapped   []*syntax.Stmt            // statements of trap handlers
+	handlers  bool                      // some trap handlers cannot be parsed
+	ending    syntax.Node               // where the script traps its own end, or lists its traps
+	obstacle  *obstacle                 // why no wait may be inserted before a statement
+	fixed     *obstacle                 // why nothing at all may be inserted
 }
 
-// obstacle is why a script cannot be followed statement by statement.
+// obstacle is why calls cannot be inserted statement by statement.
 type obstacle struct {
 	at     syntax.Node
 	why    string
 	writes writing
 }
 
-// writing is how outputs that a script assigns get out of it in spite of an
-// obstacle.
+// writing is how a script's assigned outputs are published despite an obstacle.
 type writing uint8
 
 const (
 	notAtAll       writing = iota
-	atItsEnd               // a handler that hotc sets at the start does it
+	atItsEnd               // by a trap that hotc sets at the start
 	behindAssigned         // as if there were no obstacle
 )
 
@@ -50,7 +49,7 @@ func surveyOf(tree *syntax.File, text string) *survey {
 	if strings.HasPrefix(line, "#!") {
 		for _, word := range strings.Fields(line)[1:] {
 			if word == "-i" {
-				s.fixed = &obstacle{at: tree, why: "its shell is an interactive one (-i), in which words may mean anything"}
+				s.fixed = &obstacle{at: tree, why: "its shell is interactive (-i), so that words may have any meaning"}
 			}
 			if strings.HasPrefix(word, "-") && strings.Contains(word, "v") {
 				s.stop(tree, "the shell prints each line as it reads it (-v)", notAtAll)
@@ -59,7 +58,7 @@ func surveyOf(tree *syntax.File, text string) *survey {
 	}
 	var lines *obstacle
 	if at := substitutionOverLines(tree); at != nil && strings.Contains(text, "LINENO") {
-		lines = &obstacle{at: at, why: "bash counts the lines of a command substitution anew (it looks at $LINENO)", writes: behindAssigned}
+		lines = &obstacle{at: at, why: "bash renumbers the lines of a command substitution, and the script reads $LINENO", writes: behindAssigned}
 	}
 	inFunction := 0
 	var walk func(n syntax.Node) bool
@@ -113,9 +112,9 @@ func surveyOf(tree *syntax.File, text string) *survey {
 	return s
 }
 
-// substitutionOverLines finds a command substitution that has several lines: bash
-// prints what it has parsed and parses that again, so that its lines depend on how
-// the statements are written.
+// substitutionOverLines finds a multi-line command substitution: bash prints what it has
+// parsed and parses that again, so that line numbers depend on how the statements are
+// written.
 func substitutionOverLines(tree *syntax.File) (found syntax.Node) {
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		if c, is := n.(*syntax.CmdSubst); is && c.Pos().Line() != c.End().Line() {
@@ -126,14 +125,14 @@ func substitutionOverLines(tree *syntax.File) (found syntax.Node) {
 	return found
 }
 
-// stop notes an obstacle. Of several the one counts that lets the least through.
+// stop records an obstacle; the most restrictive one counts.
 func (s *survey) stop(at syntax.Node, why string, writes writing) {
 	if s.obstacle == nil || writes < s.obstacle.writes {
 		s.obstacle = &obstacle{at: at, why: why, writes: writes}
 	}
 }
 
-// texts notes names of variables within what is assigned.
+// texts records names of variables within assigned values.
 func (s *survey) texts(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		text := ""
@@ -156,16 +155,16 @@ func identifiers(text string) []string {
 	return strings.FieldsFunc(text, notInName)
 }
 
-// special looks for variables that another command in between would change.
+// special looks for variables that an inserted command would change.
 func (s *survey) special(n syntax.Node, name string) {
 	switch name {
 	case "PIPESTATUS", "_":
-		s.stop(n, "it looks at $"+name+", which a command in between would change", atItsEnd)
+		s.stop(n, "it reads $"+name+", which an inserted command would change", atItsEnd)
 	case "BASH_COMMAND", "BASH_XTRACEFD":
-		s.stop(n, "it looks at $"+name+", which a command in between would change", notAtAll)
+		s.stop(n, "it reads $"+name+", which an inserted command would change", notAtAll)
 	}
 	if strings.HasPrefix(name, "hotc_") && name != "hotc_inputs" {
-		s.stop(n, "it uses a variable of hotc's own, $"+name, notAtAll)
+		s.stop(n, "it uses one of hotc's own variables, $"+name, notAtAll)
 	}
 }
 
@@ -238,7 +237,7 @@ func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
 		_, literal := literalOf(words[i+1])
 		switch strings.TrimPrefix(strings.ToUpper(signal), "SIG") {
 		case "DEBUG", "RETURN", "CHLD", "CLD", "17":
-			s.stop(c, "it traps "+signal+", which a command in between would set off", notAtAll)
+			s.stop(c, "it traps "+signal+", which an inserted command would trigger", notAtAll)
 		case "EXIT", "0":
 			s.ending = c
 		}
@@ -261,7 +260,7 @@ func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
 	}
 }
 
-// handlerOf reads the text that a trap is given.
+// handlerOf parses the handler of a trap.
 func handlerOf(word *syntax.Word) ([]*syntax.Stmt, bool) {
 	text, literal := literalOf(word)
 	if !literal {
@@ -299,7 +298,7 @@ func (s *survey) agent(words []*syntax.Word) {
 	}
 }
 
-// isQuoted says that a word stays one, whatever is in it.
+// isQuoted reports whether a word cannot expand to several.
 func isQuoted(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		switch p.(type) {

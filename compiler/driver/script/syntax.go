@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// SyntaxError says why a script with a shell's first line is not what that shell takes, and
-// where; "" if it is, and of a text in another language, or a very large one.
+// SyntaxError returns the syntax error of a script with a shell's first line, and its offset;
+// "" if there is none, and for scripts in other languages and very large ones.
 func SyntaxError(text string) (message string, at uint32) {
 	if !strings.HasPrefix(text, "#!") || len(text) > largest {
 		return "", 0
@@ -26,7 +26,7 @@ func SyntaxError(text string) (message string, at uint32) {
 	return message, at
 }
 
-// saying is what the parser says, and where.
+// saying returns the parser's message and its offset.
 func saying(err error) (message string, at uint32) {
 	var wrong syntax.ParseError
 	var other syntax.LangError

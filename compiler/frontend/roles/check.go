@@ -22,22 +22,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Schema is the JSON Schema of the metadata block, as it is published.
+// Schema is the published JSON Schema of the metadata block.
 //
 //go:embed schema.json
 var Schema []byte
 
-// separator joins the keys of a violation's context; a key may hold a dot.
+// separator joins the keys of a violation's context; a key may contain a dot.
 const separator = "\x00"
 
-// The schema, and parts of it, each compiled when it is first needed.
+// The schema, and parts of it, each compiled when first needed.
 var (
 	blockSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("") })
 	inputSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("#/definitions/input") }) // in detailed form
 	groupSchema = sync.OnceValue(func() *gojsonschema.Schema { return compiledSchema("#/definitions/group") }) // a group's own block
 )
 
-// compiledSchema is a part of the schema, or all of it.
+// compiledSchema compiles a part of the schema, or all of it.
 func compiledSchema(part string) *gojsonschema.Schema {
 	const id = "https://hotc.dev/schema/metadata-1.json"
 	loader := gojsonschema.NewSchemaLoader()
@@ -51,7 +51,7 @@ func compiledSchema(part string) *gojsonschema.Schema {
 	panic("roles: schema.json: " + err.Error()) // embedded, and tested
 }
 
-// check compares a node with a schema; each violation is a diagnostic at its own
+// check validates a node against a schema; each violation is a diagnostic at its own
 // place.
 func (l *lowering) check(schema *gojsonschema.Schema, n *yaml.Node, what string) bool {
 	result, err := schema.Validate(gojsonschema.NewRawLoader(plainJSON(n)))
@@ -61,7 +61,7 @@ func (l *lowering) check(schema *gojsonschema.Schema, n *yaml.Node, what string)
 	}
 	for _, violation := range result.Errors() {
 		if violation.Type() == "condition_then" || violation.Type() == "condition_else" {
-			continue // what it is made of is reported by itself
+			continue // its causes are reported separately
 		}
 		l.report(n, violation, what)
 	}
@@ -94,25 +94,25 @@ func (l *lowering) report(root *yaml.Node, v gojsonschema.ResultError, what stri
 		if e := node.Entry(name); e != nil {
 			place = l.template.Place(e.Key)
 		}
-		message, hint = fmt.Sprintf("%s has no key %q", where, name), suggestKey(name, where)
+		message, hint = fmt.Sprintf("%s has an unknown key %q", where, name), suggestKey(name, where)
 	case "required":
 		if key != nil {
 			place = l.template.Place(key)
 		}
-		message = fmt.Sprintf("%s needs the key %q", where, details["property"])
+		message = fmt.Sprintf("%s requires the key %q", where, details["property"])
 	case "invalid_type":
 		message = fmt.Sprintf("%s must be %s, not %s", where, article(fmt.Sprint(details["expected"])), value.TypeName(node.Data()))
 		hint = formHint(where, node, fmt.Sprint(details["expected"]))
 	case "enum":
 		message, hint = cannot(), "one of "+fmt.Sprint(details["allowed"])
 	case "number_one_of":
-		message, hint = where+" has both a `value` and a `fact`", "leave one of them out"
+		message, hint = where+" has both a `value` and a `fact`", "remove one of them"
 	case "pattern":
 		message, hint = cannot(), patternHint(fmt.Sprint(details["pattern"]))
 	case "number_gt":
-		message = where + " must be more than 0"
+		message = where + " must be greater than 0"
 	case "const":
-		message, hint = cannot(), "it is "+fmt.Sprint(details["allowed"])
+		message, hint = cannot(), "it must be "+fmt.Sprint(details["allowed"])
 	case "array_min_items", "array_max_items":
 		message = where + " is empty"
 	default:
@@ -121,7 +121,7 @@ func (l *lowering) report(root *yaml.Node, v gojsonschema.ResultError, what stri
 	l.diags.Error(source.BadMetadata, place, message, hint)
 }
 
-const factHint = "one of id, name, first_address, index, group_size, [addresses, NETWORK, N]; an input that is a map with this key is written as a value: `value: {fact: …}`"
+const factHint = "one of id, name, first_address, index, group_size, [addresses, NETWORK, N]; to pass a map with this key, write `value: {fact: …}`"
 
 // walk follows a path of keys and indexes; key is the last key's own node.
 func walk(n *yaml.Node, path []string) (node *yaml.Node, key *yaml.Key) {
@@ -156,13 +156,13 @@ func article(kind string) string {
 	return strings.Join(out, " or ")
 }
 
-// formHint shows how something is written that has another form than is wanted.
+// formHint shows how to write a value of the wrong form.
 func formHint(where string, n *yaml.Node, wanted string) string {
 	switch {
 	case wanted == "object" && n.Kind == yaml.List:
 		return mapHint(where, n)
 	case where == "depends_on":
-		return "write the names of roles: [SERVER.ROLE]"
+		return "write a list of roles: [SERVER.ROLE]"
 	case wanted == "array" && n.Kind == yaml.Map && len(n.Entries) > 0:
 		if n.Get("name") != nil {
 			return "write a list: put `- ` before the keys of each role"
@@ -181,8 +181,7 @@ func formHint(where string, n *yaml.Node, wanted string) string {
 	return ""
 }
 
-// mapHint shows a list, of names or as Heat's own software configs have it, as the map that
-// is wanted.
+// mapHint shows a list, of names or as in Heat's software configs, as the expected map.
 func mapHint(where string, n *yaml.Node) string {
 	var entries []string
 	for _, x := range n.Items {
@@ -215,22 +214,22 @@ func patternHint(pattern string) string {
 	case strings.Contains(pattern, "{64}"):
 		return "64 hex digits"
 	}
-	return "letters, digits, _ and -; no dot and no slash, since SERVER.ROLE splits at the last dot"
+	return "use letters, digits, _ and -; no dots or slashes, as SERVER.ROLE is split at the last dot"
 }
 
-// suggestKey looks for the key that was perhaps meant.
+// suggestKey finds the key that was probably meant.
 func suggestKey(name, where string) string {
 	known := []string{"name", "driver", "source", "inputs", "outputs", "depends_on", "hooks", "actions", "idempotent", "timeout",
 		"files", "install", "roles", "defaults", "type", "secret", "attribute", "value", "publish", "default", "optional", "if_down", "eager", "watch", "at_least", "bind", "max_members"}
 	if slices.Contains(known, name) {
-		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md says what %s may have", name, where)
+		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md lists the keys of %s", name, where)
 	}
 	sort.Strings(known)
 	return hot.Meant(name, known, "docs/metadata.md lists the keys")
 }
 
-// plainJSON is a node as the schema library decodes JSON itself; infinities,
-// which JSON cannot say, are strings.
+// plainJSON converts a node to what the schema library decodes from JSON; infinities,
+// which JSON does not have, become strings.
 func plainJSON(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.List:

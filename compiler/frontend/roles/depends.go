@@ -25,12 +25,12 @@ func (l *lowering) dependsOn(role *program.Role, n *yaml.Node) {
 	}
 }
 
-// findRoles looks SERVER.ROLE up, which splits at the last dot: SERVER is a path from
-// the stack, or from the root. The name of a group means all of its servers.
+// findRoles looks up SERVER.ROLE, split at the last dot: SERVER is a path from the stack,
+// or from the root. The name of a group means all of its servers.
 func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*program.Role {
 	i := strings.LastIndexByte(key, '.')
 	if i < 0 {
-		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q names no role", key), cmp.Or(l.roleHint(in, key), "a role is named SERVER.ROLE"))
+		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q does not name a role", key), cmp.Or(l.roleHint(in, key), "a role is named SERVER.ROLE"))
 		return nil
 	}
 	path, name := key[:i], key[i+1:]
@@ -53,8 +53,8 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 	return nil
 }
 
-// removed says that a role is not there, if something took it away: as with Heat's own
-// dependencies on what a condition left out, nothing is waited for then.
+// removed reports a role that a condition removes. As with Heat's own dependencies on
+// such resources, nothing waits for it.
 func (l *lowering) removed(in *program.Stack, path, key string, at source.Place) bool {
 	resource, why := in.RemovedOn(path)
 	if why == nil {
@@ -68,7 +68,7 @@ func (l *lowering) removed(in *program.Stack, path, key string, at source.Place)
 	return true
 }
 
-// servers are those that a path means in a stack.
+// servers returns the servers that a path means in a stack.
 func (l *lowering) servers(in *program.Stack, path string) []*program.Server {
 	if s := l.program.Server(in.PathOf(path)); s != nil {
 		return []*program.Server{s}

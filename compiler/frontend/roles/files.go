@@ -27,7 +27,7 @@ func (l *lowering) files(role *program.Role, n *yaml.Node) {
 	for _, e := range n.All() {
 		f := &program.RoleFile{Path: e.Name, At: l.template.Place(e.Key)}
 		if why := wrongPath(f.Path); why != "" {
-			l.diags.Error(source.BadFile, f.At, fmt.Sprintf("the path of file %q %s", f.Path, why), "an absolute path, or one below the folder that the role runs in")
+			l.diags.Error(source.BadFile, f.At, fmt.Sprintf("the path of file %q %s", f.Path, why), "use an absolute path, or one inside the role's folder")
 			continue
 		}
 		text, ok := e.Value, true
@@ -44,19 +44,19 @@ func (l *lowering) files(role *program.Role, n *yaml.Node) {
 func wrongPath(p string) string {
 	switch {
 	case strings.ContainsRune(p, 0):
-		return "has a zero byte"
+		return "contains a NUL byte"
 	case strings.HasSuffix(p, "/"):
-		return "is that of a folder"
+		return "names a folder"
 	case path.Clean(p) != p:
 		return "must be written as " + path.Clean(p)
 	case p == "." || p == ".." || strings.HasPrefix(p, "../"):
-		return "leads out of the role's folder"
+		return "is outside the role's folder"
 	}
 	return ""
 }
 
-// fileSettings reads owner, group and mode. A mode that is not a text has lost its first
-// zero: YAML reads 0644 as 420.
+// fileSettings reads owner, group and mode. A mode must be a string, as YAML reads 0644 as
+// 420.
 func (l *lowering) fileSettings(f *program.RoleFile, n *yaml.Node) bool {
 	ok := true
 	for _, setting := range []struct {
@@ -69,9 +69,9 @@ func (l *lowering) fileSettings(f *program.RoleFile, n *yaml.Node) bool {
 			continue
 		}
 		text, is := v.Value.(string)
-		hint := "the name of a user or group of the server, or a number in quotes"
+		hint := "the name of a user or group on the server, or a quoted number"
 		if key == "mode" {
-			is, hint = is && modeForm.MatchString(text), `octal digits in quotes: "0640"`
+			is, hint = is && modeForm.MatchString(text), `quoted octal digits: "0640"`
 		}
 		if !is || text == "" || strings.ContainsAny(text, ":\n\x00") {
 			l.diags.Error(source.BadFile, l.template.Place(v), fmt.Sprintf("the %s of file %q cannot be %s", key, f.Path, shown(v)), hint)
@@ -94,10 +94,10 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 	switch {
 	case !e.IsValue():
 		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be known when compiling", f.Path),
-			"give the parameters that it uses with -P or -e; what comes later is an input of the role, which the template reads: {{ .NAME }}")
+			"set the parameters that it uses with -P or -e; read what is known later from an input of the role: {{ .NAME }}")
 		return false
 	case !isText:
-		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a text, not %s", f.Path, value.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
+		l.diags.Error(source.BadFile, at, fmt.Sprintf("the template of file %q must be a string, not %s", f.Path, value.TypeName(e.Value)), "`{get_file: app.conf.tmpl}`, or the text itself")
 		return false
 	}
 	places := driver.TextAt(at, fileIn(l.template, n), text, "template")
@@ -110,7 +110,7 @@ func (l *lowering) fileTemplate(role *program.Role, f *program.RoleFile, n *yaml
 			code = source.NotDeclared
 		}
 		from := uint32(wrong.Offset)
-		l.diags.Error(code, places.Place(from, from+1), fmt.Sprintf("the template of file %q: %s", f.Path, wrong.Message), wrong.Hint).Note(f.At, fmt.Sprintf("the file, of role %q", role.Name))
+		l.diags.Error(code, places.Place(from, from+1), fmt.Sprintf("the template of file %q: %s", f.Path, wrong.Message), wrong.Hint).Note(f.At, fmt.Sprintf("the file of role %q", role.Name))
 		return false
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// source finds what the role's own source means.
+// source returns the meaning of the role's own source.
 func (l *lowering) source(role *program.Role, tool *driver.Driver, src *yaml.Node) *program.Meaning {
 	meaning := l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
 	if meaning != nil {
@@ -26,13 +26,13 @@ func (l *lowering) source(role *program.Role, tool *driver.Driver, src *yaml.Nod
 	return meaning
 }
 
-// written are the outputs that a role's source has to write.
+// written returns the outputs that a role's source has to write.
 func written(role *program.Role) []*program.Output {
 	return lists.Only(role.Outputs, func(o *program.Output) bool { return o.Value == nil })
 }
 
-// meaning finds what a source means to its driver; nil with a diagnostic if it
-// means nothing.
+// meaning returns the meaning of a source to its driver; nil, with a diagnostic, if it is
+// invalid.
 func (l *lowering) meaning(seen driver.Role, tool *driver.Driver, src *yaml.Node) *program.Meaning {
 	seen.Reader, seen.Locate, seen.FileOf, seen.Memory = reader{l.given}, l.locator(seen.At, src), l.fileOf(src), &l.memory
 	seen.Folder = filepath.Dir(l.template.File.Name)
@@ -45,7 +45,7 @@ func (l *lowering) meaning(seen driver.Role, tool *driver.Driver, src *yaml.Node
 		}
 		if !e.IsValue() {
 			l.diags.Error(source.BadSource, seen.SourceAt, fmt.Sprintf("the source of role %q must be known when compiling", seen.Name),
-				"give the parameters that it uses with -P or -e")
+				"set the parameters that it uses with -P or -e")
 			return nil
 		}
 		seen.Source = e.Value
@@ -54,8 +54,8 @@ func (l *lowering) meaning(seen driver.Role, tool *driver.Driver, src *yaml.Node
 	return tool.Lower(seen, l.diags)
 }
 
-// locator finds the places of a source's parts; what has no place of its own has
-// that of the part around it.
+// locator finds the places of a source's parts; a part without one has that of its
+// enclosing part.
 func (l *lowering) locator(role source.Place, src *yaml.Node) func(keys ...string) source.Place {
 	template := l.template
 	return func(keys ...string) source.Place {
@@ -74,7 +74,7 @@ func (l *lowering) locator(role source.Place, src *yaml.Node) func(keys ...strin
 	}
 }
 
-// fileOf finds the names of the files that parts of a source are the text of.
+// fileOf finds the names of the files that parts of a source were read from.
 func (l *lowering) fileOf(src *yaml.Node) func(keys ...string) string {
 	template := l.template
 	return func(keys ...string) string {
@@ -86,7 +86,7 @@ func (l *lowering) fileOf(src *yaml.Node) func(keys ...string) string {
 	}
 }
 
-// fileIn is the name of the file whose text a node asks for; "" if it asks for none.
+// fileIn returns the name of the file that a node reads with get_file; "" if none.
 func fileIn(t *hot.Template, n *yaml.Node) string {
 	if r, is := t.NamedAt(n); is && r.Kind == hot.ToFile {
 		return r.Name
@@ -94,7 +94,7 @@ func fileIn(t *hot.Template, n *yaml.Node) string {
 	return ""
 }
 
-// reader reads what a template's roles name.
+// reader reads the files that a template's roles name.
 type reader struct{ given *program.Supplied }
 
 func (r reader) File(name string) ([]byte, error)  { return r.given.ReadFile(name) }

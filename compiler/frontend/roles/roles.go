@@ -1,10 +1,9 @@
 // Package roles is the front-end of the metadata block: it lowers the roles that
 // an OS::Nova::Server lists under metadata.hotc into a program.
 //
-// The block is first compared with its published schema (schema.json), so that
-// lowering can take the shape for granted. Names are then resolved: drivers,
-// attributes, roles in depends_on. What the design has but this version does not
-// is a clear diagnostic, never silently ignored.
+// The block is first validated against its published schema (schema.json), so that
+// lowering can rely on its structure. Names are then resolved: drivers, attributes, roles
+// in depends_on.
 package roles
 
 import (
@@ -29,24 +28,24 @@ const ServerType = "OS::Nova::Server"
 var serverAttributes = []string{"name", "addresses", "networks", "first_address", "instance_name", "accessIPv4",
 	"accessIPv6", "console_urls", "tags", "os_collect_config", "show"}
 
-// ServerAttributes are the attributes that Heat gives a server.
+// ServerAttributes returns the attributes that Heat gives a server.
 func ServerAttributes() []string { return serverAttributes }
 
-// IsServerAttribute says whether Heat gives a server this attribute.
+// IsServerAttribute reports whether Heat gives a server this attribute.
 func IsServerAttribute(name string) bool { return slices.Contains(serverAttributes, name) }
 
 type lowering struct {
 	program *program.Program
 	drivers []driver.Driver
-	plugins *driver.Driver // that stands for them; nil where there are none
+	plugins *driver.Driver // the entry for all plug-ins; nil if there are none
 	diags   *source.Diagnostics
 	memory  driver.Memory
-	waiting []func()        // what can be looked up when all servers are known
-	fitting map[string]bool // the shapes of blocks that fit the schema
+	waiting []func()        // look-ups deferred until all servers are known
+	fitting map[string]bool // the structures of valid blocks
 	shape   []byte          // of the last block
-	keys    []string        // of all roles, once somebody needed them
+	keys    []string        // of all roles, once needed
 
-	// of the stack that is being read
+	// of the current stack
 	stack    *program.Stack
 	template *hot.Template
 	given    *program.Supplied
@@ -88,14 +87,14 @@ func (l *lowering) readStack(s *program.Stack) {
 	}
 }
 
-// groupBlock checks what a group says of itself: it may not have more members than that allows.
+// groupBlock checks a group's own block: the group may not exceed its maximum size.
 func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
 	if !l.check(groupSchema(), block.Value, "the hotc block of a group") || n.Size < 0 || n.Most() == 0 {
 		return
 	}
 	at := block.Value.Get(nesting.MaxMembers)
 	if most, ok := at.Value.(int64); ok && int64(n.Size) > most {
-		l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, and its hotc block says %d at most", n.Resource.Name, n.Size, most), "").Note(l.template.Place(at), "the bound")
+		l.diags.Error(source.BadArgument, n.SizeAt, fmt.Sprintf("the group %q has %d members, but its hotc block allows at most %d", n.Resource.Name, n.Size, most), "").Note(l.template.Place(at), "the maximum")
 	}
 }
 
@@ -128,7 +127,7 @@ func (l *lowering) server(r *hot.Resource, block *yaml.Entry) {
 }
 
 func (l *lowering) roles(s *program.Server, block *yaml.Entry) {
-	if s.Template.Version.CFN() || !l.block(block.Value) { // nesting refuses roles there
+	if s.Template.Version.CFN() || !l.block(block.Value) { // nesting rejects roles there
 		s.Unread = true
 		return
 	}
@@ -149,7 +148,7 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 		role.At = l.template.Place(n.Get("name"))
 	}
 	if other := s.Role(role.Name); other != nil {
-		l.diags.Error(source.DuplicateRole, role.At, fmt.Sprintf("server %q has a role %q already", s.Path, role.Name), "give one of them another name").Note(other.At, "the first one")
+		l.diags.Error(source.DuplicateRole, role.At, fmt.Sprintf("server %q already has a role %q", s.Path, role.Name), "rename one of them").Note(other.At, "the first is here")
 		return nil
 	}
 	setting := func(key string) *yaml.Node {
@@ -173,7 +172,7 @@ func (l *lowering) role(s *program.Server, n, defaults *yaml.Node) *program.Role
 	return role
 }
 
-// driver finds the role's driver. It returns nil if there is no such driver.
+// driver returns the role's driver, or nil if there is no such driver.
 func (l *lowering) driver(role *program.Role, name, install *yaml.Node) *driver.Driver {
 	known := lists.Map(l.drivers, func(d driver.Driver) string { return d.Name })
 	hint := "the drivers are " + strings.Join(known, ", ")

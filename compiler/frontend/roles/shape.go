@@ -8,18 +8,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Servers of a large template have blocks that differ in little but what their inputs
-// are. The schema says nothing of that, so a block is compared with it only if there
-// was none before of the same shape that fits.
+// Servers of a large template have blocks that differ in little more than the values of
+// their inputs, which the schema does not constrain: a block is validated only if none of
+// the same structure was valid before.
 
-// unseen are the keys of a role, and of the defaults, at whose values the schema does not
-// look, and named those of which it sees the names of the entries only.
+// unseen are the keys of a role, and of the defaults, whose values the schema does not
+// constrain, and named those of which it constrains only the names of the entries.
 var (
 	unseen = []string{"source"}
 	named  = []string{"inputs", "hooks", "actions", "files"}
 )
 
-// block compares a server's block with the schema.
+// block validates a server's block.
 func (l *lowering) block(n *yaml.Node) bool {
 	l.shape = appendShape(l.shape[:0], n, 0)
 	if l.fitting[string(l.shape)] {
@@ -35,10 +35,10 @@ func (l *lowering) block(n *yaml.Node) bool {
 	return fits
 }
 
-// ofRole is how deep the keys of a role are, in maps and lists.
+// ofRole is the nesting depth of a role's keys.
 const ofRole = 3
 
-// appendShape appends all of a block that the schema looks at, as text.
+// appendShape appends all that the schema constrains of a block, as text.
 func appendShape(b []byte, n *yaml.Node, depth int) []byte {
 	switch n.Kind {
 	case yaml.Scalar:
@@ -73,7 +73,7 @@ func appendScalar(b []byte, v value.Value) []byte {
 	return append(b, value.EncodeJSON(v)...)
 }
 
-// appendNames appends the names of a map's entries, and of anything else what it is.
+// appendNames appends the names of a map's entries, or another node's structure.
 func appendNames(b []byte, n *yaml.Node) []byte {
 	b = append(b, n.Kind.String()...)
 	for i := range n.Entries {
@@ -82,7 +82,7 @@ func appendNames(b []byte, n *yaml.Node) []byte {
 	return b
 }
 
-// appendText appends a text that ends where it says.
+// appendText appends a length-prefixed string.
 func appendText(b []byte, text string) []byte {
 	return append(append(strconv.AppendInt(b, int64(len(text)), 10), ' '), text...)
 }

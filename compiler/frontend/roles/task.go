@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// hookCreate is the hook that is a part of the role, hookUpdate the one that may write its
-// outputs again.
+// hookCreate is the hook that is a part of the role, hookUpdate the one that may rewrite
+// its outputs.
 const (
 	hookCreate = "create"
 	hookUpdate = "update"

@@ -13,9 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// find finds the driver that a role names: one of hotc's own, or a plug-in; nil if
-// there is none. A plug-in that is not here may be on the server, if `install:` says
-// how it gets there.
+// find returns the driver that a role names: a built-in one or a plug-in; nil if there
+// is none. A plug-in that is not here may be on the server, if `install:` gets it there.
 func (l *lowering) find(role *program.Role, install *yaml.Node) *driver.Driver {
 	if i := slices.IndexFunc(l.drivers, func(d driver.Driver) bool { return d.Name == role.Driver }); i >= 0 {
 		return &l.drivers[i]
@@ -31,19 +30,19 @@ func (l *lowering) find(role *program.Role, install *yaml.Node) *driver.Driver {
 	return tool
 }
 
-// pluginHint names the program that a plug-in would be; "" where there are none.
+// pluginHint names the plug-in's program; "" if plug-ins are off.
 func (l *lowering) pluginHint(name string) string {
 	if l.plugins == nil {
 		return ""
 	}
-	return fmt.Sprintf("; a plug-in would be a program %s on PATH", l.plugins.Program(name))
+	return fmt.Sprintf("; a plug-in is a program %s on PATH", l.plugins.Program(name))
 }
 
-// versionForm is a version, or the lowest one: its parts are compared one by one.
+// versionForm matches a version or a minimum version.
 var versionForm = regexp.MustCompile(`^(>= ?)?[0-9][0-9A-Za-z.+~:-]*$`)
 
-// install reads how the role's tool gets onto the server.
-// A server's defaults are for those of its roles that they fit.
+// install reads how the role's tool is installed. Defaults apply to those roles of the
+// server that they fit.
 func (l *lowering) install(role *program.Role, tool *driver.Driver, n *yaml.Node, isDefault bool) {
 	switch {
 	case n == nil || tool.InstallsFrom == nil && isDefault:
@@ -63,25 +62,25 @@ func (l *lowering) install(role *program.Role, tool *driver.Driver, n *yaml.Node
 	*i = contract.Install{From: text("from"), URL: text("url"), SHA256: text("sha256"), Proxy: text("proxy"), Licence: text("licence")}
 	if v := n.Get("version"); v != nil {
 		if _, fraction := v.Value.(float64); fraction {
-			wrong("version", "7.10 is the number 7.1 to YAML: write \"7.10\"", "a version with a point must be quoted")
+			wrong("version", "YAML reads 7.10 as the number 7.1: write \"7.10\"", "a version with a dot must be quoted")
 		} else if i.Version, _ = v.Text(); i.Version == "" {
 			i.Version = fmt.Sprint(v.Value)
 		}
 		if i.Version != "" && !versionForm.MatchString(i.Version) {
-			wrong("version", "7, 7.23 or >=7.2", "%q is not a version", i.Version)
+			wrong("version", "7, 7.23 or >=7.2", "%q is not a valid version", i.Version)
 		}
 	}
 	if known := append(slices.Clone(tool.InstallsFrom), "none"); i.From != "" && !slices.Contains(known, i.From) {
-		wrong("from", "one of "+strings.Join(known, ", "), "the tool of the %s driver is not installed from %q", tool.Name, i.From)
+		wrong("from", "one of "+strings.Join(known, ", "), "the %s driver's tool cannot be installed from %q", tool.Name, i.From)
 	}
 	if i.URL != "" && i.From == "" {
 		i.From = "url"
 	}
 	switch {
 	case i.From == "url" && (i.URL == "" || i.SHA256 == ""):
-		l.diags.Error(source.BadMetadata, l.template.Place(n), "a tool that is installed from a URL needs url and sha256", "`sha256sum FILE` prints it")
+		l.diags.Error(source.BadMetadata, l.template.Place(n), "installing a tool from a URL requires url and sha256", "`sha256sum FILE` prints it")
 	case i.From != "url" && (i.URL != "" || i.SHA256 != ""):
-		wrong("from", "", "url and sha256 are for `from: url`")
+		wrong("from", "", "url and sha256 require `from: url`")
 	case i.URL != "":
 		if err := driver.CheckFetchURL(i.URL); err != nil {
 			wrong("url", "", "%v", err)
@@ -99,7 +98,7 @@ func (l *lowering) install(role *program.Role, tool *driver.Driver, n *yaml.Node
 	}
 }
 
-// resources checks the outputs that are the completion of one of the tool's
+// resources checks the outputs that report the completion of one of the tool's
 // resources.
 func (l *lowering) resources(role *program.Role, tool *driver.Driver, outputs *yaml.Node) {
 	for _, o := range role.Outputs {
@@ -110,13 +109,13 @@ func (l *lowering) resources(role *program.Role, tool *driver.Driver, outputs *y
 		at := l.template.Place(n.Get("resource"))
 		switch {
 		case tool.CheckResource == nil:
-			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("the %s driver has no resources whose completion output %q could be", tool.Name, o.Name), "")
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %[2]q cannot be a resource's completion: the %[1]s driver has no resources", tool.Name, o.Name), "")
 			continue
 		case o.Value != nil:
-			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q has a value and cannot be a resource's completion, too", o.Name), "")
+			l.diags.Error(source.BadMetadata, at, fmt.Sprintf("output %q cannot have both a value and a resource", o.Name), "")
 			continue
 		case o.Type != "" && o.Type != "boolean":
-			l.diags.Error(source.BadMetadata, l.template.Place(n.Get("type")), fmt.Sprintf("output %q is a resource's completion: it is true, of type boolean", o.Name), "leave the type out")
+			l.diags.Error(source.BadMetadata, l.template.Place(n.Get("type")), fmt.Sprintf("output %q is a resource's completion, which is a boolean", o.Name), "remove the type")
 			continue
 		}
 		o.Type = "boolean"

@@ -13,11 +13,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// What looks like roles and stands where nobody would see it: Heat takes any metadata, and
-// a stack without roles is one, too.
+// Roles in the wrong place would be silently ignored: Heat accepts any metadata, and a
+// stack without roles is valid.
 
-// unseen reports roles of a resource that are not in its hotc block. It says whether the
-// block lacks what stands beside it.
+// unseen reports roles of a resource that are not in its hotc block. It returns whether
+// they are beside the block.
 func (l *lowering) unseen(r *hot.Resource) (beside bool) {
 	block := program.BlockOf(r)
 	if r.Metadata != nil {
@@ -25,16 +25,16 @@ func (l *lowering) unseen(r *hot.Resource) (beside bool) {
 			e := &r.Metadata.Value.Entries[i]
 			switch {
 			case e.Name != "hotc" && nearlyHotc(e.Name) && isBlock(e.Value):
-				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("nobody sees the roles of %q: their block is called hotc, not %s", r.Name, e.Name), "write `hotc:`")
+				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q are ignored: their block must be named hotc, not %s", r.Name, e.Name), "write `hotc:`")
 			case e.Name == "roles" && areRoles(e.Value) && block != nil:
 				beside = block.Value.Get("roles") == nil
 				hint := "indent `roles:` deeper than `hotc:`"
 				if !beside {
-					hint = "put them into the list of the block's own roles"
+					hint = "move them into the block's list of roles"
 				}
-				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q stand beside the hotc block, and not in it", r.Name), hint)
+				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q are beside the hotc block, not in it", r.Name), hint)
 			case e.Name == "roles" && areRoles(e.Value) && block == nil:
-				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("nobody sees the roles of %q: they stand in the metadata itself", r.Name), "put them into a block: `hotc: {roles: […]}`")
+				l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q are ignored: they are directly in the metadata", r.Name), "move them into a block: `hotc: {roles: […]}`")
 			}
 		}
 	}
@@ -43,17 +43,17 @@ func (l *lowering) unseen(r *hot.Resource) (beside bool) {
 	}
 	for _, e := range r.Properties.Value.Get("metadata").All() {
 		if (e.Name == "hotc" || nearlyHotc(e.Name)) && isBlock(e.Value) {
-			l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("nobody sees the roles of %q: this metadata is a property, which Nova gets", r.Name),
-				"put `hotc:` into the resource's own `metadata:`, which stands beside `properties:`")
+			l.diags.Error(source.RolesElsewhere, l.template.Place(e.Key), fmt.Sprintf("the roles of %q are ignored: this metadata is a property, passed to Nova", r.Name),
+				"move `hotc:` into the resource's own `metadata:`, beside `properties:`")
 		}
 	}
 	return beside
 }
 
-// isBlock says whether a value is a block of roles.
+// isBlock reports whether a value is a block of roles.
 func isBlock(n *yaml.Node) bool { return areRoles(n.Get("roles")) }
 
-// areRoles says whether something is a list of roles, rather than anybody's metadata.
+// areRoles reports whether a node looks like a list of roles, not other metadata.
 func areRoles(n *yaml.Node) bool {
 	if n == nil {
 		return false
@@ -63,10 +63,10 @@ func areRoles(n *yaml.Node) bool {
 	})
 }
 
-// nearlyHotc says whether a key is one slip away from the block's.
+// nearlyHotc reports whether a key is a misspelt `hotc`.
 func nearlyHotc(key string) bool { return hot.Nearest(strings.ToLower(key), []string{"hotc"}) != "" }
 
-// misspelt warns of maps of one key that are nearly calls: they are data.
+// misspelt warns of one-key maps that look like function calls but are data.
 func (l *lowering) misspelt(n *yaml.Node) {
 	if n == nil || n.Target() != nil {
 		return
@@ -79,7 +79,7 @@ func (l *lowering) misspelt(n *yaml.Node) {
 			near = "get_attr"
 		}
 		if near != "" {
-			l.diags.Warning(source.UnknownFunction, l.template.Place(n.Entries[0].Key), fmt.Sprintf("there is no function %s: the role gets this map as it is", key), fmt.Sprintf("did you mean %q?", near))
+			l.diags.Warning(source.UnknownFunction, l.template.Place(n.Entries[0].Key), fmt.Sprintf("unknown function %s: the role gets this map unchanged", key), fmt.Sprintf("did you mean %q?", near))
 		}
 	}
 	for x := range n.Below() {
@@ -87,7 +87,7 @@ func (l *lowering) misspelt(n *yaml.Node) {
 	}
 }
 
-// yesNo notes a boolean that is written as a word which may be meant as a text.
+// yesNo reports a boolean written as a word that may be meant as a string.
 func (l *lowering) yesNo(what string, n *yaml.Node) {
 	_, isBool := n.Value.(bool)
 	if !isBool || n.Kind != yaml.Scalar || n.Target() != nil {
@@ -95,13 +95,13 @@ func (l *lowering) yesNo(what string, n *yaml.Node) {
 	}
 	word := l.template.File.Slice(n.Span)
 	if slices.Contains([]string{"yes", "no", "on", "off"}, strings.ToLower(word)) {
-		l.diags.Add(&source.Diagnostic{Code: source.BadMetadata, Severity: source.Info, At: l.template.Place(n), Message: fmt.Sprintf("%s is the boolean %v: YAML, as Heat reads it, takes %s for that", what, n.Value, word),
-			Hint: fmt.Sprintf("write %v; or %q in quotes, if the text is meant", n.Value, word)})
+		l.diags.Add(&source.Diagnostic{Code: source.BadMetadata, Severity: source.Info, At: l.template.Place(n), Message: fmt.Sprintf("%s is the boolean %v: Heat's YAML parser reads %s as a boolean", what, n.Value, word),
+			Hint: fmt.Sprintf("write %v, or %q in quotes if a string is meant", n.Value, word)})
 	}
 }
 
-// roleHint says which name was meant by one in depends_on that names no role; "" if that
-// cannot be told.
+// roleHint suggests the role that was meant by an invalid name in depends_on; "" if
+// unknown.
 func (l *lowering) roleHint(in *program.Stack, key string) string {
 	if on := l.rolesOf(l.servers(in, key)); len(on) > 0 {
 		return "a role is named SERVER.ROLE: write " + strings.Join(on, " or ")
@@ -123,7 +123,7 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 	return ""
 }
 
-// rolesOf names the roles of some servers.
+// rolesOf returns the names of the servers' roles.
 func (l *lowering) rolesOf(servers []*program.Server) []string {
 	return lists.Flat(servers, func(s *program.Server) []string {
 		return lists.Map(s.Roles, func(r *program.Role) string { return string(r.Key()) })

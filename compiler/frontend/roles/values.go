@@ -12,15 +12,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// inputOptions are the keys that make a map with `value` or `fact` an input's detailed form.
+// inputOptions are the keys of an input's detailed form, with `value` or `fact`.
 var inputOptions = []string{"value", "fact", "type", "default", "optional", "timeout", "if_down", "eager", "watch", "at_least", "bind"}
 
-// isDetailed tells an input's detailed form from a value that is a map.
+// isDetailed distinguishes an input's detailed form from a value that is a map.
 func isDetailed(n *yaml.Node) bool {
 	return isMapOf(n, "value", inputOptions) || isMapOf(n, "fact", inputOptions)
 }
 
-// isMapOf says that a node is a map with one key, and others only of a list.
+// isMapOf reports whether a node is a map with a key, and otherwise only keys of a list.
 func isMapOf(n *yaml.Node, key string, of []string) bool {
 	return n.Kind == yaml.Map && n.Get(key) != nil && !slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return !slices.Contains(of, e.Name) })
 }
@@ -77,7 +77,7 @@ func (l *lowering) inputOptions(in *program.Input, n *yaml.Node) {
 	in.Type = typeOf(n)
 }
 
-// typeOf is the type that an input or output declares; "" is none.
+// typeOf returns the declared type of an input or output; "" if none.
 func typeOf(n *yaml.Node) contract.Type {
 	text, _ := n.Get("type").Text()
 	return contract.Type(text)
@@ -101,18 +101,18 @@ func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 		o.AtEnd = e.Value.Get("publish") != nil
 		if IsServerAttribute(o.Attribute) {
 			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
-				fmt.Sprintf("name the output otherwise, or only the attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
+				fmt.Sprintf("rename the output, or only its attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
 			continue
 		}
 		if taken := role.Server.Declare(o); taken != nil {
-			l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q has an output %q already", role.Server.Path, o.Attribute), "`attribute:` gives one of them another name").Note(taken.At, "declared by role "+taken.Role.Name)
+			l.diags.Error(source.DuplicateOutput, at, fmt.Sprintf("server %q already has an output %q", role.Server.Path, o.Attribute), "rename one of them with `attribute:`").Note(taken.At, "declared by role "+taken.Role.Name)
 			continue
 		}
 		role.Outputs = append(role.Outputs, o)
 	}
 }
 
-// seconds reads a duration that has passed the schema; nil is 0.
+// seconds reads a validated duration; nil is 0.
 func seconds(n *yaml.Node) float64 {
 	if n == nil {
 		return 0
