@@ -87,7 +87,7 @@ func TestConfined(t *testing.T) {
 		{text: role("driver: script, source: {get_file: out.sh}"), want: "a link leads out of the folder"},
 		{text: role("driver: chef, source: {cookbooks: ../books, run_list: [recipe]}"), want: "outside of the template's folder"},
 		{text: role("driver: chef, source: {cookbooks: outside, run_list: [recipe]}"), want: "a link leads out of the folder"},
-		{text: role("driver: chef, source: {cookbooks: books, run_list: [a]}"), want: "leads out of the folder"},
+		{text: role("driver: chef, source: {cookbooks: books, run_list: [a]}"), want: "outside the folder"},
 		{text: role("driver: script, source: {get_file: inner.sh}, files: {/a: {get_file: ../secret.sh}}"), want: "outside of the template's folder"},
 		{text: registry("../types/b.yaml"), want: "outside of the template's folder"},
 		{text: registry("A::B"), env: filepath.Join(dir, "env.yaml"), want: "outside of the template's folder"},

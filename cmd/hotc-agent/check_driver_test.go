@@ -33,7 +33,7 @@ esac
 	if status := run(t.Context(), []string{"check-driver", path, "--source", source}, streams{strings.NewReader(""), &out, console}); status != exitError {
 		t.Errorf("status %d", status)
 	}
-	for _, want := range []string{`it refuses the source: no \u001b[2J\u202e source`, `out of \u001b[31m\u009b paint`} {
+	for _, want := range []string{`it rejects the source: no \u001b[2J\u202e source`, `out of \u001b[31m\u009b paint`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%q", want, out.String())
 		}

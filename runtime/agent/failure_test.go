@@ -121,12 +121,12 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "echo many | hotc-agent put a; sleep 600"), output("a", contract.Number))
 			},
-			"s.r: output a: the value is not valid JSON (invalid character 'm' looking for beginning of value), and a number was declared: it is \"many\\n\" (site.yaml:3:3)"},
+			"s.r: output a: expected a number, but the value is not valid JSON (invalid character 'm' looking for beginning of value): \"many\\n\" (site.yaml:3:3)"},
 		"a list that is a map, in a file": {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "echo '{}' >$heat_outputs_path.a; sleep 600"), output("a", contract.List))
 			},
-			"s.r: output a: the value is a map or null, and a list was declared: it is \"{}\\n\" (site.yaml:3:3)"},
+			"s.r: output a: expected a list, but the value is a map or null: \"{}\\n\" (site.yaml:3:3)"},
 		"another value": {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "printf 1 | hotc-agent put a; printf 2 | hotc-agent put a; sleep 600"), output("a", contract.String))
@@ -149,13 +149,13 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "touch ran"), static("x", `"many"`), func(r *contract.Role) { r.Inputs[0].Type = contract.Number })
 			},
-			"s.r: input x: the value is a string, and a number was declared: it is \"\\\"many\\\"\" (site.yaml:4:4)"},
+			"s.r: input x: expected a number, but the value is a string: \"\\\"many\\\"\" (site.yaml:4:4)"},
 		"no such interpreter": {
 			func(b *bed) contract.Role { return b.sh("r", "#!/no/such/thing -x\n") },
 			"s.r: interpreter /no/such/thing: start the process: fork/exec /no/such/thing: no such file or directory (site.yaml:2:2)"},
 		"Windows line ends": {
 			func(b *bed) contract.Role { return b.sh("r", "#!/bin/sh\r\nexit 0\r\n") },
-			"s.r: the script has Windows line ends, so that its interpreter is called \"/bin/sh\\r\" (site.yaml:2:2)"},
+			"s.r: the script has Windows line endings, so that its interpreter is \"/bin/sh\\r\" (site.yaml:2:2)"},
 		"no such driver": {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", ""), func(r *contract.Role) { r.Driver = "cfengine" })
@@ -165,7 +165,7 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", ""), func(r *contract.Role) { r.Source = rawMessage(`{"url":"x"}`) })
 			},
-			"s.r: the role's source in the plan cannot be read: json: unknown field \"url\" (site.yaml:2:2)"},
+			"s.r: read the role's source in the plan: json: unknown field \"url\" (site.yaml:2:2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)

@@ -70,5 +70,5 @@ func TestAToolThatIsNotThereAndMustNotBeInstalled(t *testing.T) {
 	b.server("db", b.sh("one", "touch ran"))
 	b.apply()
 	b.start("db", withNeeding).mustFail()
-	b.want("db.one", "failed: db.one: tool is not on this server, and it is not to be installed (install: {from: none}) (site.yaml:2:2)")
+	b.want("db.one", "failed: db.one: tool is not on this server, and must not be installed (install: {from: none}) (site.yaml:2:2)")
 }

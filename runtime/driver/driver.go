@@ -1,15 +1,13 @@
-// Package driver says how a tool is run on a server: the interface between the
-// life of a role, which is the same for every tool, and the tool's own ways of
-// reading and writing values, which are not.
+// Package driver is the interface between a role's life cycle, which is the same for
+// every tool, and each tool's own ways of reading and writing values.
 //
-// A driver is given a Job: folders, streams, the plan's role and the role's
-// values. It starts the tool so that the tool's own reads end up in Values.Read,
-// which blocks until the value is there, as late as the tool allows; and so that
-// the tool's own writes end up in Values.Write, which publishes at once. Whatever
-// a driver cannot do inside its own process (an interceptor in Ruby, a command in
-// a script) talks to the same Values over the unix socket that the job names
-// (runtime/socket). It decides nothing else: what a failed read means, when a
-// role is done and what others are told is the business of runtime/role.
+// A driver gets a Job: folders, streams, the plan's role and the role's values. It
+// starts the tool so that the tool's own reads, as late as the tool allows, become
+// Values.Read, which blocks until the value has arrived; and the tool's own writes become
+// Values.Write, which publishes at once. What a driver cannot do in its own process (an
+// interceptor in Ruby, a command in a script) accesses the same Values over the job's unix
+// socket (runtime/socket). It decides nothing else: runtime/role decides what a failed
+// read means, when a role is done and what is reported.
 package driver
 
 import (
@@ -30,17 +28,16 @@ import (
 type Driver interface {
 	// Name is what `driver:` says in a template.
 	Name() string
-	// Prepare makes ready what needs no value of an input: it checks the role's
-	// source and fetches its files. It runs before any wait of the role and again
-	// if the agent was restarted.
+	// Prepare does what needs no input values: it checks the role's source and fetches
+	// its files. It runs before the role waits for anything, and again after a restart of
+	// the agent.
 	Prepare(ctx context.Context, job *Job) error
-	// Run runs the tool until its process has ended. When ctx ends it ends the
-	// process, and whatever that started, before it returns. An error says why
-	// there is no Exit.
+	// Run runs the tool until its process has ended. When ctx ends, it ends the process
+	// and its descendants before it returns. An error says why there is no Exit.
 	Run(ctx context.Context, job *Job) (Exit, error)
 }
 
-// Find is the driver of a name; nil is none.
+// Find returns the driver of a name, or nil.
 func Find(all []Driver, name string) Driver {
 	for _, d := range all {
 		if d.Name() == name {
@@ -50,34 +47,31 @@ func Find(all []Driver, name string) Driver {
 	return nil
 }
 
-// ErrInputFailed is the cause with which Run's context ends when an input of the role will
-// not come: nothing that the tool still does is wanted then.
+// ErrInputFailed is the cause with which Run's context ends when an input of the role has
+// failed, so that the tool must not continue.
 var ErrInputFailed = errors.New("an input of the role has failed")
 
-// Checker is a Driver that can tell, before any role of the server runs, whether a
-// role's tool is there. What it finds is a warning: an earlier role may bring the
-// tool. It does not complain of what the driver installs by itself, changes
-// nothing, and returns soon.
+// Checker is a Driver that can check, before any role of the server runs, whether a
+// role's tool is installed. An error is only a warning: an earlier role may install the
+// tool. It ignores what the driver itself installs, changes nothing, and returns quickly.
 type Checker interface {
 	Check(ctx context.Context, r contract.Role) error
 }
 
 // Values are a role's inputs and outputs, by their declared names.
 type Values interface {
-	// Read returns an input's value. It blocks until the value is there.
+	// Read returns an input's value. It blocks until the value has arrived.
 	Read(ctx context.Context, input string) (json.RawMessage, error)
 	// Write publishes an output's value before it returns.
 	Write(ctx context.Context, output string, value json.RawMessage) error
-	// WriteText is Write of a text as a tool wrote it, read by the output's type
-	// (Parse).
+	// WriteText is Write for a tool's text, parsed by the output's type (Parse).
 	WriteText(ctx context.Context, output string, text []byte) error
 }
 
-// Foresight is what Values may have, too.
+// Foresight is an optional interface of Values.
 type Foresight interface {
-	// Foresee returns an input's value when it is there, without being a read: it
-	// does not show as one, no timeout runs, and a value that does not come is an
-	// error for the caller alone.
+	// Foresee returns an input's value when it arrives, without counting as a read: it is
+	// not shown, has no timeout, and a failed value is an error only for the caller.
 	Foresee(ctx context.Context, input string) (json.RawMessage, error)
 }
 
@@ -90,30 +84,29 @@ type Files interface {
 // Job is one run of a role.
 type Job struct {
 	Role contract.Role
-	// Folder is the job's own, private (0700) and empty at the start. It goes when
-	// the role has ended.
+	// Folder is the job's own, private (0700) and initially empty. It is removed when the
+	// role has ended.
 	Folder string
 	// Work is the folder the tool runs in. It stays.
 	Work string
-	// Environment is what every process of the role gets, as KEY=VALUE.
+	// Environment is that of every process of the role, as KEY=VALUE.
 	Environment    []string
 	Stdout, Stderr *os.File
 	Values         Values
 	Files          Files
-	// Started is called by Run right before the first process of the role is
-	// started, when all that the role waits for beforehand is there. The process
-	// must not be started if it returns an error.
+	// Started is called by Run right before it starts the role's first process, when all
+	// that the role awaits beforehand has arrived. The process must not be started if it
+	// returns an error.
 	Started func(ctx context.Context) error
-	// Program is where the tool's program was found or installed; "" for a driver
-	// that is not Installable.
+	// Program is the path of the tool's program; "" for a driver that is not Installable.
 	Program string
-	// Grace is how long a process that is asked to end may take.
+	// Grace is how long a process may take to end.
 	Grace time.Duration
-	// Need finds another program that the role needs, and installs it if it may.
+	// Need finds another program that the role needs, and installs it if allowed.
 	Need func(ctx context.Context, tool Tool) (program string, err error)
 }
 
-// Variable is one of the role's environment; "" is none.
+// Variable returns a variable of the role's environment, or "".
 func (j *Job) Variable(name string) (value string) {
 	for _, entry := range j.Environment {
 		if text, is := strings.CutPrefix(entry, name+"="); is {
@@ -129,7 +122,7 @@ func (j *Job) Agent() string {
 	return filepath.Join(folder, "hotc-agent")
 }
 
-// Fetch writes a file of the plan to a path; what is its name for people.
+// Fetch writes a file of the plan to a path; what describes it in errors.
 func (j *Job) Fetch(ctx context.Context, digest, what, path string, mode os.FileMode) error {
 	text, err := j.Files.File(ctx, digest)
 	if err != nil {
@@ -145,7 +138,7 @@ func (j *Job) Fetch(ctx context.Context, digest, what, path string, mode os.File
 	return nil
 }
 
-// AwaitEager waits for the inputs that must be there before the tool starts.
+// AwaitEager waits for the inputs that the tool needs before it starts.
 func (j *Job) AwaitEager(ctx context.Context) error {
 	for _, in := range j.Role.Inputs {
 		if !in.Eager {
@@ -164,8 +157,8 @@ type Exit struct {
 	Signal syscall.Signal // 0 if the process ended by itself
 }
 
-// Status is the exit status as a shell gives it: 128 and the signal's number for
-// a process that was killed.
+// Status is the exit status as in a shell: 128 plus the signal's number for a killed
+// process.
 func (e Exit) Status() int {
 	if e.Signal != 0 {
 		return 128 + int(e.Signal)
@@ -173,7 +166,7 @@ func (e Exit) Status() int {
 	return e.Code
 }
 
-// OK says that the tool was content.
+// OK reports whether the tool succeeded.
 func (e Exit) OK() bool { return e.Status() == 0 }
 
 // String is "exit status 3", or "killed by a signal (terminated)".
@@ -184,8 +177,8 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// FileName writes the name of an input or output as the name of a file: exactly
-// the name, but "/" is %2F, "%" is %25, and a name of dots alone has %2E for each.
+// FileName encodes the name of an input or output as the name of a file: "/" is %2F, "%"
+// is %25, and a name of only dots has %2E for each.
 func FileName(name string) string {
 	if strings.Trim(name, ".") == "" {
 		return strings.ReplaceAll(name, ".", "%2E")

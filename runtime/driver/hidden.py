@@ -1,10 +1,10 @@
-"""Secrets, in the forms in which a tool written in Python prints them."""
+"""Secrets, in the forms in which a Python tool prints them."""
 import functools
 import json
 import mmap
 import threading
 
-SHORTEST = 4  # as in the agent: to hide every "1" would hide nothing
+SHORTEST = 4  # as in the agent: hiding every "1" would reveal it
 HIDDEN = "(secret)"
 
 
@@ -27,7 +27,7 @@ class Secrets:
 
     def add_text(self, text):
         if len(text) >= SHORTEST and text not in self.texts:
-            self.texts.append(text)  # sorting it would hide it from other threads meanwhile
+            self.texts.append(text)  # sorting in place would empty it for other threads
 
     def hide(self, text):
         """A text without them."""
@@ -37,15 +37,15 @@ class Secrets:
 
 
 class SharedSecrets(Secrets):
-    """Those of a run's inputs that are secret and were read. What a tool forks may be the
-    only one that has read a value: so processes tell each other which."""
+    """The secret inputs of a run that were read. A forked process may be the only one that
+    has read a value, so processes inform each other."""
 
     def __init__(self, inputs):
-        """Inputs say whether they are secret, have a value(), and call has_read, which is
-        set here, when they have got it."""
+        """Inputs have a flag secret and a value(), and call has_read, which is set here, when
+        they have received it."""
         super().__init__()
         self.inputs = [one for one in inputs if one.secret]
-        self.read = mmap.mmap(-1, max(1, len(self.inputs)))  # shared by processes that are forked
+        self.read = mmap.mmap(-1, max(1, len(self.inputs)))  # shared with forked processes
         for number, one in enumerate(self.inputs):
             one.has_read = functools.partial(self.has_read, number)
         self.known = set()
@@ -62,7 +62,7 @@ class SharedSecrets(Secrets):
             for number, one in enumerate(self.inputs):
                 if self.read[number] and number not in self.known:
                     self.add(one.value())
-                    self.known.add(number)  # now, and not before: another thread may print
+                    self.known.add(number)  # only now: another thread may print
         finally:
             self.busy.now = False
 

@@ -11,8 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// Unpack writes an interceptor, which the agent has embedded, into a folder; others
-// than the agent's user cannot read it.
+// Unpack writes an embedded interceptor into a folder, readable only by the agent's user.
 func Unpack(interceptor fs.FS, folder string) error {
 	return fs.WalkDir(interceptor, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -30,15 +29,14 @@ func Unpack(interceptor fs.FS, folder string) error {
 	})
 }
 
-// pythonSecrets is a module for interceptors in Python, which keeps secrets out of what
-// a tool prints.
+// pythonSecrets is a module for interceptors in Python, which masks secrets in a tool's
+// output.
 //
 //go:embed hidden.py
 var pythonSecrets []byte
 
-// WritePython writes an interceptor in Python, the folder python of what a driver has
-// embedded, into a folder; beside it the modules hotc_client, the client of a role's
-// socket, and hotc_hidden.
+// WritePython writes an interceptor in Python, the folder python of embedded, into a
+// folder, with the modules hotc_client, the client of a role's socket, and hotc_hidden.
 func WritePython(embedded fs.FS, client []byte, folder string) error {
 	interceptor, err := fs.Sub(embedded, "python")
 	if err == nil {
@@ -56,18 +54,18 @@ func WritePython(embedded fs.FS, client []byte, folder string) error {
 	return nil
 }
 
-// Declared is an input or an output of a role, as an interceptor is told of it.
+// Declared is an input or an output of a role, for an interceptor.
 type Declared struct {
 	Name     string        `json:"name"`
-	Path     []string      `json:"path,omitempty"` // where the tool has it: a variable, an attribute
+	Path     []string      `json:"path,omitempty"` // its place in the tool: a variable, an attribute
 	Type     contract.Type `json:"type,omitempty"`
-	Resource string        `json:"resource,omitempty"` // of an output that says when something was applied
+	Resource string        `json:"resource,omitempty"` // of an output that reports a resource's completion
 	Secret   bool          `json:"secret,omitempty"`
 	Optional bool          `json:"optional,omitempty"`
 }
 
-// Declare is what a role declares. in and out say where the tool has an input or an output;
-// nil is nowhere.
+// Declare returns what a role declares. in and out return the place of an input or an output
+// in the tool; nil is none.
 func Declare(r contract.Role, in, out func(name string) []string) (inputs, outputs []Declared) {
 	inputs, outputs = []Declared{}, []Declared{}
 	for _, i := range r.Inputs {
@@ -87,8 +85,8 @@ func Declare(r contract.Role, in, out func(name string) []string) (inputs, outpu
 	return inputs, outputs
 }
 
-// WriteConfig writes what an interceptor is told, as JSON; others than the agent's user
-// cannot read it.
+// WriteConfig writes an interceptor's configuration as JSON, readable only by the agent's
+// user.
 func WriteConfig(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -100,7 +98,7 @@ func WriteConfig(path string, value any) error {
 	return nil
 }
 
-// WritePrivate writes a file, and makes its folder, for the agent's user alone.
+// WritePrivate writes a file, and creates its folder, readable only by the agent's user.
 func WritePrivate(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -11,9 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Parse reads a text that a tool wrote as a value of the declared type. A string
-// is the text itself, byte for byte, a newline at its end included, as Heat's own
-// script hook keeps it. Every other type is JSON.
+// Parse parses a tool's text as a value of the declared type. A string is the text
+// itself, including a final newline, as in Heat's script hook. Other types are JSON.
 func Parse(t contract.Type, text []byte) (json.RawMessage, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("the value is not UTF-8; encode binary data, for example with base64")
@@ -24,24 +23,23 @@ func Parse(t contract.Type, text []byte) (json.RawMessage, error) {
 	return coordinator.Encode(string(text))
 }
 
-// Check returns the value without needless spaces if it is JSON of the declared
-// type.
+// Check returns the compacted value if it is JSON of the declared type.
 func Check(t contract.Type, value json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(value) {
 		return nil, errors.New("the value is not UTF-8")
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
-		return nil, fmt.Errorf("the value is not valid JSON (%v), and %s was declared: it is %s", err, declared(t), excerpt(value))
+		return nil, fmt.Errorf("expected %[2]s, but the value is not valid JSON (%[1]v): %[3]s", err, declared(t), excerpt(value))
 	}
 	is := TypeOf(b.Bytes())
 	if t == contract.JSON || t == "" || is == t {
 		return b.Bytes(), nil
 	}
-	return nil, fmt.Errorf("the value is %s, and %s was declared: it is %s", article(is), declared(t), excerpt(value))
+	return nil, fmt.Errorf("expected %[2]s, but the value is %[1]s: %[3]s", article(is), declared(t), excerpt(value))
 }
 
-// TypeOf is the type that a JSON value has by itself: JSON for maps and null.
+// TypeOf returns the type of a JSON value: JSON for maps and null.
 func TypeOf(value json.RawMessage) contract.Type {
 	switch value = bytes.TrimSpace(value); {
 	case len(value) == 0:
@@ -58,8 +56,8 @@ func TypeOf(value json.RawMessage) contract.Type {
 	return contract.Number
 }
 
-// Text is a value as a tool reads it: a string as it is, another type as JSON.
-// Nothing is added.
+// Text returns a value as a tool reads it: a string as is, other types as JSON, with
+// nothing added.
 func Text(value json.RawMessage) []byte {
 	var text string
 	if TypeOf(value) == contract.String && json.Unmarshal(value, &text) == nil {
@@ -68,7 +66,7 @@ func Text(value json.RawMessage) []byte {
 	return value
 }
 
-// declared is a declared type in a sentence.
+// declared describes a declared type in messages.
 func declared(t contract.Type) string {
 	if t == contract.JSON || t == "" {
 		return "JSON of any type"
@@ -76,7 +74,7 @@ func declared(t contract.Type) string {
 	return article(t)
 }
 
-// article is the type of a value in a sentence.
+// article describes the type of a value in messages.
 func article(t contract.Type) string {
 	if t == contract.JSON {
 		return "a map or null"
@@ -84,7 +82,7 @@ func article(t contract.Type) string {
 	return "a " + string(t)
 }
 
-// excerpt is enough of a value to recognise it by.
+// excerpt returns enough of a value to recognise it.
 func excerpt(value []byte) string {
 	const enough = 40
 	if text := []rune(string(value)); len(text) > enough {

@@ -10,19 +10,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// Installable is what a Driver is, too, whose tool is a program of its own. Before
-// Prepare the program is there.
+// Installable is a Driver whose tool is a separate program, installed before Prepare.
 type Installable interface {
 	Tool() Tool
 }
 
-// RoleInstallable is a Driver whose tool depends on the role; false is a role that
-// needs none.
+// RoleInstallable is a Driver whose tool depends on the role; false if the role needs
+// none.
 type RoleInstallable interface {
 	ToolOf(r contract.Role) (Tool, bool)
 }
 
-// ToolFor is the tool that a driver needs for a role; false is none.
+// ToolFor returns the tool that a driver needs for a role; false if none.
 func ToolFor(d Driver, r contract.Role) (Tool, bool) {
 	switch d := d.(type) {
 	case Installable:
@@ -33,8 +32,8 @@ func ToolFor(d Driver, r contract.Role) (Tool, bool) {
 	return Tool{}, false
 }
 
-// CheckTool says that a role's tool is not there, where its driver can tell (Checker), or where the
-// tool is not to be installed.
+// CheckTool reports a missing tool of a role, if its driver can check (Checker) or the tool is not to
+// be installed.
 func CheckTool(ctx context.Context, d Driver, r contract.Role) error {
 	if checker, can := d.(Checker); can {
 		return checker.Check(ctx, r)
@@ -47,30 +46,30 @@ func CheckTool(ctx context.Context, d Driver, r contract.Role) error {
 
 // Tool is a program that the agent finds, or installs (runtime/install).
 type Tool struct {
-	// Name is what people call it, Program its executable, which is looked for on
-	// PATH and then in Folders.
+	// Name is its name in messages, Program its executable, searched on PATH and then in
+	// Folders.
 	Name, Program string
 	Folders       []string
-	// Version are the arguments with which it prints its version; nil where any will
+	// Version are the arguments with which it prints its version; nil if any version will
 	// do.
 	Version []string
-	// Packages are those of the distribution, by package manager: "apt", "dnf", "apk",
-	// "zypper". The version that a role wants is that of the first one.
+	// Packages are the distribution's, by package manager: "apt", "dnf", "apk", "zypper". A
+	// requested version is that of the first one.
 	Packages map[string][]string
-	// Gem is the Ruby gem that holds it, GemNeeds the packages without which that
-	// cannot be installed, GemVersion what is installed where any version will do.
+	// Gem is its Ruby gem, GemNeeds the packages needed to install that, GemVersion the
+	// default version.
 	Gem        string
 	GemNeeds   map[string][]string
 	GemVersion string
-	// GemLicence is said where the role accepts no licence, and the gem needs that; ""
-	// is a gem that does not.
+	// GemLicence is the message if the gem requires a licence that the role does not accept;
+	// "" for a gem that does not.
 	GemLicence string
-	// From is how it is installed where the role does not say: "packages", "gem", or
-	// "none" for a tool that is only where the user has put it.
+	// From is how it is installed by default: "packages", "gem", or "none" for a tool that the
+	// user installs.
 	From string
 }
 
-// IsThere looks for the program on the agent's own PATH and in Folders.
+// IsThere reports whether the program is on the agent's own PATH or in Folders.
 func (t Tool) IsThere() bool {
 	if _, err := exec.LookPath(t.Program); err == nil {
 		return true
@@ -81,10 +80,10 @@ func (t Tool) IsThere() bool {
 	})
 }
 
-// CheckThere is an error if a role's tool is missing and must not be installed.
+// CheckThere returns an error if a role's tool is missing and must not be installed.
 func (t Tool) CheckThere(r contract.Role) error {
 	if r.Install == nil || r.Install.From != "none" || t.IsThere() {
 		return nil
 	}
-	return fmt.Errorf("%s is not on this server, and it is not to be installed (install: {from: none})", t.Name)
+	return fmt.Errorf("%s is not on this server, and must not be installed (install: {from: none})", t.Name)
 }

@@ -58,7 +58,7 @@ func TestAToolFromPackages(t *testing.T) {
 	onItsOwnMachine(t, func(t *testing.T) {
 		offer(t, debOf(t, "1.2.3", "exit 0"), debOf(t, "2.0.1", "exit 0"))
 		i, installed := installer(t)
-		ensure(t, i, contract.Install{From: "none"}, "", "tool is not on this server, and it is not to be installed (install: {from: none})")
+		ensure(t, i, contract.Install{From: "none"}, "", "tool is not on this server, and must not be installed (install: {from: none})")
 		i.Forbidden = true
 		ensure(t, i, contract.Install{}, "", "tool is not on this server, and `hotc run` installs nothing on this machine")
 		i.Forbidden = false

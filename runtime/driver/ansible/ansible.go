@@ -1,10 +1,9 @@
 // Package ansible runs roles that are Ansible playbooks, on the server itself.
 //
-// The program ansible-playbook is started by a launcher (python/launch.py) in the
-// same Python, which wraps a few of its functions before its main function is called:
-// declared inputs become variables whose values are asked for when they are used, and
-// what the playbook sets becomes the outputs. Playbooks, and the Ansible on the disk,
-// stay as they are; the user's own ansible.cfg counts.
+// A launcher (python/launch.py) runs ansible-playbook in its own Python, after wrapping
+// a few of its functions: declared inputs become variables whose values are requested
+// when used, and what the playbook sets becomes the outputs. Playbooks and the installed
+// Ansible are unmodified; the user's own ansible.cfg applies.
 //
 // The role's source in the plan is
 //
@@ -52,7 +51,7 @@ const program = "ansible-playbook"
 // source is a role's source.
 type source struct {
 	Playbook    []string        `json:"playbook"`
-	Text        *fetch.Text     `json:"text,omitempty"` // of a playbook that came without a folder
+	Text        *fetch.Text     `json:"text,omitempty"` // an inline playbook
 	Playbooks   *fetch.Origin   `json:"playbooks,omitempty"`
 	Roles       []fetch.Origin  `json:"roles,omitempty"`
 	Collections []fetch.Origin  `json:"collections,omitempty"`
@@ -69,11 +68,11 @@ func parseSource(raw json.RawMessage) (source, error) {
 		return source{}, err
 	}
 	if len(s.Playbook) == 0 || s.Host == "" || (s.Text == nil) == (s.Playbooks == nil) {
-		return source{}, errors.New("the playbook's source in the plan names no playbook")
+		return source{}, errors.New("the role's source in the plan has no playbook")
 	}
 	for _, name := range s.Playbook {
 		if !filepath.IsLocal(name) {
-			return source{}, fmt.Errorf("the playbook %q does not lie in its folder", name)
+			return source{}, fmt.Errorf("the playbook %q is outside its folder", name)
 		}
 	}
 	return s, nil
@@ -92,7 +91,7 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	trees.Folders[trees.Playbooks] = ""
 	for _, name := range s.Playbook {
 		if info, err := os.Stat(filepath.Join(trees.Playbooks, name)); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("there is no playbook %s in what was fetched", name)
+			return fmt.Errorf("the fetched tree has no playbook %s", name)
 		}
 	}
 	if trees.Roles, err = fetch.Trees(ctx, job, s.Roles, "roles"); err != nil {
@@ -109,11 +108,11 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	return writeConfig(job, s, trees)
 }
 
-// layout is where the fetched trees lie.
+// layout is where the fetched trees are.
 type layout struct {
 	Playbooks          string
 	Roles, Collections []string
-	// Folders are what people call them in messages, by path.
+	// Folders are their names in messages, by path.
 	Folders map[string]string
 }
 
@@ -140,7 +139,7 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return process.RunTool(ctx, job, cmd)
 }
 
-// interpreterOf is the Python of the program, as its first line has it.
+// interpreterOf returns the Python in the program's first line.
 func interpreterOf(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -152,13 +151,12 @@ func interpreterOf(path string) ([]string, error) {
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	words := strings.Fields(strings.TrimPrefix(line, "#!"))
 	if !strings.HasPrefix(line, "#!") || len(words) == 0 || !strings.Contains(line, "python") {
-		return nil, fmt.Errorf("%s is not the Python program that it is when Ansible was installed from a package or with pip: its first line names no Python", path)
+		return nil, fmt.Errorf("%s is not a Python program, as installed from a package or with pip: its first line names no Python", path)
 	}
 	return words, nil
 }
 
-// environment is the role's, with a locale in UTF-8, without which Ansible does not
-// start, and where it starts.
+// environment is the role's, with a UTF-8 locale, which Ansible needs to start.
 func environment(job *driver.Job) []string {
 	all := append(append([]string(nil), job.Environment...), "PWD="+job.Work)
 	locale := strings.ToLower(cmp.Or(job.Variable("LC_ALL"), job.Variable("LC_CTYPE"), job.Variable("LANG")))

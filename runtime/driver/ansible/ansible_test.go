@@ -125,7 +125,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		"a message":         {tasks: start + "    - fail: {msg: it is not so}\n", want: `task "fail" (site.yml:4) failed: it is not so`},
 		"an item":           {tasks: start + "    - {name: each, fail: {msg: 'not {{ item }}'}, when: item > 1, loop: [1, 2]}\n", want: `task "each" (site.yml:4) failed: not 2`},
 		"in a role":         {tasks: start + "    - import_role: {name: web}\n", want: `task "web : serve" (roles/web/tasks/main.yml:1) failed: it is not so`},
-		"no_log":            {tasks: start + "    - {name: quiet, fail: {msg: hush}, no_log: true}\n", want: `task "quiet" (site.yml:4) failed: its output is not shown (no_log)`},
+		"no_log":            {tasks: start + "    - {name: quiet, fail: {msg: hush}, no_log: true}\n", want: `task "quiet" (site.yml:4) failed: output hidden (no_log)`},
 		"undefined":         {tasks: start + "    - debug: {msg: '{{ nothing }}'}\n", want: `task "debug" (site.yml:4) failed: The task includes an option with an undefined variable`},
 		"no YAML":           {tasks: "- hosts: all\n  tasks: [\n", want: `site.yml:`},
 		"no such module":    {tasks: start + "    - nosuchmodule: {}\n", want: `site.yml:4: couldn't resolve module/action 'nosuchmodule'.`},
@@ -238,12 +238,12 @@ func TestHowPlaybooksAreRun(t *testing.T) {
 func TestWhatCannotBeRun(t *testing.T) {
 	playbook := map[string]string{"site.yml": "- hosts: all\n"}
 	for want, r := range map[string]role{
-		"there is no playbook other.yml in what was fetched":    {files: playbook, source: map[string]any{"playbook": []string{"other.yml"}}},
-		`the playbook "../site.yml" does not lie in its folder`: {files: playbook, source: map[string]any{"playbook": []string{"../site.yml"}}},
-		"db.url is a part of db, which is an input as a whole":  {files: playbook, inputs: []string{"db", "db.url"}}, // an action's argument
-		`"no-variable" is not a valid name of a variable in Ansible`:  {files: playbook, inputs: []string{"no-variable"}},
-		"the playbook's source in the plan names no playbook":   {files: playbook, source: map[string]any{"host": ""}},
-		"the role's source in the plan cannot be read: json":    {files: playbook, source: map[string]any{"unknown": 1}},
+		"the fetched tree has no playbook other.yml":         {files: playbook, source: map[string]any{"playbook": []string{"other.yml"}}},
+		`the playbook "../site.yml" is outside its folder`:   {files: playbook, source: map[string]any{"playbook": []string{"../site.yml"}}},
+		"db.url is a part of db, which is also an input":     {files: playbook, inputs: []string{"db", "db.url"}}, // an action's argument
+		`"no-variable" is not a valid Ansible variable name`: {files: playbook, inputs: []string{"no-variable"}},
+		"the role's source in the plan has no playbook":      {files: playbook, source: map[string]any{"host": ""}},
+		"read the role's source in the plan: json":           {files: playbook, source: map[string]any{"unknown": 1}},
 	} {
 		r.agent = &drivertest.Values{}
 		job, _ := r.job(t)
@@ -269,7 +269,7 @@ func TestAnAnsibleOfAnotherRelease(t *testing.T) {
 		write(t, folder, "ansible/constants.py", "")
 		write(t, folder, "ansible/release.py", "__version__ = '"+version+"'\n")
 		end := role{agent: &drivertest.Values{}, files: map[string]string{"site.yml": "- hosts: all\n"}, environment: []string{"PYTHONPATH=" + folder}}.run(t)
-		if want := "this is Ansible core " + version + ", and this hotc-agent knows 2.13 to 2.18\n"; end.Exit.OK() || end.Stderr != want {
+		if want := "Ansible core " + version + " is not supported: this hotc-agent supports 2.13 to 2.18\n"; end.Exit.OK() || end.Stderr != want {
 			t.Errorf("%v, %q", end.Exit, end.Stderr)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// config is what the launcher is told. It lies in the job's private folder and holds
-// no value of an input.
+// config is the launcher's configuration. It is in the job's private folder and contains
+// no values of inputs.
 type config struct {
 	Program     string            `json:"program"`
 	Arguments   []string          `json:"arguments"`
@@ -23,7 +23,7 @@ type config struct {
 	Roles       []string          `json:"roles"`
 	Collections []string          `json:"collections"`
 	Folders     map[string]string `json:"folders"`
-	// Settings is the ansible.cfg that came with the playbooks; "" if none did.
+	// Settings is the playbooks' ansible.cfg, if any.
 	Settings string            `json:"settings"`
 	Vars     json.RawMessage   `json:"vars"`
 	Inputs   []driver.Declared `json:"inputs"`
@@ -36,8 +36,8 @@ func inventoryPath(job *driver.Job) string {
 	return filepath.Join(job.Folder, "inventory", "hosts.yml")
 }
 
-// writeConfig writes what the launcher needs: itself, its configuration, and an
-// inventory of this server alone.
+// writeConfig writes the launcher, its configuration, and an inventory of only this
+// server.
 func writeConfig(job *driver.Job, s source, l layout) error {
 	if err := checkInputs(job.Role.Inputs); err != nil {
 		return err
@@ -58,16 +58,16 @@ func writeConfig(job *driver.Job, s source, l layout) error {
 	return driver.WriteConfig(configPath(job), c)
 }
 
-// checkInputs refuses an argument of an action that is not a variable, or a part of
-// one that is an input as a whole. Of a role's own inputs the compiler has made sure.
+// checkInputs rejects arguments of actions that are not variables, or overlap. The
+// compiler has checked the role's own inputs.
 func checkInputs(inputs []contract.Input) error {
 	for _, in := range inputs {
 		if top, _, _ := strings.Cut(in.Name, "."); !variable.MatchString(top) {
-			return fmt.Errorf("%q is not a name of a variable in Ansible", in.Name)
+			return fmt.Errorf("%q is not a valid Ansible variable name", in.Name)
 		}
 		for _, other := range inputs {
 			if strings.HasPrefix(other.Name, in.Name+".") {
-				return fmt.Errorf("%s is a part of %s, which is an input as a whole", other.Name, in.Name)
+				return fmt.Errorf("%s is a part of %s, which is also an input", other.Name, in.Name)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func checkInputs(inputs []contract.Input) error {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// settings is the ansible.cfg beside the first playbook, else the one of the tree.
+// settings is the ansible.cfg beside the first playbook, or otherwise the tree's.
 func settings(s source, l layout) string {
 	for _, folder := range []string{filepath.Dir(filepath.Join(l.Playbooks, s.Playbook[0])), l.Playbooks} {
 		path := filepath.Join(folder, "ansible.cfg")
@@ -101,7 +101,7 @@ func arguments(job *driver.Job, s source, l layout) []string {
 	return all
 }
 
-// inventory is this server, in its groups, as Ansible's YAML inventories have it.
+// inventory is this server, in its groups, as a YAML inventory.
 func inventory(s source) any {
 	type object = map[string]any
 	host := object{s.Host: object{"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}}

@@ -1,13 +1,13 @@
-// Package chef runs roles by Chef or Cinc, as chef-solo or as chef-client in local
-// mode, with cookbooks as they are.
+// Package chef runs roles with Chef or Cinc, as chef-solo or as chef-client in local
+// mode, with unmodified cookbooks.
 //
-// For each run the agent makes a Chef repository in the role's private folder: the
+// For each run the agent creates a Chef repository in the role's private folder: the
 // cookbooks, roles, data bags and environments of the source, a configuration, and
 // the node's JSON with run list and attributes. The configuration requires the
-// interceptor (ruby/hotc.rb), which asks the agent for the inputs over the role's
-// socket and publishes the outputs there. The folder goes when the role has ended,
-// so that no run finds what an earlier one has saved. What recipes download stays
-// in the role's own folder.
+// interceptor (ruby/hotc.rb), which requests the inputs from the agent over the role's
+// socket and publishes the outputs there. The folder is removed when the role has ended,
+// so that no run finds what an earlier one has saved. What recipes download stays in the
+// role's working folder.
 package chef
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// interceptor is the Ruby that a Chef run requires, so that its own reads and writes
-// of node attributes become the role's: ruby/hotc.rb says how.
+// interceptor is the Ruby code that turns a Chef run's reads and writes of node
+// attributes into the role's (ruby/hotc.rb).
 //
 //go:embed ruby/*.rb
 var interceptor embed.FS
@@ -37,8 +37,8 @@ type Driver struct{}
 // Name is "chef".
 func (Driver) Name() string { return "chef" }
 
-// Tool is chef-solo, which Chef's and Cinc's packages and the gem chef-bin have.
-// chef-client lies beside it.
+// Tool is chef-solo, of Chef's or Cinc's packages or the gem chef-bin. chef-client is
+// beside it.
 func (Driver) Tool() driver.Tool {
 	return driver.Tool{Name: "chef", Program: "chef-solo", Folders: []string{"/opt/chef/bin", "/opt/cinc/bin"}, Version: []string{"--version"},
 		Packages: map[string][]string{"apt": {"chef"}, "dnf": {"chef"}, "zypper": {"chef"}},
@@ -48,9 +48,8 @@ func (Driver) Tool() driver.Tool {
 		From: "gem"}
 }
 
-// gemLicence is said where the gem is to be installed and nobody has accepted its
-// licence.
-const gemLicence = "the gem is Chef's, whose licence only you can accept: `install: {licence: accept}`, or name a package of Cinc: `install: {from: url, url: …, sha256: …}`"
+// gemLicence is the message if the gem is to be installed and its licence is not accepted.
+const gemLicence = "accept Chef's licence for the gem with `install: {licence: accept}`, or use a Cinc package: `install: {from: url, url: …, sha256: …}`"
 
 func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if err := d.Tool().CheckThere(r); err != nil || d.Tool().IsThere() {
@@ -76,7 +75,7 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	return err
 }
 
-// Run waits for the inputs that must be there from the start, and runs Chef.
+// Run waits for the eager inputs, and runs Chef.
 func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	s, err := parseSource(job.Role.Source)
 	if err != nil {
@@ -106,7 +105,7 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return exit, err
 	}
 	if !exit.OK() && ctx.Err() == nil {
-		// The last line of standard error is what the role's cause repeats.
+		// The role's cause repeats the last line of standard error.
 		if why := r.failure(exit); why != "" {
 			fmt.Fprintln(job.Stderr, why)
 		}
@@ -114,7 +113,7 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return exit, nil
 }
 
-// environment is that of Chef and its tools: a licence is the user's to accept.
+// environment is that of Chef and its tools; it accepts a licence only for the user.
 func environment(job *driver.Job) []string {
 	e := slices.Clone(job.Environment)
 	if i := job.Role.Install; i != nil && i.Licence != "" {
@@ -123,14 +122,14 @@ func environment(job *driver.Job) []string {
 	return e
 }
 
-// program is the one that runs the source, given where chef-solo is.
+// program returns the program that runs the source, from the path of chef-solo.
 func (s source) program(solo string) (string, error) {
 	if s.Mode != "client" {
 		return solo, nil
 	}
 	client := filepath.Join(filepath.Dir(solo), "chef-client")
 	if info, err := os.Stat(client); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("there is no chef-client beside %s: leave `mode: client` out", solo)
+		return "", fmt.Errorf("there is no chef-client beside %s: remove `mode: client`", solo)
 	}
 	return client, nil
 }

@@ -10,10 +10,10 @@ import (
 	"regexp"
 )
 
-// maxMetadata is how many bytes of a cookbook's metadata are looked at.
+// maxMetadata bounds a cookbook's metadata, in bytes.
 const maxMetadata = 1 << 20
 
-// isCookbook says that a folder has a cookbook's metadata.
+// isCookbook reports whether a folder has a cookbook's metadata.
 func isCookbook(folder string) bool {
 	for _, name := range []string{"metadata.rb", "metadata.json"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Mode().IsRegular() {
@@ -24,14 +24,14 @@ func isCookbook(folder string) bool {
 }
 
 var (
-	// nameLine is how metadata.rb names its cookbook.
+	// nameLine matches the cookbook's name in metadata.rb.
 	nameLine = regexp.MustCompile(`(?m)^[ \t]*name[ \t(]+["']([^"'\n]*)["']`)
-	// nameForm is what a cookbook may be called: never a path.
+	// nameForm matches a cookbook's name: never a path.
 	nameForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 )
 
-// cookbookName is the name that a cookbook gives itself; that of its folder if it
-// does not say it in a way that can be read without running it.
+// cookbookName is the literal name in a cookbook's metadata, or otherwise that of its
+// folder.
 func cookbookName(folder string) (string, error) {
 	name := filepath.Base(folder)
 	if text, err := readMetadata(filepath.Join(folder, "metadata.json")); err == nil {
@@ -52,7 +52,7 @@ func cookbookName(folder string) (string, error) {
 		name = string(m[1])
 	}
 	if !nameForm.MatchString(name) {
-		return "", fmt.Errorf("%q is not a name of a cookbook", name)
+		return "", fmt.Errorf("%q is not a valid cookbook name", name)
 	}
 	return name, nil
 }
@@ -63,7 +63,7 @@ func readMetadata(path string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > maxMetadata {
-		return nil, fmt.Errorf("%s has more than %d bytes", filepath.Base(path), maxMetadata)
+		return nil, fmt.Errorf("%s is larger than %d bytes", filepath.Base(path), maxMetadata)
 	}
 	return os.ReadFile(path)
 }

@@ -14,33 +14,29 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// failed is the exception that ended a run, as the interceptor noted it
+// failed is the exception that ended a run, as recorded by the interceptor
 // (ruby/report.rb).
 type failed struct {
 	Class   string `json:"class"`
 	Message string `json:"message"`
-	// At is the line of a cookbook that it came from: web/recipes/default.rb:3; "" where
-	// there is none.
+	// At is its line in a cookbook: web/recipes/default.rb:3; "" if none.
 	At string `json:"at"`
-	// Resource is the one that failed, with its place: file[/x] (web::default line 3); ""
-	// is none.
+	// Resource is the failed one, with its place: file[/x] (web::default line 3); "" if none.
 	Resource string `json:"resource"`
-	// Others are what failed after it, such as delayed notifications.
+	// Others are later failures, such as of delayed notifications.
 	Others []failed `json:"others"`
 }
 
 func (r *repository) failureFile() string { return filepath.Join(r.folder(), "failure.json") }
 
-// Chef's exit statuses that say why by themselves (RFC 62 of Chef's, and the
-// library that asks for the licence).
+// Chef's exit statuses with a meaning of their own (Chef RFC 62, and the licence library).
 var statuses = map[int]string{
-	35:  "the recipes want the server to be restarted later: Chef's reboot resource cannot be used in a role",
-	37:  "the recipes restart the server: Chef's reboot resource cannot be used in a role",
-	172: "Chef's licence is not accepted: `install: {licence: accept}` accepts it, or use Cinc",
+	35:  "the recipes request a delayed reboot: Chef's reboot resource cannot be used in a role",
+	37:  "the recipes reboot the server: Chef's reboot resource cannot be used in a role",
+	172: "Chef's licence is not accepted: set `install: {licence: accept}`, or use Cinc",
 }
 
-// failure is why a run has failed, on its last line; "" if nobody knows more than the
-// exit status.
+// failure is why a run has failed, on its last line; "" if only the exit status is known.
 func (r *repository) failure(exit driver.Exit) string {
 	if why := statuses[exit.Code]; why != "" {
 		return why
@@ -57,23 +53,22 @@ func (r *repository) failure(exit driver.Exit) string {
 }
 
 var (
-	// anException is how Chef begins to repeat the exception of a resource.
+	// anException begins Chef's repetition of a resource's exception.
 	anException = regexp.MustCompile(`had an error: [A-Z][A-Za-z0-9_]*(::[A-Z][A-Za-z0-9_]*)*: `)
-	// itsLine is the place of a resource in Chef's own messages.
+	// itsLine matches the place of a resource in Chef's messages.
 	itsLine = regexp.MustCompile(`\([^()]+ line \d+\)`)
-	// itsErrors is what a command printed to its standard error, in those of
-	// mixlib-shellout.
+	// itsErrors matches a command's standard error in messages of mixlib-shellout.
 	itsErrors = regexp.MustCompile(`(?s)\nSTDERR: (.*?)\n---- End output of `)
 )
 
-// enough is how many characters of a role's last line are its cause (runtime/role).
+// enough is how much of a role's last line is its cause (runtime/role).
 const enough = 200
 
-// anError joins the messages of resources that are declared in each other.
+// anError joins the messages of nested resources.
 const anError = " had an error: "
 
-// lines are the failures of a run, the last one the first that came: it is what the
-// role's cause repeats.
+// lines are the failures of a run; the first failure is the last line, which the role's
+// cause repeats.
 func (f failed) lines() []string {
 	var lines []string
 	for _, other := range f.Others {
@@ -87,8 +82,7 @@ func (f failed) lines() []string {
 	return append(lines, first)
 }
 
-// outermost is a line without the resources between the outermost and the innermost, if
-// it is long.
+// outermost shortens a long line by the resources between the outermost and the innermost.
 func outermost(line string) string {
 	parts := strings.Split(line, anError)
 	if n := len(parts); n > 3 && utf8.RuneCountInString(line) > enough {
@@ -97,8 +91,8 @@ func outermost(line string) string {
 	return line
 }
 
-// line is the exception in Chef's own words, without its class, but with the place
-// in the cookbook and, for a command, the last line that it printed as its error.
+// line is the exception's message without its class, but with the place in the cookbook
+// and, for a command, the last line of its standard error.
 func (f failed) line() string {
 	text := anException.ReplaceAllString(f.Message, "had an error: ")
 	first := cmp.Or(firstLine(text), f.Class)

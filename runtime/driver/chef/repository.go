@@ -31,13 +31,13 @@ const (
 
 // repository is a role's Chef repository on the server, in the job's folder:
 //
-//	chef/            configuration, node's JSON, the interceptor, what Chef saves of the node
+//	chef/            configuration, node's JSON, the interceptor, the saved node
 //	chef.paths       where the trees are
-//	cookbooks-1 …    the trees as they were fetched
+//	cookbooks-1 …    the fetched trees
 type repository struct {
 	job *driver.Job
-	// Paths are the folders that Chef looks into, by what they hold. In local mode Chef
-	// takes the first cookbook of a name (lib/chef/chef_fs/file_system/multiplexed_dir.rb).
+	// Paths are the folders that Chef reads, by content. In local mode Chef uses the first
+	// cookbook of a name (lib/chef/chef_fs/file_system/multiplexed_dir.rb).
 	Paths map[string][]string
 }
 
@@ -86,7 +86,7 @@ func makeRepository(ctx context.Context, job *driver.Job, s source) (*repository
 	return r, driver.WriteConfig(r.notes(), r.Paths)
 }
 
-// openRepository finds what makeRepository made.
+// openRepository finds what makeRepository has created.
 func openRepository(job *driver.Job) (*repository, error) {
 	r := &repository{job: job}
 	text, err := os.ReadFile(r.notes())
@@ -99,7 +99,7 @@ func openRepository(job *driver.Job) (*repository, error) {
 	return r, nil
 }
 
-// adopt takes the folders of a whole Chef repository.
+// adopt adds the folders of a whole Chef repository.
 func (r *repository) adopt(tree string) {
 	for _, names := range [][]string{{cookbooks, "site-cookbooks", cookbooks}, {roles, roles}, {dataBags, dataBags}, {environments, environments}} {
 		for _, name := range names[1:] {
@@ -115,10 +115,10 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// preparation is how long a `prepare` command may take.
+// preparation limits a `prepare` command.
 const preparation = 30 * time.Minute
 
-// prepare runs a command in the first tree, which may put cookbooks into a folder.
+// prepare runs a command in the first tree, which may create cookbooks in a folder.
 func (r *repository) prepare(ctx context.Context, command, in string) error {
 	if command == "" {
 		return nil
@@ -144,7 +144,7 @@ func (r *repository) prepare(ctx context.Context, command, in string) error {
 		return fmt.Errorf("prepare: %s: %s", exit, process.LastLine(text))
 	}
 	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a tool that wants to make it itself
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // for tools that create it themselves
 		return fmt.Errorf("prepare: %w", err)
 	}
 	if len(entries) > 0 {
@@ -153,9 +153,8 @@ func (r *repository) prepare(ctx context.Context, command, in string) error {
 	return nil
 }
 
-// arrange makes of each tree a folder with cookbooks in folders of their own names,
-// as Chef wants them. A tree may be one cookbook itself, or hold a folder that is
-// called otherwise, such as web-1.2.0.
+// arrange renames each tree's cookbooks to folders of their own names, as Chef requires.
+// A tree may be a cookbook itself, or contain folders with other names, such as web-1.2.0.
 func (r *repository) arrange() error {
 	found := 0
 	for i, tree := range r.Paths[cookbooks] {
@@ -182,7 +181,7 @@ func (r *repository) arrange() error {
 		found += n
 	}
 	if found == 0 {
-		return errors.New("there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json")
+		return errors.New("the source contains no cookbook: no folder has a metadata.rb or metadata.json")
 	}
 	return nil
 }
@@ -206,7 +205,7 @@ func renameCookbooks(tree string) (found int, err error) {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(tree, name)); !errors.Is(err, fs.ErrNotExist) {
-			return 0, fmt.Errorf("the folders %s and %s hold the same cookbook", entry.Name(), name)
+			return 0, fmt.Errorf("the folders %s and %s contain the same cookbook", entry.Name(), name)
 		}
 		if err := os.Rename(folder, filepath.Join(tree, name)); err != nil {
 			return 0, err
@@ -215,11 +214,11 @@ func renameCookbooks(tree string) (found int, err error) {
 	return found, nil
 }
 
-// configure writes all that Chef is started with, and returns its arguments.
+// configure writes Chef's input files, and returns its arguments.
 func (r *repository) configure(s source) ([]string, error) {
 	folder := r.folder()
 	for _, part := range []string{roles, dataBags, environments} {
-		// Chef warns of a folder that is not there.
+		// Chef warns of a missing folder.
 		if err := os.MkdirAll(filepath.Join(folder, part), 0o700); err != nil {
 			return nil, err
 		}
@@ -256,8 +255,7 @@ func (r *repository) configure(s source) ([]string, error) {
 	return arguments, nil
 }
 
-// intercept writes the interceptor, and what it has to know. It returns the file to
-// require.
+// intercept writes the interceptor and its configuration. It returns the file to require.
 func (r *repository) intercept(s source) (string, error) {
 	folder := filepath.Join(r.folder(), "hotc")
 	if err := WriteInterceptor(folder); err != nil {
@@ -268,8 +266,8 @@ func (r *repository) intercept(s source) (string, error) {
 	return filepath.Join(folder, "hotc.rb"), driver.WriteConfig(filepath.Join(folder, "plan.json"), plan)
 }
 
-// WriteInterceptor writes the Ruby that a run of Chef requires, FOLDER/hotc.rb. It finds
-// what the role declares in FOLDER/plan.json.
+// WriteInterceptor writes the interceptor, FOLDER/hotc.rb, which reads what the role
+// declares from FOLDER/plan.json.
 func WriteInterceptor(folder string) error {
 	parts, err := fs.Sub(interceptor, "ruby")
 	if err != nil {
@@ -281,9 +279,9 @@ func WriteInterceptor(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "agent.rb"), socket.RubyClient, 0o600)
 }
 
-// config is Chef's configuration: the user's lines, and then what must be so. What
-// recipes keep (Chef::Config[:file_cache_path]) lies where roles run, since other
-// users than root may have to read it.
+// config is Chef's configuration: the user's lines, then the required ones. The recipes'
+// files (Chef::Config[:file_cache_path]) are in the role's working folder, since users
+// other than root may have to read them.
 func (r *repository) config(s source, hook string) (string, error) {
 	cache := r.cache()
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -318,9 +316,8 @@ func (r *repository) config(s source, hook string) (string, error) {
 
 func (r *repository) cache() string { return filepath.Join(r.job.Work, "cache") }
 
-// cleanUp removes what Chef itself keeps among what recipes keep: copies of the
-// cookbooks, and the stack trace, whose message may hold a secret. The role's log has
-// that, too, masked.
+// cleanUp removes Chef's own files from the cache: copies of the cookbooks, and the stack
+// trace, whose message may contain a secret. The role's log has it masked.
 func (r *repository) cleanUp() {
 	for _, product := range []string{"chef", "cinc"} {
 		for _, name := range []string{"-stacktrace.out", "-client-running.pid"} {
@@ -330,7 +327,7 @@ func (r *repository) cleanUp() {
 	os.RemoveAll(filepath.Join(r.cache(), "cookbooks"))
 }
 
-// quoted is a text in Ruby, in which nothing is evaluated.
+// quoted returns a text as a Ruby string without interpolation.
 func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }

@@ -262,7 +262,7 @@ func TestPrepare(t *testing.T) {
 		}
 	})
 	nothing := newBed(t, "/bin/false", `{"run_list": ["web"], "prepare": "rmdir $hotc_cookbooks"}`, recipe(""))
-	if got := nothing.fails(); got != "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json" {
+	if got := nothing.fails(); got != "the source contains no cookbook: no folder has a metadata.rb or metadata.json" {
 		t.Error(got)
 	}
 	b := newBed(t, "/bin/false", `{"cookbooks": [{"file": "books"}], "run_list": ["web"], "prepare": "echo no Berksfile here >&2; exit 3"}`, recipe(""))
@@ -474,15 +474,15 @@ func TestWhatCannotRun(t *testing.T) {
 		cause  string
 	}{
 		{web, tree{"../../../../../../.." + outside: "x", "web/metadata.rb": "name 'web'"}, "leads out"},
-		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is not a valid name of a cookbook`},
+		{web, tree{"web/metadata.rb": "name '../../etc'\n"}, `"../../etc" is not a valid cookbook name`},
 		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is not valid JSON: unexpected end of JSON input"},
-		{web, tree{"web/recipes/default.rb": ""}, "there is no cookbook in what the source names: none of its folders has a metadata.rb or metadata.json"},
-		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web hold the same cookbook"},
+		{web, tree{"web/recipes/default.rb": ""}, "the source contains no cookbook: no folder has a metadata.rb or metadata.json"},
+		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web contain the same cookbook"},
 		{`{"cookbooks": [{"file": "books", "path": "none"}], "run_list": ["web"]}`, recipe(""), "there is no none in what was fetched"},
 		{`{"cookbooks": [{"file": "none"}], "run_list": ["web"]}`, nil, "cookbooks-1: fetch the plan's file: no such file"},
-		{`{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client"}`, recipe(""), "there is no chef-client beside /bin/false: leave `mode: client` out"},
+		{`{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client"}`, recipe(""), "there is no chef-client beside /bin/false: remove `mode: client`"},
 		{`{"cookbooks": [{"file": "books"}], "run_list": []}`, recipe(""), "Chef's source in the plan has no run list"},
-		{`{"cookbook": []}`, nil, `the role's source in the plan cannot be read: json: unknown field "cookbook"`},
+		{`{"cookbook": []}`, nil, `read the role's source in the plan: json: unknown field "cookbook"`},
 	} {
 		b := newBed(t, "/bin/false", c.source, c.files)
 		if got := b.fails(); !strings.Contains(got, c.cause) {

@@ -10,15 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/runtime/fetch"
 )
 
-// source is a role's source, as the compiler wrote it down (compiler/driver/chef).
+// source is a role's source, as written by the compiler (compiler/driver/chef).
 type source struct {
 	// Mode is "solo" or "client": which of Chef's programs runs it, in local mode.
 	Mode string `json:"mode,omitempty"`
-	// Repository is a tree with folders of Chef's own names: cookbooks,
-	// site-cookbooks, roles, data_bags, environments.
+	// Repository is a tree with Chef's standard folders: cookbooks, site-cookbooks, roles,
+	// data_bags, environments.
 	Repository *fetch.Origin `json:"repository,omitempty"`
-	// Cookbooks are trees of cookbooks, or of one; of two cookbooks of one name the
-	// first tree's counts.
+	// Cookbooks are trees of one or more cookbooks; of two with one name the first tree's
+	// counts.
 	Cookbooks    []fetch.Origin  `json:"cookbooks,omitempty"`
 	Roles        *fetch.Origin   `json:"roles,omitempty"`
 	DataBags     *fetch.Origin   `json:"data_bags,omitempty"`
@@ -26,12 +26,12 @@ type source struct {
 	Environment  string          `json:"environment,omitempty"`
 	RunList      []string        `json:"run_list"`
 	Attributes   json.RawMessage `json:"attributes,omitempty"` // a map
-	// Prepare is a command for sh, which may put cookbooks into $hotc_cookbooks.
+	// Prepare is a command for sh, which may create cookbooks in $hotc_cookbooks.
 	Prepare string `json:"prepare,omitempty"`
 	// Config are lines of Chef's configuration.
 	Config string `json:"config,omitempty"`
-	// Inputs and Outputs give the place of each in the node's attributes. One that is
-	// not there (an action's argument) has its name's, split at the dots.
+	// Inputs and Outputs are the paths of each in the node's attributes. One without (an
+	// action's argument) has its name, split at the dots.
 	Inputs  map[string][]string `json:"inputs,omitempty"`
 	Outputs map[string][]string `json:"outputs,omitempty"`
 }
@@ -47,7 +47,7 @@ func parseSource(text json.RawMessage) (source, error) {
 	return s, nil
 }
 
-// placeOf gives a name's path in the node's attributes.
+// placeOf returns a function from a name to its path in the node's attributes.
 func placeOf(of map[string][]string) func(name string) []string {
 	return func(name string) []string {
 		if path := of[name]; len(path) > 0 {
@@ -57,7 +57,7 @@ func placeOf(of map[string][]string) func(name string) []string {
 	}
 }
 
-// interception is what the interceptor gets to know of the role (ruby/hotc.rb).
+// interception is the interceptor's configuration (ruby/hotc.rb).
 type interception struct {
 	Socket  string            `json:"socket"`
 	Failure string            `json:"failure"` // the file that says why a run has failed

@@ -8,19 +8,18 @@ import (
 	"testing"
 )
 
-// Hostile is a text that another server may have sent, and that some tool would take for
-// more than data.
+// Hostile is a string from another server that some tool may evaluate.
 type Hostile struct {
 	Name, Text string
 }
 
-// Trap is a folder in which a hostile text leaves a file when something evaluates it.
+// Trap is a folder in which a hostile string creates a file when evaluated.
 type Trap string
 
-// NewTrap makes one.
+// NewTrap creates a trap.
 func NewTrap(t testing.TB) Trap { return Trap(t.TempDir()) }
 
-// MustBeEmpty fails the test if a text was evaluated.
+// MustBeEmpty fails the test if a string was evaluated.
 func (c Trap) MustBeEmpty(t testing.TB) {
 	t.Helper()
 	sprung, err := os.ReadDir(string(c))
@@ -33,8 +32,8 @@ func (c Trap) MustBeEmpty(t testing.TB) {
 	}
 }
 
-// Texts are the hostile texts that every driver plays. TRAP in one is a file of the trap
-// that bears its name.
+// Texts returns the hostile strings that every driver is tested with. TRAP in one is a file
+// of the trap, with its name.
 func (c Trap) Texts() []Hostile {
 	all := []Hostile{
 		// Jinja: Ansible, Salt
@@ -94,7 +93,7 @@ func (c Trap) Texts() []Hostile {
 		{"backslashes", `\ \\ \n \1 \0 \x41 \u0041 \"`},
 		{"unicode", "\u202eabc\u2028\u2029\u0085\ufeff\ufffe𝄞é"},
 		{"quotes", `"'"'`},
-		// what begins a text
+		// prefixes
 		{"dash", "-rf"},
 		{"dashes", "--help"},
 		{"at", "@/etc/hostname"},
@@ -113,16 +112,16 @@ func (c Trap) Texts() []Hostile {
 	return all
 }
 
-// JSON is the text as a value.
+// JSON returns the text as a value.
 func (h Hostile) JSON() string { return asJSON(h.Text) }
 
-// Parts is a value that has the text as the item of a list, at the end of two maps, and
-// as a key.
+// Parts returns a value that has the text as the item of a list, inside two maps, and as
+// a key.
 func (h Hostile) Parts() string {
 	return asJSON(map[string]any{"list": []string{h.Text}, "map": map[string]any{"deep": map[string]any{"text": h.Text}}, "named": map[string]any{h.Text: 1}})
 }
 
-// All is a value with many texts: in a list, in a map by their names, and as keys.
+// All returns a value with many texts: in a list, in a map by their names, and as keys.
 func All(texts []Hostile) string {
 	list, byName, named := []string{}, map[string]string{}, map[string]int{}
 	for _, h := range texts {

@@ -18,7 +18,7 @@ import (
 type Role struct {
 	Source map[string]any
 	File   []byte // the content of every file that the source names
-	// Inputs and outputs are names; "!" before one: secret, "?": optional. What follows
+	// Inputs and outputs are names; prefix "!" means secret, "?" optional. What follows
 	// Between in an output's name is its resource.
 	Inputs, Outputs []string
 	Between         string
@@ -33,7 +33,7 @@ type Ended struct {
 	Work           string // its working directory
 }
 
-// Job makes the run's job, with a socket; printed is what it has printed so far.
+// Job creates the run's job, with a socket; printed returns its output so far.
 func (r Role) Job(t testing.TB, program string) (job *driver.Job, printed func() Ended) {
 	t.Helper()
 	folder, work := t.TempDir(), t.TempDir()
@@ -102,7 +102,7 @@ func create(t testing.TB, path string) *os.File {
 	return file
 }
 
-// Text is what stands in a file, or why it cannot be read.
+// Text is the content of a file, or why it cannot be read.
 func Text(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package drivertest holds what the tests of several drivers need.
+// Package drivertest has helpers for the tests of several drivers.
 package drivertest
 
 import (
@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Values are a role's values: the inputs that have arrived, and a log of what was asked
-// and published, in the order in which it happened.
+// Values are a role's values: the inputs that have arrived, and an ordered log of what
+// was read and published.
 type Values struct {
-	Arrived map[string]string // as JSON; another input never comes
+	Arrived map[string]string // as JSON; other inputs never arrive
 	Broken  map[string]string // inputs whose producer has failed, with the reason
-	Asking  chan string       // is told of each input that is asked for and has not arrived
+	Asking  chan string       // receives each input that is read and has not arrived
 
 	mu  sync.Mutex
 	log []string
@@ -33,7 +33,7 @@ func (v *Values) Lines() []string {
 	return append([]string(nil), v.log...)
 }
 
-// Published is what an output was published as; "" if it was not.
+// Published returns an output's published value, or "".
 func (v *Values) Published(name string) string {
 	for _, line := range v.Lines() {
 		if value, is := strings.CutPrefix(line, "put "+name+" "); is {
@@ -60,7 +60,7 @@ func (v *Values) Read(ctx context.Context, name string) (json.RawMessage, error)
 	return nil, context.Cause(ctx)
 }
 
-// Write implements driver.Values; the output "refused" is refused.
+// Write implements driver.Values; it rejects the output "refused".
 func (v *Values) Write(_ context.Context, name string, value json.RawMessage) error {
 	if name == "refused" {
 		return errors.New("output refused: no")
@@ -75,7 +75,7 @@ func (v *Values) WriteText(_ context.Context, name string, text []byte) error {
 	return nil
 }
 
-// File is the one file that a plan has, whatever its digest.
+// File is the only file of a plan, for any digest.
 type File []byte
 
 // File implements driver.Files.

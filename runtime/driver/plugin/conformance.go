@@ -24,18 +24,18 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// Trial is what a plug-in is tried with, for its author.
+// Trial is a conformance test of a plug-in, for its author.
 type Trial struct {
 	Path string
-	// Source is a role's source that succeeds with the inputs; nil tries the compile
-	// half alone.
+	// Source is a role's source that succeeds with the inputs; nil tests only the compile
+	// half.
 	Source  json.RawMessage
 	Inputs  []TrialInput
 	Outputs []contract.Output
-	// Folder is where the plug-in works; Agent the agent's program, for `hotc-agent get`.
+	// Folder is the plug-in's working folder; Agent the agent's program, for `hotc-agent get`.
 	Folder, Agent string
 	Environment   []string
-	// Said is where the plug-in's standard error goes.
+	// Said receives the plug-in's standard error.
 	Said     *os.File
 	Patience time.Duration
 	Grace    time.Duration
@@ -47,19 +47,19 @@ type TrialInput struct {
 	Value json.RawMessage
 }
 
-// Report is told of each check: nil is one that went well.
+// Report receives the result of each check; nil is success.
 type Report func(check string, err error)
 
-// ErrSkipped says that a check was not made, and why.
+// ErrSkipped reports a skipped check, and why.
 type ErrSkipped struct{ Why string }
 
 func (e *ErrSkipped) Error() string { return e.Why }
 
-// Run makes all checks. It runs the source for real.
+// Run performs all checks. It really runs the source.
 func (t *Trial) Run(ctx context.Context, report Report) {
 	name := strings.TrimPrefix(filepath.Base(t.Path), Prefix)
 	err := t.checkProgram(name)
-	report("it is an executable of the right name", err)
+	report("it is an executable with a valid name", err)
 	if err != nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (t *Trial) Run(ctx context.Context, report Report) {
 	}
 	report("compile: it answers with one line", t.asked(ctx, source, t.Source != nil))
 	for _, odd := range []string{`null`, `"text"`, `17`, `[1, [2, {"a": null}]]`, `{"no such key": {"a": [true]}}`} {
-		report("compile: it has an answer to the source "+odd, t.asked(ctx, json.RawMessage(odd), false))
+		report("compile: it answers to the source "+odd, t.asked(ctx, json.RawMessage(odd), false))
 	}
 	runs := []struct {
 		check string
@@ -77,11 +77,11 @@ func (t *Trial) Run(ctx context.Context, report Report) {
 	}{
 		{"run: it succeeds, and publishes every output", t.succeeds},
 		{"run: it fails when an input fails", t.failsWithAnInput},
-		{"run: it ends when it is asked to", t.endsWhenAsked},
+		{"run: it ends on SIGTERM", t.endsWhenAsked},
 	}
 	for _, r := range runs {
 		if t.Source == nil {
-			report(r.check, &ErrSkipped{"no source was given to run (--source)"})
+			report(r.check, &ErrSkipped{"no source to run (--source)"})
 			continue
 		}
 		report(r.check, r.do(ctx, name))
@@ -94,16 +94,16 @@ func (t *Trial) checkProgram(name string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return errors.New("it may not be executed: chmod +x")
+		return errors.New("it is not executable: chmod +x")
 	case !strings.HasPrefix(filepath.Base(t.Path), Prefix) || !nameForm.MatchString(name):
-		return fmt.Errorf("its name must be %sNAME, with a NAME of small letters, digits, - and _", Prefix)
+		return fmt.Errorf("its name must be %sNAME, with a NAME of lower-case letters, digits, - and _", Prefix)
 	}
 	return nil
 }
 
 // asked asks the compile half.
 func (t *Trial) asked(ctx context.Context, source json.RawMessage, must bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, fmt.Errorf("it does not answer within %v", t.Patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.Patience, fmt.Errorf("it did not answer within %v", t.Patience))
 	defer cancel()
 	inputs := []string{}
 	for _, in := range t.Inputs {
@@ -131,12 +131,12 @@ func (t *Trial) asked(ctx context.Context, source json.RawMessage, must bool) er
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("`compile` fails (%w): what is wrong with a source goes into \"errors\" of the answer", err)
+		return fmt.Errorf("`compile` fails (%w): report an invalid source in \"errors\" of the answer", err)
 	}
 	return checkAnswer(printed.Bytes(), inputs, outputs, must)
 }
 
-// compiled is the answer of a compile half, as compiler/driver/plugin has it.
+// compiled is the answer of a compile half, as in compiler/driver/plugin.
 type compiled struct {
 	Protocol int             `json:"protocol"`
 	Source   json.RawMessage `json:"source"`
@@ -162,20 +162,20 @@ func checkAnswer(printed []byte, inputs []string, outputs []driver.Declared, mus
 	decoder := json.NewDecoder(bytes.NewReader(printed))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&a); err != nil {
-		return fmt.Errorf("it prints no answer (%w): %s", err, excerpt(printed))
+		return fmt.Errorf("its output is not a valid answer (%w): %s", err, excerpt(printed))
 	}
 	if decoder.More() {
 		return fmt.Errorf("it prints more than one line: %s", excerpt(printed))
 	}
 	if a.Protocol != Protocol {
-		return fmt.Errorf("its answer has protocol %d, and this agent speaks %d", a.Protocol, Protocol)
+		return fmt.Errorf("its answer uses version %d of the protocol, this agent version %d", a.Protocol, Protocol)
 	}
 	for _, e := range a.Errors {
 		if e.Message == "" {
 			return errors.New("an error in its answer has no message")
 		}
 		if must {
-			return fmt.Errorf("it refuses the source: %s", e.Message)
+			return fmt.Errorf("it rejects the source: %s", e.Message)
 		}
 	}
 	return checkSteps(a.Steps, inputs, outputs)
@@ -189,7 +189,7 @@ func checkSteps(steps []compiledStep, inputs []string, outputs []driver.Declared
 		case s.Write != nil && !slices.ContainsFunc(outputs, func(o driver.Declared) bool { return o.Name == *s.Write }):
 			return fmt.Errorf("a step writes %q, which is not an output", *s.Write)
 		case s.Read == nil && s.Write == nil && s.Any == nil && s.Maybe == nil:
-			return errors.New("a step has none of read, write, any and maybe")
+			return errors.New("a step must have one of read, write, any and maybe")
 		}
 		if err := checkSteps(slices.Concat(s.Any, s.Maybe), inputs, outputs); err != nil {
 			return err
@@ -198,7 +198,7 @@ func checkSteps(steps []compiledStep, inputs []string, outputs []driver.Declared
 	return nil
 }
 
-// values are the driver.Values of a trial, and the driver.Files.
+// values implements driver.Values and driver.Files for a trial.
 type values struct {
 	*Trial
 	read  func(ctx context.Context, name string) (json.RawMessage, error)
@@ -256,7 +256,7 @@ func (v *values) write(name string, read func(contract.Type) (json.RawMessage, e
 	}
 	v.mu.Unlock()
 	if twice && !bytes.Equal(was, value) {
-		return v.isWrong(fmt.Errorf("output %s was %s already, and is now %s", name, was, value))
+		return v.isWrong(fmt.Errorf("output %s changed from %s to %s", name, was, value))
 	}
 	return nil
 }
@@ -342,19 +342,19 @@ func (t *Trial) failsWithAnInput(ctx context.Context, name string) error {
 	exit, err := t.run(ctx, name, v)
 	select {
 	case <-hangs:
-		return fmt.Errorf("it did not end within %v of an input's failure", t.Patience)
+		return fmt.Errorf("it did not end within %v after an input's failure", t.Patience)
 	default:
 	}
 	switch {
 	case len(v.asked) == 0:
 		return &ErrSkipped{"it reads no input of this source"}
 	case err == nil && exit.OK():
-		return fmt.Errorf("it is done, though it could not read %s", v.asked[0])
+		return fmt.Errorf("it reported success, but could not read %s", v.asked[0])
 	}
 	return nil
 }
 
-// endsWhenAsked lets the first read wait for ever, and then asks the plug-in to end.
+// endsWhenAsked blocks the first read, and then asks the plug-in to end.
 func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -376,14 +376,14 @@ func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 	case len(v.asked) == 0:
 		return &ErrSkipped{"it reads no input of this source"}
 	case exit.Signal == syscall.SIGKILL:
-		return fmt.Errorf("it had to be killed: it did not end within %v of SIGTERM", t.Grace)
+		return fmt.Errorf("it had to be killed: it did not end within %v after SIGTERM", t.Grace)
 	case err != nil && ctx.Err() == nil:
 		return err
 	}
 	return nil
 }
 
-// NewTrial is a trial with the agent's own times.
+// NewTrial returns a trial with the agent's own timeouts.
 func NewTrial(path string) *Trial {
 	return &Trial{Path: path, Patience: time.Minute, Grace: process.Grace}
 }

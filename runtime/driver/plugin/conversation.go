@@ -17,8 +17,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// line is what a plug-in may print. Its kind is told by the key that it has; id is
-// for the answer to a get or a put.
+// line is a message from a plug-in. Its key determines its kind; id is for the answer to
+// a get or a put.
 type line struct {
 	Protocol *int            `json:"protocol"`
 	Get      *string         `json:"get"`
@@ -37,13 +37,13 @@ type reply struct {
 	Error string          `json:"error,omitempty"`
 }
 
-// mostWaiting is how many gets and puts may be under way.
+// mostWaiting bounds the concurrent gets and puts.
 const mostWaiting = 256
 
-// errOver ends a plug-in that has broken the protocol.
-var errOver = errors.New("the plug-in is ended")
+// errOver ends a plug-in that has violated the protocol.
+var errOver = errors.New("the plug-in was ended")
 
-// conversation is what is said between the agent and a plug-in.
+// conversation is the protocol between the agent and a plug-in.
 type conversation struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -53,12 +53,12 @@ type conversation struct {
 	childIn, childOut *os.File // the plug-in's ends
 	in, out           *os.File // ours
 
-	greeted bool // known to listen alone
+	greeted bool // used only by listen
 	alarm   *time.Timer
 	waiting chan struct{}
 	puts    sync.WaitGroup
 	asked   sync.WaitGroup // gets and puts
-	heard   chan struct{}  // closed when nothing more comes
+	heard   chan struct{}  // closed at the end of its output
 	writing sync.Mutex
 
 	mu      sync.Mutex
@@ -81,15 +81,15 @@ func converse(ctx context.Context, patience time.Duration, job *driver.Job) (*co
 	return c, nil
 }
 
-// begin says the first line and listens.
+// begin sends the first line and listens.
 func (c *conversation) begin(start []byte) {
 	c.alarm = time.AfterFunc(c.patience, func() {
 		defer mistake.Ends()
 		if c.isDone() {
-			c.over(fmt.Errorf("it said that it is done, and did not end within %v", c.patience))
+			c.over(fmt.Errorf("it reported that it is done, but did not end within %v", c.patience))
 			return
 		}
-		c.over(fmt.Errorf("it said nothing within %v; its first line is {\"protocol\": %d}", c.patience, Protocol))
+		c.over(fmt.Errorf("it printed nothing within %v; its first line must be {\"protocol\": %d}", c.patience, Protocol))
 	})
 	mistake.Go(c.listen)
 	mistake.Go(func() { c.write(start) })
@@ -111,12 +111,12 @@ func (c *conversation) isDone() bool {
 	return c.done
 }
 
-// write says a line. A plug-in that does not listen holds up nobody else: the pipe is
-// closed with the conversation.
+// write sends a line. A plug-in that does not read blocks only itself: the pipe is closed
+// with the conversation.
 func (c *conversation) write(text []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	// A plug-in that is gone needs no answer; why it went is told by its end.
+	// A plug-in that is gone needs no answer; its exit says why.
 	_, _ = c.out.Write(text)
 }
 
@@ -131,23 +131,23 @@ func (c *conversation) listen() {
 		}
 	}
 	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
-		c.over(fmt.Errorf("it printed a line of more than %d bytes", socket.MaxRequest))
+		c.over(fmt.Errorf("it printed a line longer than %d bytes", socket.MaxRequest))
 	}
-	// What it still prints must not block it before it is ended.
+	// Its further output must not block it before it is ended.
 	_, _ = io.Copy(io.Discard, c.in)
 }
 
-// hear does what a line asks for.
+// hear handles a line.
 func (c *conversation) hear(text []byte) error {
 	l, err := parse(text)
 	switch {
 	case err != nil:
 		return err
 	case c.isDone():
-		return errors.New("it said something after {\"done\": true}")
+		return errors.New("it sent a line after {\"done\": true}")
 	case l.Protocol != nil:
 		if *l.Protocol != Protocol {
-			return fmt.Errorf("it speaks version %d of the protocol, and this agent version %d", *l.Protocol, Protocol)
+			return fmt.Errorf("it uses version %d of the protocol, this agent version %d", *l.Protocol, Protocol)
 		}
 		c.greeted = true
 		c.alarm.Stop()
@@ -168,7 +168,7 @@ func (c *conversation) hear(text []byte) error {
 	return nil
 }
 
-// parse reads a line that a plug-in printed.
+// parse parses a line from a plug-in.
 func parse(text []byte) (line, error) {
 	var l line
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -178,7 +178,7 @@ func parse(text []byte) (line, error) {
 		err = errors.New("more than one value")
 	}
 	if err != nil {
-		return l, fmt.Errorf("it printed what is not a line of the protocol (%v): %s", err, excerpt(text))
+		return l, fmt.Errorf("it printed an invalid line (%v): %s", err, excerpt(text))
 	}
 	kinds := 0
 	for _, there := range []bool{l.Protocol != nil, l.Get != nil, l.Put != nil, l.Log != nil, l.Done != nil, l.Failed != nil} {
@@ -188,7 +188,7 @@ func parse(text []byte) (line, error) {
 	}
 	valued := (l.Value != nil) != (l.Text != nil)
 	if kinds != 1 || (l.Put != nil) != valued || l.Put == nil && (l.Value != nil || l.Text != nil) || l.Done != nil && !*l.Done {
-		return l, fmt.Errorf("it printed what is not a line of the protocol: %s", excerpt(text))
+		return l, fmt.Errorf("it printed an invalid line: %s", excerpt(text))
 	}
 	return l, nil
 }
@@ -201,12 +201,12 @@ func excerpt(text []byte) string {
 	return fmt.Sprintf("%q", bytes.ToValidUTF8(text, []byte("?")))
 }
 
-// ask reads or publishes a value, beside whatever else is under way.
+// ask reads or publishes a value, concurrently.
 func (c *conversation) ask(l line) error {
 	select {
 	case c.waiting <- struct{}{}:
 	default:
-		return fmt.Errorf("it has asked for more than %d things at once", mostWaiting)
+		return fmt.Errorf("it has more than %d concurrent requests", mostWaiting)
 	}
 	if l.Put != nil {
 		c.puts.Add(1)
@@ -243,26 +243,26 @@ func (c *conversation) ask(l line) error {
 	return nil
 }
 
-// lastWords is how long what a plug-in had said is still looked for after its end,
-// where something that it left behind holds its output open.
+// lastWords is how long to wait for a plug-in's output after its end, if a process that it
+// left behind keeps it open.
 const lastWords = time.Second
 
-// end hears what was said last, and waits for what was to be published. The error is
-// what the plug-in did wrong, or why it says that it failed.
+// end handles the last lines, and waits for pending publications. The error is a violation
+// of the protocol, or the plug-in's reason for its failure.
 func (c *conversation) end() error {
 	c.childOut.Close()
 	c.childIn.Close()
 	_ = c.in.SetReadDeadline(time.Now().Add(lastWords))
 	<-c.heard
 	c.alarm.Stop()
-	c.out.Close() // nobody is there to be answered
+	c.out.Close() // no more answers
 	c.puts.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failure
 }
 
-// close ends whatever is under way. After begin it waits for that.
+// close cancels pending requests and, after begin, waits for them.
 func (c *conversation) close() {
 	c.cancel(errOver)
 	for _, f := range []*os.File{c.childIn, c.childOut, c.in, c.out} {

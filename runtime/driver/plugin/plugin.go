@@ -1,10 +1,9 @@
-// Package plugin runs roles whose driver is an executable hotc-driver-NAME that hotc
-// does not have: `hotc-driver-NAME run`, spoken to in lines of JSON over its standard
-// input and output (docs/plugins.md).
+// Package plugin runs roles whose driver is an external executable: `hotc-driver-NAME run`,
+// with a protocol of JSON lines over its standard input and output (docs/plugins.md).
 //
-// The executable came with the plan, or is on the server. What it prints to its
-// standard error is the role's output. It is not trusted to keep to the protocol:
-// whatever it does instead is told, and fails the role.
+// The executable comes with the plan, or is on the server. Its standard error is the
+// role's output. It is not trusted to follow the protocol: violations are reported, and
+// fail the role.
 package plugin
 
 import (
@@ -27,26 +26,26 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// Protocol is the version of the lines.
+// Protocol is the version of the protocol.
 const Protocol = 1
 
-// Prefix is what the names of executables begin with.
+// Prefix begins the names of the executables.
 const Prefix = "hotc-driver-"
 
 // Driver runs plug-ins.
 type Driver struct {
-	// Patience is how long it may take to its first line, and from its last to its
-	// end; 0 is Patience.
+	// Patience limits the time to its first line, and from its last to its end; 0 is the
+	// constant Patience.
 	Patience time.Duration
 }
 
-// Patience is how long a plug-in may take to its first line.
+// Patience limits the time to a plug-in's first line.
 const Patience = 2 * time.Minute
 
-// source is a role's source, as the compiler wrote it.
+// source is a role's source, as written by the compiler.
 type source struct {
 	Name string `json:"name"`
-	// Executable is the digest of the program; "" is one on the server.
+	// Executable is the digest of the program; "" if it is on the server.
 	Executable string                  `json:"executable,omitempty"`
 	Source     json.RawMessage         `json:"source"`
 	Trees      map[string]fetch.Origin `json:"trees,omitempty"`
@@ -54,7 +53,7 @@ type source struct {
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
-// treeForm is a key that a tree's folder may be named by.
+// treeForm matches a tree's key that is valid in a folder's name.
 var treeForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 func parseSource(text json.RawMessage) (source, error) {
@@ -73,10 +72,10 @@ func parseSource(text json.RawMessage) (source, error) {
 	return s, nil
 }
 
-// Name is "plugin": what `driver:` names stands in the source.
+// Name is "plugin": the name in `driver:` is in the source.
 func (Driver) Name() string { return "plugin" }
 
-// ToolOf implements driver.RoleInstallable: a plug-in that did not come with the plan.
+// ToolOf implements driver.RoleInstallable, for a plug-in that did not come with the plan.
 func (Driver) ToolOf(r contract.Role) (driver.Tool, bool) {
 	s, err := parseSource(r.Source)
 	if err != nil || s.Executable != "" {
@@ -85,7 +84,7 @@ func (Driver) ToolOf(r contract.Role) (driver.Tool, bool) {
 	return driver.Tool{Name: Prefix + s.Name, Program: Prefix + s.Name, From: "none"}, true
 }
 
-// Check implements driver.Checker: a plug-in that must be there.
+// Check implements driver.Checker, for a plug-in that must be installed.
 func (d Driver) Check(_ context.Context, r contract.Role) error {
 	if _, err := parseSource(r.Source); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (d Driver) Check(_ context.Context, r contract.Role) error {
 	return nil
 }
 
-// layout are the places of a job.
+// layout gives the paths of a job.
 type layout struct {
 	job    *driver.Job
 	source source
@@ -180,7 +179,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	case !exit.OK():
 		return exit, nil
 	case !c.isDone():
-		return driver.Exit{}, fmt.Errorf("plug-in %s%s ended without saying that it is done", Prefix, s.Name)
+		return driver.Exit{}, fmt.Errorf("plug-in %s%s ended without reporting that it is done", Prefix, s.Name)
 	}
 	return exit, nil
 }
@@ -217,8 +216,8 @@ func (at layout) start() ([]byte, error) {
 	return encode(line)
 }
 
-// environment has what a plug-in in shell needs, so that it reads no JSON: the names,
-// one a line, and the source in a file.
+// environment saves a plug-in in shell from parsing JSON: it has the names, one per line,
+// and the source in a file.
 func (at layout) environment() []string {
 	var inputs, outputs []string
 	for _, in := range at.job.Role.Inputs {

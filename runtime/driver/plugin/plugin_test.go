@@ -116,18 +116,18 @@ func TestConversations(t *testing.T) {
 		{"says that it failed", hello + `echo '{"failed": "no space left"}'; exit 1`, "plug-in hotc-driver-x: no space left", "map[]", ""},
 		{"dies", hello + `echo 'no such table' >&2; exit 3`, "exit status 3", "map[]", "no such table\n"},
 		{"is killed", hello + `kill -9 $$`, "killed by a signal (killed)", "map[]", ""},
-		{"ends before it is done", hello + `exit 0`, "plug-in hotc-driver-x ended without saying that it is done", "map[]", ""},
-		{"prints garbage", hello + `echo hello; sleep 60`, `plug-in hotc-driver-x: it printed what is not a line of the protocol (invalid character 'h' looking for beginning of value): "hello"`, "map[]", ""},
-		{"prints other JSON", hello + `echo '{"got": "url"}'; sleep 60`, `plug-in hotc-driver-x: it printed what is not a line of the protocol (json: unknown field "got"): "{\"got\": \"url\"}"`, "map[]", ""},
-		{"prints two things in one", hello + `echo '{"get": "url", "put": "o"}'; sleep 60`, `plug-in hotc-driver-x: it printed what is not a line of the protocol: "{\"get\": \"url\", \"put\": \"o\"}"`, "map[]", ""},
-		{"prints two lines in one", hello + `echo '{"get": "url"} {"get": "url"}'; sleep 60`, `plug-in hotc-driver-x: it printed what is not a line of the protocol (more than one value): "{\"get\": \"url\"} {\"get\": \"url\"}"`, "map[]", ""},
-		{"prints bytes", hello + `printf '\377\376\n'; sleep 60`, `plug-in hotc-driver-x: it printed what is not a line of the protocol (invalid character 'ÿ' looking for beginning of value): "?"`, "map[]", ""},
+		{"ends before it is done", hello + `exit 0`, "plug-in hotc-driver-x ended without reporting that it is done", "map[]", ""},
+		{"prints garbage", hello + `echo hello; sleep 60`, `plug-in hotc-driver-x: it printed an invalid line (invalid character 'h' looking for beginning of value): "hello"`, "map[]", ""},
+		{"prints other JSON", hello + `echo '{"got": "url"}'; sleep 60`, `plug-in hotc-driver-x: it printed an invalid line (json: unknown field "got"): "{\"got\": \"url\"}"`, "map[]", ""},
+		{"prints two things in one", hello + `echo '{"get": "url", "put": "o"}'; sleep 60`, `plug-in hotc-driver-x: it printed an invalid line: "{\"get\": \"url\", \"put\": \"o\"}"`, "map[]", ""},
+		{"prints two lines in one", hello + `echo '{"get": "url"} {"get": "url"}'; sleep 60`, `plug-in hotc-driver-x: it printed an invalid line (more than one value): "{\"get\": \"url\"} {\"get\": \"url\"}"`, "map[]", ""},
+		{"prints bytes", hello + `printf '\377\376\n'; sleep 60`, `plug-in hotc-driver-x: it printed an invalid line (invalid character 'ÿ' looking for beginning of value): "?"`, "map[]", ""},
 		{"does not greet", "#!/bin/sh\n" + `echo '{"get": "url"}'; sleep 60`, `plug-in hotc-driver-x: its first line is not {"protocol": 1}`, "map[]", ""},
-		{"speaks another version", "#!/bin/sh\n" + `echo '{"protocol": 2}'; sleep 60`, `plug-in hotc-driver-x: it speaks version 2 of the protocol, and this agent version 1`, "map[]", ""},
-		{"goes on after it is done", hello + `echo '{"done": true}'; echo '{"get": "url"}'; sleep 60`, `plug-in hotc-driver-x: it said something after {"done": true}`, "map[]", ""},
-		{"floods with a line", hello + `yes | tr -d '\n'`, `plug-in hotc-driver-x: it printed a line of more than 16777216 bytes`, "map[]", ""},
-		{"floods with questions, and hears no answer", hello + `yes '{"get": "never"}'`, `plug-in hotc-driver-x: it has asked for more than 256 things at once`, "map[]", ""},
-		{"floods with garbage", hello + `yes`, `plug-in hotc-driver-x: it printed what is not a line of the protocol (invalid character 'y' looking for beginning of value): "y"`, "map[]", ""},
+		{"speaks another version", "#!/bin/sh\n" + `echo '{"protocol": 2}'; sleep 60`, `plug-in hotc-driver-x: it uses version 2 of the protocol, this agent version 1`, "map[]", ""},
+		{"goes on after it is done", hello + `echo '{"done": true}'; echo '{"get": "url"}'; sleep 60`, `plug-in hotc-driver-x: it sent a line after {"done": true}`, "map[]", ""},
+		{"floods with a line", hello + `yes | tr -d '\n'`, `plug-in hotc-driver-x: it printed a line longer than 16777216 bytes`, "map[]", ""},
+		{"floods with questions, and hears no answer", hello + `yes '{"get": "never"}'`, `plug-in hotc-driver-x: it has more than 256 concurrent requests`, "map[]", ""},
+		{"floods with garbage", hello + `yes`, `plug-in hotc-driver-x: it printed an invalid line (invalid character 'y' looking for beginning of value): "y"`, "map[]", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			end, wrote, prints := run(t, t.Context(), c.program, time.Minute)
@@ -146,11 +146,11 @@ func TestOneThatHangs(t *testing.T) {
 		program, want string
 	}{
 		"says nothing": {500 * time.Millisecond, "#!/bin/sh\nsleep 60",
-			`plug-in hotc-driver-x: it said nothing within 500ms; its first line is {"protocol": 1}`},
+			`plug-in hotc-driver-x: it printed nothing within 500ms; its first line must be {"protocol": 1}`},
 		"says nothing, and will not end": {500 * time.Millisecond, "#!/bin/sh\ntrap '' TERM\nsleep 60 <&- >&- 2>&- & wait; wait",
-			`plug-in hotc-driver-x: it said nothing within 500ms; its first line is {"protocol": 1}`},
+			`plug-in hotc-driver-x: it printed nothing within 500ms; its first line must be {"protocol": 1}`},
 		"is done, and goes on": {8 * time.Second, hello + `echo '{"done": true}'; sleep 60`,
-			`plug-in hotc-driver-x: it said that it is done, and did not end within 8s`},
+			`plug-in hotc-driver-x: it reported that it is done, but did not end within 8s`},
 		"works": {8 * time.Second, hello + `sleep 10; echo '{"done": true}'`, `exit status 0`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,15 +232,15 @@ func TestConformance(t *testing.T) {
 	}{
 		{"hotc-driver-good", hello2 + `echo '{"get": "url"}'; read answer; case $answer in *error*) exit 1 ;; esac; echo '{"put": "o", "text": "x"}'; read answer; echo '{"done": true}'`, nil},
 		{"hotc-driver-goes-on", hello2 + `echo '{"get": "url"}'; read answer; echo '{"put": "o", "text": "x"}'; read answer; echo '{"done": true}'`,
-			[]string{"run: it fails when an input fails: it is done, though it could not read url"}},
+			[]string{"run: it fails when an input fails: it reported success, but could not read url"}},
 		{"hotc-driver-forgets", hello2 + `echo '{"done": true}'`, []string{"run: it succeeds, and publishes every output: it does not publish o"}},
 		{"hotc-driver-guesses", hello2 + `echo '{"get": "uri"}'; read answer; exit 1`, []string{"run: it succeeds, and publishes every output: it reads \"uri\", which is not an input"}},
 		{"hotc-driver-stubborn", hello2 + `trap '' TERM; echo '{"get": "url"}'; read answer; case $answer in *error*) exit 1 ;; esac; echo '{"put": "o", "text": "x"}'; echo '{"done": true}'`,
-			[]string{"run: it ends when it is asked to: it had to be killed: it did not end within 1s of SIGTERM"}},
+			[]string{"run: it ends on SIGTERM: it had to be killed: it did not end within 1s after SIGTERM"}},
 		{"hotc-driver-hangs", hello2 + `echo '{"get": "url"}'; read answer; case $answer in *error*) sleep 60 ;; esac; exit 1`,
-			[]string{"run: it fails when an input fails: it did not end within 8s of an input's failure"}},
-		{"hotc-driver-mute", "#!/bin/sh\nexit 0", []string{"compile: it answers with one line: it prints no answer (EOF): \"\""}},
-		{"other", "#!/bin/sh\n", []string{"it is an executable of the right name: its name must be hotc-driver-NAME, with a NAME of small letters, digits, - and _"}},
+			[]string{"run: it fails when an input fails: it did not end within 8s after an input's failure"}},
+		{"hotc-driver-mute", "#!/bin/sh\nexit 0", []string{"compile: it answers with one line: its output is not a valid answer (EOF): \"\""}},
+		{"other", "#!/bin/sh\n", []string{"it is an executable with a valid name: its name must be hotc-driver-NAME, with a NAME of lower-case letters, digits, - and _"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			trial := plugin.NewTrial(filepath.Join(t.TempDir(), c.name))

@@ -22,7 +22,7 @@ import (
 //go:embed ruby
 var interceptor embed.FS
 
-// layout is a job's folder as a run of Puppet sees it:
+// layout is a job's folder for a run of Puppet:
 //
 //	configuration/              puppet.conf and hiera.yaml, the global layer
 //	environments/hotc           link to the tree with the environment or with Hiera's data
@@ -42,12 +42,12 @@ func (at *layout) in(names ...string) string {
 func (at *layout) configuration() string { return at.in("configuration") }
 func (at *layout) failure() string       { return at.in("failure") }
 
-// state is Puppet's own folder, such as for the files that it replaced. It stays.
+// state is Puppet's own persistent folder, such as for backups of replaced files.
 func (at *layout) state() string { return filepath.Join(at.job.Work, "puppet") }
 
 func (at *layout) environment() string { return at.in("environments", "hotc") }
 
-// manifest are the arguments that name what is applied.
+// manifest returns the arguments that name what to apply.
 func (at *layout) manifest() []string {
 	if name, err := os.Readlink(at.in("manifest-link")); err == nil {
 		return []string{name}
@@ -67,7 +67,7 @@ func (at *layout) manifest() []string {
 func (at *layout) make(ctx context.Context) error {
 	for _, folder := range []string{at.configuration(), at.in("environments"), at.in("modules"), at.state()} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return fmt.Errorf("make a folder of the run: %w", err)
+			return fmt.Errorf("create a folder of the run: %w", err)
 		}
 	}
 	steps := []func(context.Context) error{at.fetchManifest, at.fetchEnvironment, at.fetchModules}
@@ -100,13 +100,13 @@ func (at *layout) fetchManifest(ctx context.Context) error {
 
 func (at *layout) writeManifest(ctx context.Context, m *manifest) (string, error) {
 	if !filepath.IsLocal(m.Name) || filepath.Base(m.Name) != m.Name {
-		return "", fmt.Errorf("the plan's manifest has the name %q", m.Name)
+		return "", fmt.Errorf("the plan's manifest has the invalid name %q", m.Name)
 	}
 	path := at.in("manifest", m.Name)
 	return path, at.job.Fetch(ctx, m.Text, "manifest", path, 0o600)
 }
 
-// fetchEnvironment brings the environment, or makes an empty one.
+// fetchEnvironment fetches the environment, or creates an empty one.
 func (at *layout) fetchEnvironment(ctx context.Context) error {
 	origin, what := at.source.Environment, "environment"
 	if origin == nil {
@@ -120,7 +120,7 @@ func (at *layout) fetchEnvironment(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(path, "hiera.yaml")); err != nil && what == "hiera" {
-		return fmt.Errorf("hiera: there is no hiera.yaml in what was fetched")
+		return fmt.Errorf("hiera: the fetched tree has no hiera.yaml")
 	}
 	if err := os.Symlink(path, at.environment()); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (at *layout) fetchModules(ctx context.Context) error {
 	return nil
 }
 
-// moduleIn is where a module lies in what was fetched: there, or in the only folder, as
-// released archives have it.
+// moduleIn returns the folder of a fetched module: the tree itself, or its only folder, as
+// in release archives.
 func moduleIn(path string) (string, error) {
 	for range 2 {
 		entries, err := os.ReadDir(path)
@@ -175,13 +175,13 @@ func moduleIn(path string) (string, error) {
 		}
 		path = filepath.Join(path, entries[0].Name())
 	}
-	return "", errors.New("what was fetched is not a module: it has neither metadata.json nor manifests/ nor lib/")
+	return "", errors.New("the fetched tree is not a module: it has neither metadata.json nor manifests/ nor lib/")
 }
 
-// installed are the folders in which a server has modules of its own.
+// installed are the folders of a server's own modules.
 var installed = []string{"/etc/puppet/code/modules", "/usr/share/puppet/modules", "/etc/puppetlabs/code/modules", "/opt/puppetlabs/puppet/modules"}
 
-// modulePath are the folders of modules besides the environment's own.
+// modulePath returns the folders of modules besides the environment's own.
 func (at *layout) modulePath() string {
 	var folders []string
 	for i := range at.source.ModulePath {
@@ -194,7 +194,7 @@ func (at *layout) modulePath() string {
 	return strings.Join(append(append([]string{at.in("modules")}, folders...), installed...), ":")
 }
 
-// setting is a line of environment.conf.
+// settingLine matches a setting in environment.conf.
 func settingLine(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*` + name + `[ \t]*=[ \t]*(.*?)[ \t\r]*$`)
 }
@@ -210,8 +210,8 @@ func (at *layout) environmentSetting(name string) string {
 	return ""
 }
 
-// extendModulePath adds $basemodulepath to an environment's own path of modules, where
-// that leaves it out: the interceptor's module is found there.
+// extendModulePath adds $basemodulepath, which has the interceptor's module, to an
+// environment's own module path if it is missing.
 func (at *layout) extendModulePath() error {
 	own := at.environmentSetting("modulepath")
 	if own == "" || strings.Contains(own, "$basemodulepath") {
@@ -235,7 +235,7 @@ hierarchy:
 
 func (at *layout) configure() error {
 	if strings.Contains(at.modulePath()+at.state(), "$") {
-		return fmt.Errorf("Puppet takes the $ in the name of its folder for a setting's: %s, %s", at.job.Folder, at.job.Work)
+		return fmt.Errorf("the run's folders contain a $, which Puppet expands: %s, %s", at.job.Folder, at.job.Work)
 	}
 	var conf strings.Builder
 	conf.WriteString("[main]\n")
@@ -287,7 +287,7 @@ func (at *layout) writePlan() error {
 	p := runPlan{Socket: at.job.Variable(socket.Variable), Failure: at.failure(), Classes: append([]string{}, at.source.Classes...), Outputs: []runOutput{}}
 	p.Inputs, _ = driver.Declare(at.job.Role, nil, nil)
 	for _, o := range at.job.Role.Outputs {
-		if of, known := at.source.Outputs[o.Name]; known { // a hook's source writes none
+		if of, known := at.source.Outputs[o.Name]; known { // a hook's source has none
 			p.Outputs = append(p.Outputs, runOutput{o.Name, of})
 		}
 	}

@@ -226,7 +226,7 @@ func TestASourceThatCannotBe(t *testing.T) {
 		`{"none": 1}`: `unknown field "none"`,
 		`{"modules": {"../../x": {"file": "0"}}}`:                                                    `a module "../../x"`,
 		`{"settings": {"strict": "x\n[agent]"}}`:                                                     `a setting "strict"`,
-		`{"manifest": {"text": "x", "name": "../../etc/x.pp"}}`:                                      `the plan's manifest has the name "../../etc/x.pp"`,
+		`{"manifest": {"text": "x", "name": "../../etc/x.pp"}}`:                                      `the plan's manifest has the invalid name "../../etc/x.pp"`,
 		`{"modules": {"demo": {"file": "` + strings.Repeat("0", 64) + `"}}}`:                         `no file 000`,
 		`{"hiera": {"url": "https://127.0.0.1:1/x.tgz", "sha256": "` + strings.Repeat("0", 64) + `"`: `cannot be read`,
 	} {

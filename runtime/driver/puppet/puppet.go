@@ -1,11 +1,10 @@
-// Package puppet runs roles with `puppet apply`, with manifests, modules and Hiera
-// data as they are.
+// Package puppet runs roles with `puppet apply`, with unmodified manifests, modules and
+// Hiera data.
 //
-// The run gets a configuration of its own: a global layer of Hiera whose values are
-// the role's inputs, and a node terminus, which Puppet loads before anything else
-// and which brings the interceptor in ruby/ with it. That asks for inputs when a
-// variable, a fact or a Hiera key is evaluated, and publishes outputs when a variable
-// is assigned or a resource was applied. ruby/hotc/run.rb says how.
+// The run has its own configuration: a global layer of Hiera with the role's inputs, and
+// a node terminus, which Puppet loads first and which loads the interceptor in ruby/.
+// That requests inputs when a variable, a fact or a Hiera key is evaluated, and publishes
+// outputs when a variable is assigned or a resource applied (ruby/hotc/run.rb).
 package puppet
 
 import (
@@ -28,7 +27,7 @@ import (
 // Driver runs manifests.
 type Driver struct{}
 
-// source is a role's source, as the compiler wrote it.
+// source is a role's source, as written by the compiler.
 type source struct {
 	Manifest    *manifest               `json:"manifest,omitempty"`
 	Environment *fetch.Origin           `json:"environment,omitempty"`
@@ -37,7 +36,7 @@ type source struct {
 	ModulePath  []fetch.Origin          `json:"modulepath,omitempty"`
 	Classes     []string                `json:"classes,omitempty"`
 	Settings    map[string]any          `json:"settings,omitempty"`
-	// Outputs says what each output is to Puppet.
+	// Outputs says what each output is in Puppet.
 	Outputs map[string]output `json:"outputs,omitempty"`
 }
 
@@ -58,7 +57,7 @@ type output struct {
 // Name is "puppet".
 func (Driver) Name() string { return "puppet" }
 
-// Tool implements driver.Installable. Puppet's own packages have it under /opt.
+// Tool implements driver.Installable. Puppet's own packages install it under /opt.
 func (Driver) Tool() driver.Tool {
 	return driver.Tool{
 		Name: "puppet", Program: "puppet", Folders: []string{"/opt/puppetlabs/bin"}, Version: []string{"--version"}, From: "packages",
@@ -82,26 +81,26 @@ func parseSource(text json.RawMessage) (source, error) {
 	}
 	for name := range s.Modules {
 		if !nameForm.MatchString(name) {
-			return source{}, fmt.Errorf("the role's source in the plan has a module %q", name)
+			return source{}, fmt.Errorf("the role's source in the plan has an invalid module name %q", name)
 		}
 	}
 	for name, value := range s.Settings {
 		if !nameForm.MatchString(name) || strings.ContainsAny(fmt.Sprint(value), "\r\n") {
-			return source{}, fmt.Errorf("the role's source in the plan has a setting %q", name)
+			return source{}, fmt.Errorf("the role's source in the plan has an invalid setting %q", name)
 		}
 	}
 	return s, nil
 }
 
-// nameForm is what names of modules and settings are made of.
+// nameForm matches names of modules and settings.
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// changed is what `puppet apply --detailed-exitcodes` ends with when it changed
-// something, and nothing failed.
+// changed is the exit status of `puppet apply --detailed-exitcodes` for changes without
+// failures.
 const changed = 2
 
-// Run applies the manifest. A run that fails says at its end once more what failed
-// first, which is the role's cause.
+// Run applies the manifest. A failed run repeats at its end what failed first, as the
+// role's cause.
 func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	s, err := parseSource(job.Role.Source)
 	if err != nil {
@@ -127,8 +126,7 @@ func (d Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return exit, nil
 }
 
-// repeatFailure prints what failed first, with the places of files as the user knows
-// them.
+// repeatFailure prints what failed first, with file names as the user knows them.
 func (at *layout) repeatFailure() {
 	text, err := os.ReadFile(at.failure())
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {

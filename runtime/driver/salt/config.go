@@ -13,22 +13,22 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// config is what the interceptor is told. It lies in the job's private folder and holds
-// no value of an input.
+// config is the interceptor's configuration. It is in the job's private folder and
+// contains no values of inputs.
 type config struct {
 	// Apply are the arguments of state.apply.
 	Apply  []string        `json:"apply"`
 	Pillar json.RawMessage `json:"pillar"`
-	// GrainsFile is where Salt's functions put a grain that is set, Outcome where the
-	// interceptor notes how the run ended.
+	// GrainsFile is where Salt's functions store grains, Outcome where the interceptor
+	// records how the run ended.
 	GrainsFile string            `json:"grains_file"`
 	Outcome    string            `json:"outcome"`
 	Inputs     []driver.Declared `json:"inputs"`
 	Outputs    []output          `json:"outputs"`
 }
 
-// output is a grain, or with an ID what a state gives: with a path a part of its
-// changes, else its success. State is the state's module; "" is any.
+// output is a grain or, with an ID, a state's result: with a path a part of its changes,
+// otherwise its success. State is the state's module; "" is any.
 type output struct {
 	driver.Declared
 	State string `json:"state,omitempty"`
@@ -38,7 +38,7 @@ type output struct {
 func configFolder(job *driver.Job) string { return filepath.Join(job.Folder, "etc") }
 func outcomePath(job *driver.Job) string  { return filepath.Join(job.Folder, "outcome.json") }
 
-// configure writes Salt's configuration, the interceptor and what that is told.
+// configure writes Salt's configuration, the interceptor and its configuration.
 func configure(job *driver.Job, s source, trees layout) error {
 	if err := checkInputs(job.Role.Inputs); err != nil {
 		return err
@@ -70,7 +70,7 @@ func interceptorConfig(job *driver.Job, s source) config {
 	return c
 }
 
-// keys is a name's path: at its colons, as Salt writes it, else at its dots.
+// keys splits a name into a path, at its colons, as in Salt, or otherwise at its dots.
 func keys(name string) []string {
 	if strings.Contains(name, ":") {
 		return strings.Split(name, ":")
@@ -78,7 +78,7 @@ func keys(name string) []string {
 	return strings.Split(name, ".")
 }
 
-// changes stands between a state's ID and the path in its changes.
+// changes separates a state's ID from the path in its changes.
 const changes = ".changes."
 
 func outputOf(d driver.Declared) output {
@@ -92,7 +92,7 @@ func outputOf(d driver.Declared) output {
 	return out
 }
 
-// reference is a state as requisites name it: "cmd: make it", or an ID.
+// reference splits a state as in requisites, "cmd: build it", or an ID.
 func reference(text string) (state, id string) {
 	if state, id, is := strings.Cut(text, ": "); is {
 		return state, strings.TrimSpace(id)
@@ -100,8 +100,8 @@ func reference(text string) (state, id string) {
 	return "", text
 }
 
-// checkInputs refuses an argument of an action that is not a path, or a part of one that
-// is an input as a whole. Of a role's own inputs the compiler has made sure.
+// checkInputs rejects arguments of actions that are not paths, or overlap. The compiler
+// has checked the role's own inputs.
 func checkInputs(inputs []contract.Input) error {
 	seen := map[string]string{}
 	for _, in := range inputs {
@@ -115,7 +115,7 @@ func checkInputs(inputs []contract.Input) error {
 				kind = "is an input"
 			}
 			if other := seen[at]; other != "" && (other != kind || i == len(path)-1) {
-				return fmt.Errorf("%s cannot be an input beside another one there", in.Name)
+				return fmt.Errorf("%s overlaps with another input", in.Name)
 			}
 			seen[at] = kind
 		}
@@ -123,8 +123,8 @@ func checkInputs(inputs []contract.Input) error {
 	return nil
 }
 
-// minion is Salt's configuration: the source's own lines, under those that the run is
-// made of.
+// minion is Salt's configuration: the source's own settings, overridden by those of the
+// run.
 func minion(job *driver.Job, s source, trees layout, interceptor string) map[string]any {
 	all := map[string]any{}
 	for key, value := range s.Config {
@@ -148,7 +148,7 @@ func minion(job *driver.Job, s source, trees layout, interceptor string) map[str
 		own["id"] = s.ID
 	}
 	if me, err := user.Current(); err == nil {
-		own["user"] = me.Username // Salt refuses another user's run, and takes root for granted
+		own["user"] = me.Username // Salt rejects other users, and defaults to root
 	}
 	maps.Copy(all, own)
 	return all

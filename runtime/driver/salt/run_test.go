@@ -197,7 +197,7 @@ func TestAProgramThatAppliesNothing(t *testing.T) {
 	if err := d.Prepare(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Run(t.Context(), job); err == nil || err.Error() != "salt-call has ended without applying any states" {
+	if _, err := d.Run(t.Context(), job); err == nil || err.Error() != "salt-call ended without applying any states" {
 		t.Error(err)
 	}
 }

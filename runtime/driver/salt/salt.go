@@ -1,19 +1,19 @@
 // Package salt runs roles that are Salt states, on the server itself.
 //
-// salt-call runs without a master (--local), with a configuration and caches of its
-// own in the role's private folder. Two of Salt's own extension points bring the
-// interceptor in, whatever way Salt was packaged: a folder of grains, which Salt loads
-// before it compiles a pillar, and one of execution modules, whose hotc.apply starts the
-// run (python/grains, python/modules). Declared inputs become parts of the pillar whose
-// values are asked for when they are read, and results of states become the outputs
-// (python/hotc_salt). SLS files, and the Salt on the disk, stay as they are.
+// salt-call runs without a master (--local), with its own configuration and caches in the
+// role's private folder. Two of Salt's extension points load the interceptor, however
+// Salt was packaged: a folder of grains, loaded before Salt compiles a pillar, and one of
+// execution modules, whose hotc.apply starts the run (python/grains, python/modules).
+// Declared inputs become parts of the pillar whose values are requested when read, and
+// results of states become the outputs (python/hotc_salt). SLS files and the installed
+// Salt are unmodified.
 //
 // The role's source in the plan is
 //
 //	{"sls": ["web"], "text": {"file": DIGEST, "name": "web"}, "file_roots": [ORIGIN],
 //	 "pillar_roots": [ORIGIN], "pillar": {}, "grains": {}, "id": "web1", "config": {}}
 //
-// Without sls, top.sls says what is applied.
+// Without sls, top.sls selects what is applied.
 package salt
 
 import (
@@ -42,9 +42,8 @@ func (Driver) Name() string { return "salt" }
 
 const program = "salt-call"
 
-// Tool implements driver.Installable. The packages are Salt's own and the
-// distributions' (pkg/debian and pkg/rpm of Salt); where a server knows no repository
-// that has them, only `from: url` helps.
+// Tool implements driver.Installable. The packages are Salt's own and the distributions'
+// (pkg/debian and pkg/rpm of Salt); without a repository that has them, use `from: url`.
 func (Driver) Tool() driver.Tool {
 	return driver.Tool{
 		Name: "salt", Program: program, Folders: []string{"/opt/saltstack/salt"}, Version: []string{"--version"}, From: "packages",
@@ -55,7 +54,7 @@ func (Driver) Tool() driver.Tool {
 // source is a role's source.
 type source struct {
 	SLS         []string                   `json:"sls,omitempty"`
-	Text        *fetch.Text                `json:"text,omitempty"` // of an SLS file that came without a folder, which is named without .sls
+	Text        *fetch.Text                `json:"text,omitempty"` // an inline SLS file, named without .sls
 	FileRoots   []fetch.Origin             `json:"file_roots,omitempty"`
 	PillarRoots []fetch.Origin             `json:"pillar_roots,omitempty"`
 	Pillar      json.RawMessage            `json:"pillar,omitempty"`
@@ -70,10 +69,10 @@ func parseSource(raw json.RawMessage) (source, error) {
 		return source{}, err
 	}
 	if s.Text == nil && len(s.FileRoots) == 0 {
-		return source{}, errors.New("Salt's source in the plan names no states")
+		return source{}, errors.New("the role's source in the plan has no states")
 	}
 	if s.Text != nil && (s.Text.Name == "" || filepath.Base(s.Text.Name) != s.Text.Name) {
-		return source{}, fmt.Errorf("%q is not a name of an SLS file", s.Text.Name)
+		return source{}, fmt.Errorf("%q is not a valid SLS name", s.Text.Name)
 	}
 	return s, nil
 }
@@ -103,10 +102,10 @@ func (Driver) Prepare(ctx context.Context, job *driver.Job) error {
 	return configure(job, s, trees)
 }
 
-// layout is where the fetched trees lie.
+// layout is where the fetched trees are.
 type layout struct{ files, pillars []string }
 
-// Run waits for the inputs that must be there from the start, and applies the states.
+// Run waits for the eager inputs, and applies the states.
 func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err := job.AwaitEager(ctx); err != nil {
 		return driver.Exit{}, err
@@ -120,27 +119,26 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return judge(job, exit)
 }
 
-// outcome is how a run ended, as the interceptor noted it.
+// outcome is how a run ended, as recorded by the interceptor.
 type outcome struct {
-	Reason string `json:"reason"` // "" is well
+	Reason string `json:"reason"` // "" for success
 }
 
-// judge says how a run has ended: Salt's exit status alone is that of the outputter,
-// too.
+// judge determines how a run has ended: Salt's exit status may be that of its outputter.
 func judge(job *driver.Job, exit driver.Exit) (driver.Exit, error) {
 	raw, err := os.ReadFile(outcomePath(job))
 	if err != nil {
 		if exit.OK() {
-			return driver.Exit{}, errors.New("salt-call has ended without applying any states")
+			return driver.Exit{}, errors.New("salt-call ended without applying any states")
 		}
 		return exit, nil
 	}
 	var ended outcome
 	if err := json.Unmarshal(raw, &ended); err != nil {
-		return driver.Exit{}, fmt.Errorf("how Salt's run ended cannot be read: %w", err)
+		return driver.Exit{}, fmt.Errorf("read the outcome of the Salt run: %w", err)
 	}
 	if ended.Reason != "" {
-		// the last line of standard error is what the role's cause repeats
+		// the role's cause repeats the last line of standard error
 		fmt.Fprintln(job.Stderr, ended.Reason)
 		if exit.OK() {
 			exit.Code = 1

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# What stands in the variables that are not assigned here, shell.go writes before:
+# shell.go assigns the variables that are not assigned here:
 # shellcheck disable=SC2154
-# A program would have the value among its arguments, where every user can read it.
+# A program's arguments are visible to every user; a builtin's are not.
 case $(command -v printf),$(command -v print) in
 printf,*) hotc_print() { command printf %s "$1"; } ;;
 *,print) hotc_print() { command print -rn -- "$1"; } ;; # mksh
@@ -51,8 +51,8 @@ hotc_publish() {
 	hotc_write "$hotc_outputs." "$@"
 	return "$hotc_result"
 }
-# hotc_write PREFIX VARIABLE... writes those that are set into files, if this is the
-# script's own process and no subshell.
+# hotc_write PREFIX VARIABLE... writes those that are set into files, unless this is a
+# subshell.
 hotc_write() {
 	hotc_prefix=$1
 	shift

@@ -11,19 +11,19 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// largestVariable is how many bytes of one environment variable the kernel takes
-// (MAX_ARG_STRLEN is 32 pages, its zero byte included).
+// largestVariable is the kernel's limit for one environment variable, in bytes
+// (MAX_ARG_STRLEN is 32 pages, including the final NUL).
 const largestVariable = 128<<10 - 1
 
 func inputsFolder(job *driver.Job) string { return filepath.Join(job.Folder, "inputs") }
 
-// writeInputs waits for the inputs that must be there before the script starts,
-// and gives them as files and as environment variables. A value that no variable
-// can hold is in its file only.
+// writeInputs waits for the inputs that the script needs before it starts, and passes
+// them as files and environment variables. A value that does not fit into a variable is
+// only in its file.
 func writeInputs(ctx context.Context, job *driver.Job) (environment []string, err error) {
 	folder := inputsFolder(job)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the inputs' folder: %w", err)
+		return nil, fmt.Errorf("create the inputs' folder: %w", err)
 	}
 	for _, in := range job.Role.Inputs {
 		if isRunTime(in) {
@@ -37,7 +37,7 @@ func writeInputs(ctx context.Context, job *driver.Job) (environment []string, er
 			return nil, err
 		}
 		if in.Secret && !in.Eager {
-			continue // every process of the same user can read an environment
+			continue // processes of the same user can read an environment
 		}
 		entry := Variable(in.Name) + "=" + string(driver.Text(value))
 		if isAgents(Variable(in.Name)) {
@@ -47,7 +47,7 @@ func writeInputs(ctx context.Context, job *driver.Job) (environment []string, er
 			environment = append(environment, entry)
 			continue
 		}
-		fmt.Fprintf(job.Stderr, "hotc-agent: input %s does not fit into an environment variable; it is in $hotc_inputs/%s\n",
+		fmt.Fprintf(job.Stderr, "hotc-agent: input %s does not fit into an environment variable; read $hotc_inputs/%s\n",
 			in.Name, driver.FileName(in.Name))
 	}
 	return environment, nil
@@ -61,13 +61,13 @@ func writeInput(folder, name string, value json.RawMessage) error {
 	return nil
 }
 
-// isAgents says that the agent gives the script a variable of that name itself.
+// isAgents reports whether the agent itself sets a variable of that name.
 func isAgents(variable string) bool {
 	return variable == "PATH" || variable == "HOME" || strings.HasPrefix(variable, "HOTC_")
 }
 
-// Variable is the environment variable of an input: its name with "_" for
-// everything but letters, digits and "_".
+// Variable is the environment variable of an input: its name with everything but letters
+// and digits replaced by "_".
 func Variable(input string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

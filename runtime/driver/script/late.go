@@ -12,16 +12,16 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// lateInputs are the files of run-time inputs, whose opening waits.
+// lateInputs are the files of run-time inputs, which block when opened.
 type lateInputs struct {
-	files *lazyfile.Files // nil where there are none
-	// ctx is what the role runs under.
+	files *lazyfile.Files // nil if there are none
+	// ctx is the role's.
 	ctx  context.Context
 	mark string
 }
 
-// openLate makes the files of run-time inputs. Where the kernel cannot let an opening
-// wait there are none, and a script that looks for them is told why.
+// openLate creates the files of run-time inputs. If the kernel does not support blocking
+// opens, there are none, and the script's log says why.
 func openLate(ctx context.Context, job *driver.Job) (lateInputs, error) {
 	late := lateInputs{ctx: ctx}
 	inputs := map[string]string{}
@@ -43,7 +43,7 @@ func openLate(ctx context.Context, job *driver.Job) (lateInputs, error) {
 	})
 	if errors.Is(err, lazyfile.ErrUnsupported) {
 		if text, readErr := os.ReadFile(scriptPath(job)); readErr == nil && bytes.Contains(text, []byte("hotc_inputs")) {
-			fmt.Fprintf(job.Stderr, "hotc-agent: $hotc_inputs has no run-time inputs here: %v; read them with `hotc-agent get NAME`, or say `eager: true`\n", err)
+			fmt.Fprintf(job.Stderr, "hotc-agent: $hotc_inputs has no run-time inputs: %v; read them with `hotc-agent get NAME`, or set `eager: true`\n", err)
 		}
 		return late, nil
 	}
@@ -54,8 +54,8 @@ func openLate(ctx context.Context, job *driver.Job) (lateInputs, error) {
 	return late, nil
 }
 
-// close lets go of the files when the role has ended. It returns why it was ended, if
-// that was for the files' sake.
+// close removes the files when the role has ended. It returns why the role was ended, if
+// a file was the cause.
 func (l lateInputs) close(job *driver.Job) error {
 	if l.files == nil {
 		return nil
@@ -65,7 +65,7 @@ func (l lateInputs) close(job *driver.Job) error {
 		l.files.Close()
 		return nil
 	}
-	// What left the role's group is still among the openers that must not get through.
+	// Processes that left the role's group may still wait for a file, and must not get it.
 	_, err := process.EndMarked([]string{l.mark}, job.Grace)
 	l.files.Close()
 	return errors.Join(cause, err)

@@ -15,20 +15,18 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// filePrefix is what the names of output files begin with, so that
-// $heat_outputs_path.NAME is such a name.
+// filePrefix begins the names of output files, which are $heat_outputs_path.NAME.
 const filePrefix = "output"
 
 func outputsFolder(job *driver.Job) string { return filepath.Join(job.Folder, "outputs") }
 func outputsPrefix(job *driver.Job) string { return filepath.Join(outputsFolder(job), filePrefix) }
 
-// outputs publishes the files of a folder at the moment they are complete: when
-// one that was written is closed, or one is moved there.
+// outputs publishes the files of a folder as soon as they are complete: when one that was
+// written is closed, or one is moved there.
 //
-// What a file holds is read after the kernel has told of it. A script that writes
-// a file in several steps, each of which closes it, has published the first; a
-// later one is another value, which fails the role. It should write elsewhere and
-// move, or write once.
+// A file is read after the kernel's notification. A script that writes a file in several
+// steps, closing it each time, has published the first; a later one is another value,
+// which fails the role. It should write elsewhere and move, or write once.
 type outputs struct {
 	job    *driver.Job
 	events *os.File
@@ -39,7 +37,7 @@ type outputs struct {
 func watchOutputs(ctx context.Context, job *driver.Job) (*outputs, error) {
 	folder := outputsFolder(job)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make the outputs' folder: %w", err)
+		return nil, fmt.Errorf("create the outputs' folder: %w", err)
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -55,8 +53,8 @@ func watchOutputs(ctx context.Context, job *driver.Job) (*outputs, error) {
 	return o, nil
 }
 
-// stop ends the watch and waits until what was under way is published. What came
-// last is left to the sweep.
+// stop ends the watch and waits for pending publications. The last files are left to the
+// sweep.
 func (o *outputs) stop() {
 	o.events.Close()
 	<-o.done
@@ -80,10 +78,10 @@ func (o *outputs) follow(ctx context.Context) {
 	}
 }
 
-// overflow stands for the event that says that events were lost.
+// overflow stands for the event that reports lost events.
 const overflow = "/"
 
-// eventNames are the names of the files that events tell of.
+// eventNames returns the names of the files in events.
 func eventNames(events []byte) []string {
 	var names []string
 	for len(events) >= unix.SizeofInotifyEvent {
@@ -101,11 +99,11 @@ func eventNames(events []byte) []string {
 	return names
 }
 
-// sweep publishes what is there.
+// sweep publishes all existing files.
 func (o *outputs) sweep(ctx context.Context) {
 	entries, err := os.ReadDir(outputsFolder(o.job))
 	if err != nil {
-		o.say("the outputs cannot be read: %v", err)
+		o.say("read the outputs: %v", err)
 		return
 	}
 	for _, entry := range entries {
@@ -113,8 +111,8 @@ func (o *outputs) sweep(ctx context.Context) {
 	}
 }
 
-// publish publishes one file. What goes wrong with a declared output is the
-// role's failure already; the script's author finds it in the standard error too.
+// publish publishes one file. An error with a declared output already fails the role; it
+// is also in the standard error, for the script's author.
 func (o *outputs) publish(ctx context.Context, file string) {
 	name, isOutput := strings.CutPrefix(file, filePrefix+".")
 	if !isOutput {
@@ -136,7 +134,7 @@ func (o *outputs) publish(ctx context.Context, file string) {
 	}
 }
 
-// say tells the script's author something once.
+// say prints a message to the script's standard error, once.
 func (o *outputs) say(format string, arguments ...any) {
 	text := fmt.Sprintf(format, arguments...)
 	if !o.said[text] {

@@ -1,27 +1,25 @@
-// Package script runs roles that are scripts, in whatever language their first
-// line names.
+// Package script runs roles that are scripts, in the language that their first line
+// names.
 //
-// A script is not looked into here. What it reads and writes it reads and writes
-// by means that every language has:
+// A script is not analysed here. It reads and writes values by means that every language
+// has:
 //
-//   - Inputs that are known before it starts (static and deploy-time ones, and a
-//     run-time one that is eager) are in its environment and in files.
-//   - A run-time input is a file whose opening blocks ($hotc_inputs/NAME, package
-//     lazyfile), and is asked for with `hotc-agent get NAME`, which blocks. A
-//     shell script reads it as a variable: the compiler has put a wait before each
-//     statement that may (docs/scripts.md), which finds the value in a file where it
-//     has arrived, and asks the agent where it has not.
-//   - Outputs are printed into `hotc-agent put NAME`, or written to the file
-//     $heat_outputs_path.NAME, as Heat's own script hook has it; such a file is
-//     published when it is closed or moved there, and whatever is there at the
-//     script's end.
+//   - Inputs that are known before it starts (static, deploy-time and eager run-time
+//     ones) are in its environment and in files.
+//   - A run-time input is a file that blocks when opened ($hotc_inputs/NAME, package
+//     lazyfile), and the output of `hotc-agent get NAME`, which blocks. A shell script
+//     reads it as a variable: the compiler has inserted a wait before each statement
+//     that may (docs/scripts.md), which reads the value from a file if it has arrived,
+//     and otherwise asks the agent.
+//   - Outputs are piped into `hotc-agent put NAME`, or written to the file
+//     $heat_outputs_path.NAME, as in Heat's script hook; such a file is published when
+//     it is closed or moved there, or at the script's end.
 //
 // The role's source is {"file": DIGEST, "interpreter": [optional], "waits": true for such
 // a script, "environment": [inputs that one in another language reads there, which are
-// awaited before it starts]}. The script
-// lies in the role's private folder, and its interpreter is started with it, as
-// the kernel would do: that folder may well be on a file system that forbids
-// programs.
+// awaited before it starts]}. The script is in the role's private folder, and the agent
+// starts its interpreter as the kernel would: that folder may be on a file system mounted
+// noexec.
 package script
 
 import (
@@ -48,7 +46,7 @@ type Driver struct{}
 type source struct {
 	File        string   `json:"file"`
 	Interpreter []string `json:"interpreter,omitempty"`
-	// Waits says that this is a shell script which calls hotc's functions.
+	// Waits is set for a shell script that calls hotc's functions.
 	Waits bool `json:"waits,omitempty"`
 	// Environment are inputs that the script reads from its environment.
 	Environment []string `json:"environment,omitempty"`
@@ -57,14 +55,14 @@ type source struct {
 // Name is "script".
 func (Driver) Name() string { return "script" }
 
-// Check implements driver.Checker: the interpreter of scripts that name none.
+// Check implements driver.Checker, for the default interpreter.
 func (Driver) Check(_ context.Context, r contract.Role) error {
 	interpreter := "/bin/sh"
 	if s, err := parseSource(r.Source); err == nil && len(s.Interpreter) > 0 {
 		interpreter = s.Interpreter[0]
 	}
 	if _, err := exec.LookPath(interpreter); err != nil {
-		return fmt.Errorf("its interpreter is not there: %w", err)
+		return fmt.Errorf("its interpreter is missing: %w", err)
 	}
 	return nil
 }
@@ -84,14 +82,14 @@ func parseSource(text json.RawMessage) (source, error) {
 		return source{}, err
 	}
 	if s.File == "" {
-		return source{}, fmt.Errorf("the script's source in the plan names no file")
+		return source{}, fmt.Errorf("the role's source in the plan names no file")
 	}
 	return s, nil
 }
 
 func scriptPath(job *driver.Job) string { return filepath.Join(job.Folder, "script") }
 
-// Run waits for the inputs that must be there, runs the script, and publishes
+// Run waits for the inputs that the script needs from the start, runs it, and publishes
 // what it writes.
 func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	s, err := parseSource(job.Role.Source)
@@ -151,7 +149,8 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	return exit, nil
 }
 
-// awaiting is the job with the inputs eager that the script reads from its environment.
+// awaiting returns the job with the inputs that the script reads from its environment made
+// eager.
 func (s source) awaiting(job *driver.Job) *driver.Job {
 	if len(s.Environment) == 0 {
 		return job
@@ -164,12 +163,12 @@ func (s source) awaiting(job *driver.Job) *driver.Job {
 	return &eager
 }
 
-// CommandLine is how a program or script at a path is started.
+// CommandLine returns the command that starts a program or script.
 func CommandLine(path string) ([]string, error) { return commandLine(source{}, path) }
 
-// commandLine is how the kernel would start a script: the interpreter that its
-// first line names, with at most one argument, and the script's path. A script
-// without such a line is one for /bin/sh; a program is started as it is.
+// commandLine returns the command that the kernel would run for a script: the interpreter
+// in its first line, with at most one argument, and the script's path. A script without
+// such a line is for /bin/sh; a program is started directly.
 func commandLine(s source, path string) ([]string, error) {
 	if len(s.Interpreter) > 0 {
 		return append(append([]string(nil), s.Interpreter...), path), nil
@@ -201,13 +200,13 @@ func commandLine(s source, path string) ([]string, error) {
 	return []string{interpreter, path}, nil
 }
 
-// explainStart says what is wrong with an interpreter that does not start.
+// explainStart explains why an interpreter does not start.
 func explainStart(command []string, err error) error {
 	if strings.HasSuffix(command[0], "\r") || len(command) > 2 && strings.HasSuffix(command[1], "\r") {
-		return fmt.Errorf("the script has Windows line ends, so that its interpreter is called %q", command[0])
+		return fmt.Errorf("the script has Windows line endings, so that its interpreter is %q", command[0])
 	}
 	return fmt.Errorf("interpreter %s: %w", command[0], err)
 }
 
-// isRunTime says that an input is not known before the script starts.
+// isRunTime reports whether an input is not known before the script starts.
 func isRunTime(in contract.Input) bool { return in.Time == contract.Run && !in.Eager }

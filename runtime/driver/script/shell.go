@@ -17,29 +17,28 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// Functions are what a rewritten shell script calls (docs/scripts.md): they are
-// written into a file of the role's private folder, behind the settings of that
-// role.
+// Functions are called by a rewritten shell script (docs/scripts.md). They are written to
+// a file in the role's private folder, after the settings of that role.
 //
 //go:embed functions.sh
 var Functions string
 
-// Shell are the files through which a shell script and the agent meet:
+// Shell are the files that a shell script and the agent share:
 //
 //	shell             the functions; $hotc_shell names it
-//	arrived/VARIABLE  an assignment of a run-time input's value, once it is there;
-//	                  never a secret's, which the script asks the agent for
+//	arrived/VARIABLE  an assignment of a run-time input's value, once it has arrived;
+//	                  never a secret, which the script requests from the agent
 //	kept/NAME         the last value of an output that is a variable of the script
 type Shell struct {
 	Folder string
 	// Agent is the command line of `hotc-agent await`, without the input's name.
 	Agent []string
-	// Inputs are the names, by variable, of inputs that are awaited: run-time and
-	// secret ones. Outputs are those of outputs.
+	// Inputs are the names, by variable, of the awaited inputs: run-time and secret ones.
+	// Outputs are those of outputs.
 	Inputs, Outputs map[string]string
-	// Secret are the variables that no program which the script starts may see.
+	// Secret are the variables that must not be exported to the script's child processes.
 	Secret map[string]bool
-	// OutputsPrefix is what $heat_outputs_path says.
+	// OutputsPrefix is the value of $heat_outputs_path.
 	OutputsPrefix string
 }
 
@@ -47,11 +46,11 @@ func (s Shell) file() string                   { return filepath.Join(s.Folder, 
 func (s Shell) arrived(variable string) string { return filepath.Join(s.Folder, "arrived", variable) }
 func (s Shell) kept() string                   { return filepath.Join(s.Folder, "kept") }
 
-// Write makes the files.
+// Write creates the files.
 func (s Shell) Write() error {
 	for _, folder := range []string{"arrived", "kept"} {
 		if err := os.MkdirAll(filepath.Join(s.Folder, folder), 0o700); err != nil {
-			return fmt.Errorf("make the script's folder: %w", err)
+			return fmt.Errorf("create the script's folder: %w", err)
 		}
 	}
 	var b strings.Builder
@@ -76,7 +75,7 @@ func (s Shell) Write() error {
 	return nil
 }
 
-// names writes a function that finds what belongs to a variable.
+// names writes a function that maps a variable to a name.
 func names(b *strings.Builder, function string, of map[string]string, text func(string) string) {
 	fmt.Fprintf(b, "%s() { case $1 in ", function)
 	for _, v := range sorted(of) {
@@ -94,8 +93,7 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// Arrive writes a value down, so that the script finds it without starting
-// anything.
+// Arrive writes a value to a file, so that the script need not start a process.
 func (s Shell) Arrive(variable string, value json.RawMessage) error {
 	path := s.arrived(variable)
 	if err := os.WriteFile(path+".new", []byte(Assignment(variable, value)), 0o600); err != nil {
@@ -104,9 +102,8 @@ func (s Shell) Arrive(variable string, value json.RawMessage) error {
 	return os.Rename(path+".new", path)
 }
 
-// Assignment is the text by which a shell takes a value over. A value that the
-// kernel would not let into a child's environment is not exported, and one with a
-// zero byte fits into no variable at all.
+// Assignment returns the shell code that assigns a value. A value that is too large for a
+// child's environment is not exported, and one with a NUL byte does not fit into a variable.
 func Assignment(variable string, value json.RawMessage) string {
 	text := string(driver.Text(value))
 	switch {
@@ -137,7 +134,7 @@ func shellOf(job *driver.Job) Shell {
 			s.Outputs[Variable(o.Name)] = o.Name
 		}
 	}
-	s.Agent = []string{"env"} // whatever the script does to its environment
+	s.Agent = []string{"env"} // independent of the script's changes of its environment
 	for _, name := range []string{process.MarkVariable, socket.Variable} {
 		if value := job.Variable(name); value != "" {
 			s.Agent = append(s.Agent, name+"="+value)
@@ -147,11 +144,11 @@ func shellOf(job *driver.Job) Shell {
 	return s
 }
 
-// isVariable says that a shell has variables of that name.
+// isVariable reports whether a name is valid for a shell variable.
 func isVariable(name string) bool { return name != "" && (name[0] < '0' || name[0] > '9') }
 
-// foresee writes values down as they arrive, until the returned function is called.
-// It is nobody's read: a value that does not come fails nobody before somebody asks.
+// foresee writes values to files as they arrive, until the returned function is called.
+// It does not count as a read: a failed value fails the role only when it is read.
 func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
 	ahead, is := job.Values.(driver.Foresight)
 	if !is {
@@ -161,18 +158,18 @@ func foresee(ctx context.Context, job *driver.Job, s Shell) (stop func()) {
 	var running sync.WaitGroup
 	for variable, name := range s.Inputs {
 		if s.Secret[variable] {
-			continue // it would lie on a disk
+			continue // it would be on a disk
 		}
 		mistake.GoIn(&running, func() {
 			if value, err := ahead.Foresee(ctx, name); err == nil {
-				_ = s.Arrive(variable, value) // the script asks where there is no file
+				_ = s.Arrive(variable, value) // without the file the script asks the agent
 			}
 		})
 	}
 	return func() { cancel(); running.Wait() }
 }
 
-// publishKept publishes what outputs held when the script ended well.
+// publishKept publishes the outputs' last values after the script has succeeded.
 func publishKept(ctx context.Context, job *driver.Job, s Shell) {
 	for _, variable := range sorted(s.Outputs) {
 		text, err := os.ReadFile(filepath.Join(s.kept(), driver.FileName(s.Outputs[variable])))
@@ -185,8 +182,8 @@ func publishKept(ctx context.Context, job *driver.Job, s Shell) {
 	}
 }
 
-// withoutInputs is an environment without variables that the agent happens to have
-// of the same names as run-time inputs.
+// withoutInputs removes the agent's own variables with the names of run-time inputs from
+// an environment.
 func (s Shell) withoutInputs(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -1,10 +1,10 @@
-"""The agent's side of the role, whose failures are Ansible's errors."""
+"""The client of the agent, whose failures are Ansible's errors."""
 import hotc_client
 from ansible.errors import AnsibleError
 
 
 class Failure(AnsibleError):
-    """The agent refused, or ends this role. It has its own books about why."""
+    """The agent refused a request, or ends this role; it has recorded why."""
 
 
 class Client(hotc_client.Client):

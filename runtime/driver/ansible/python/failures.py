@@ -1,4 +1,4 @@
-"""What is told of a failure: the task, where it stands, and what it said."""
+"""What is reported of a failure: the task, its place and its message."""
 import re
 
 from ansible.executor.task_queue_manager import TaskQueueManager
@@ -7,10 +7,10 @@ from hotc_client import shorten
 
 
 class Reasons:
-    """last is the reason of the last failure that nothing has rescued, in one line."""
+    """last is the reason of the last unrescued failure, in one line."""
 
     def __init__(self, folders):
-        # private folders, and what their files are called instead
+        # private folders, and the names that replace them
         self.folders = sorted(folders.items(), key=lambda f: len(f[0]), reverse=True)
         self.last = ""
 
@@ -32,7 +32,7 @@ class Reasons:
     def of_result(self, result):
         task = result._task
         name = task.get_name()
-        said = "its output is not shown (no_log)"
+        said = "output hidden (no_log)"
         if not (task.no_log or result._result.get("_ansible_no_log")):
             said = message(result._result)
         return shorten(self.rename('task "%s" (%s) failed: %s' % (name, self.place(task.get_path()), said)))
@@ -46,7 +46,7 @@ class Reasons:
         return shorten(self.rename(text))
 
     def place(self, path):
-        return self.rename(path or "a place that is not known")
+        return self.rename(path or "an unknown place")
 
     def rename(self, text):
         for folder, name in self.folders:
@@ -55,11 +55,11 @@ class Reasons:
 
 
 def message(result):
-    """What a result says of its failure."""
+    """A failed result's message."""
     for item in result.get("results") or []:
         if isinstance(item, dict) and (item.get("failed") or item.get("unreachable")):
             return message(item)
-    said = str(result.get("msg") or result.get("exception") or "it does not say why").strip()
+    said = str(result.get("msg") or result.get("exception") or "no reason given").strip()
     said = said.split("\n\nThe error appears to be in")[0]
     for stream in ("module_stderr", "stderr"):
         lines = [line for line in str(result.get(stream) or "").splitlines() if line.strip()]

@@ -2,11 +2,10 @@
 
 usage: launch.py CONFIG
 
-CONFIG is JSON that the agent wrote (runtime/driver/ansible/config.go). Nothing of the
-playbooks changes, nor of Ansible on the disk: a few functions of the running program
-are wrapped before its own main function is called. reads.py says how declared inputs
-become variables, writes.py how values become outputs, failures.py what is told of a
-failure.
+CONFIG is JSON written by the agent (runtime/driver/ansible/config.go). Playbooks and the
+installed Ansible are unmodified: a few functions of the running program are wrapped before
+its main function is called. reads.py turns declared inputs into variables, writes.py values
+into outputs; failures.py reports failures.
 """
 import json
 import os
@@ -14,8 +13,8 @@ import re
 import runpy
 import sys
 
-# The releases whose insides this knows: before, the environment of templates was made
-# otherwise, and from 2.19 on templates work differently.
+# The supported releases: earlier ones create the environment of templates differently,
+# and templates have changed in 2.19.
 OLDEST, NEWEST = (2, 13), (2, 18)
 
 
@@ -31,8 +30,8 @@ def main():
         sys.exit("the Python of %s has no Ansible: %s" % (config["program"], e))
     known = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     if not OLDEST <= known <= NEWEST:
-        sys.exit("this is Ansible core %s, and this hotc-agent knows %d.%d to %d.%d" % ((version,) + OLDEST + NEWEST))
-    # before the loader of plugins is imported, which reads it
+        sys.exit("Ansible core %s is not supported: this hotc-agent supports %d.%d to %d.%d" % ((version,) + OLDEST + NEWEST))
+    # before the plugin loader, which reads it, is imported
     constants.DEFAULT_ROLES_PATH = config["roles"] + list(constants.DEFAULT_ROLES_PATH)
     constants.COLLECTIONS_PATHS = config["collections"] + list(constants.COLLECTIONS_PATHS)
 
@@ -63,7 +62,7 @@ def main():
 
 
 def run(config):
-    """Runs the program as its own first line would, and returns its exit status."""
+    """Runs the program as if started by itself, and returns its exit status."""
     program = config["program"]
     sys.path[0] = os.path.dirname(program)
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))

@@ -1,17 +1,15 @@
-"""Declared inputs as variables of the highest precedence, whose values are asked for
-when they are used.
+"""Declared inputs as variables of the highest precedence, whose values are requested when
+they are used.
 
-An input "site.db.url" is the key `url` of the key `db` of the variable `site`; what a
-playbook itself says of `site` stays around it. A variable with an input in it is put
-into Ansible's variables as a Node, which has no value yet. Two places turn nodes into
-values, and wait:
+An input "site.db.url" is the key `url` of the key `db` of the variable `site`, merged with
+the playbook's own `site`. A variable with an input in it is put into Ansible's variables as
+a Node, which has no value yet. Two places turn nodes into values, and wait:
 
  - Templar.template, through which every use of a variable in Ansible goes, and
- - the Python that Jinja makes of a template. As Jinja would have it, all variables that
-   a template names are looked up before its first line, in branches that are never
-   taken, too. So looking one up gives a Lazy, and Generator writes code that asks for
-   its value at the place where it is used. Only names of declared inputs are compiled
-   so; what is wrapped around an expression with another name is nothing.
+ - the Python that Jinja generates from a template. Jinja looks up all variables that a
+ template names before its first line, even those in branches that are never taken. So a
+ look-up returns a Lazy, and Generator emits code that requests its value where it is
+ used. Only names of declared inputs are compiled so; other expressions are not wrapped.
 
 A value from another server is data: no template in it is ever evaluated. See unsafe.py.
 """
@@ -39,7 +37,7 @@ class Input(hotc_client.Input):
 
 class Node:
     """A variable, or a part of one, with inputs in it: tree is an Input, or a dict of
-    such by key. base is what the playbook says itself, untemplated."""
+    trees by key. base is the playbook's own value, untemplated."""
 
     __slots__ = ("tree", "base")
 
@@ -53,10 +51,10 @@ class Node:
         return self
 
     def __repr__(self):
-        return "<a value that comes from another server>"
+        return "<a value from another server>"
 
     def own(self, templar):
-        """What the playbook says itself; NOTHING if that is nothing."""
+        """The playbook's own value; NOTHING if it has none."""
         if self.base is NOTHING:
             return NOTHING
         return templar.template(self.base)
@@ -75,7 +73,7 @@ class Node:
         return out
 
     def child(self, key):
-        """A part: a Node, or NOTHING if no input lies there."""
+        """A part: a Node, or NOTHING if it contains no input."""
         if isinstance(self.tree, Input) or not isinstance(key, str) or key not in self.tree:
             return NOTHING
         base = self.base.get(key, NOTHING) if isinstance(self.base, dict) else NOTHING
@@ -105,7 +103,7 @@ class Lazy:
         return read(environment, self.value(), key, attribute)
 
     def get(self, key, default=None):
-        """A map's own get, which waits for that key alone."""
+        """A map's get, which waits only for that key."""
         part = self.node.child(key)
         return self.value().get(key, default) if part is NOTHING else part.value(self.templar)
 
@@ -131,7 +129,7 @@ def read(environment, value, key, attribute):
 
 
 class Inputs:
-    """All declared inputs, and the variables that the role's source gives."""
+    """All declared inputs, and the variables of the role's source."""
 
     def __init__(self, client, declared, given):
         self.given = given
@@ -238,13 +236,13 @@ class Inputs:
 
 
 def local_names(variables):
-    """The names that a template has given values to itself, as a mapping."""
+    """The names that a template itself has assigned, as a mapping."""
     maps = getattr(variables, "maps", None)
     return maps[0] if maps else getattr(variables, "_locals", {})
 
 
 def generator(base, names):
-    """Jinja's generator of Python, for templates that read inputs."""
+    """Jinja's code generator, for templates that read inputs."""
 
     class Generator(base):
         def __init__(self, *args, **kwargs):
@@ -252,13 +250,13 @@ def generator(base, names):
             super().__init__(*args, **kwargs)
 
         def hotc_reads(self, node):
-            """Whether an expression is a name of an input's, or a part of such."""
+            """Whether an expression is an input's variable, or a part of one."""
             while isinstance(node, nodes.Getattr) or isinstance(node, nodes.Getitem) and not isinstance(node.arg, nodes.Slice):
                 node = node.node
             return isinstance(node, nodes.Name) and node.ctx == "load" and node.name in names
 
         def hotc_begin(self, node):
-            """Begins an expression; says whether its value is asked for here."""
+            """Begins an expression; returns whether its value is requested here."""
             if id(node) in self.hotc_parts:
                 return False
             self.write("context.hotc_value(")
@@ -299,7 +297,7 @@ def generator(base, names):
                 self.write(")")
 
         def visit_Test(self, node, frame, **kwargs):
-            # whether there is an input is known without its value
+            # whether an input is defined is known without its value
             if node.name in ("defined", "undefined") and self.hotc_reads(node.node):
                 self.hotc_parts.add(id(node.node))
             return super().visit_Test(node, frame, **kwargs)

@@ -13,11 +13,11 @@ class Mask(SharedSecrets):
 
         Display.display = masked
         if self.inputs:
-            # modules write their arguments to the system's log
+            # modules write their arguments to syslog
             constants.DEFAULT_NO_TARGET_SYSLOG = True
 
     def hide(self, msg):
-        """A text without the secrets that any process of this run has read."""
+        """A text without the secrets that processes of this run have read."""
         if not isinstance(msg, (str, bytes)):
             return msg
         self.learn()

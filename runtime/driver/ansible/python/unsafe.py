@@ -1,12 +1,12 @@
-"""Keeps Ansible from evaluating what came from another server as a template.
+"""Keeps Ansible from evaluating values from other servers as templates.
 
-Ansible marks texts as unsafe (AnsibleUnsafe), and what a template gives is marked if one of
-the variables it names is. The marks are on texts, and do not survive everything that a
-template can do: str.join, most filters and Python's re give plain texts; the keys of maps
-and what is in tuples are not looked at; an included template or a macro marks its own
-context and not that of the template it is part of; hostvars and vars are looked through by
-nobody. So it is noted here, for as long as a template is rendered, that anything unsafe was
-touched at all, and then all of what the template gives is marked, keys too.
+Ansible marks strings as unsafe (AnsibleUnsafe), and a template's result if one of the
+variables it names is. The marks are on strings, and do not survive everything that a
+template can do: str.join, most filters and Python's re return plain strings; the keys of
+maps and the content of tuples are not inspected; an included template or a macro marks its
+own context, not that of the enclosing template; hostvars and vars are not inspected. So
+this module records, while a template is rendered, whether anything unsafe was touched at
+all, and then marks the whole result, including keys.
 """
 import functools
 import threading
@@ -20,12 +20,12 @@ _rendering = threading.local()
 
 
 def note():
-    """Says that what is rendered now has touched something unsafe."""
+    """Records that the current rendering has touched something unsafe."""
     _rendering.unsafe = True
 
 
 def marked(value):
-    """Whether there is something unsafe in a value, or among its keys."""
+    """Whether a value or its keys contain something unsafe."""
     todo, seen = [value], set()
     while todo:
         one = todo.pop()
@@ -43,7 +43,7 @@ def marked(value):
 
 
 def marking(concat):
-    """concat, which renders a template, with its result marked if it has to be."""
+    """Wraps concat, which renders a template, to mark its result if needed."""
 
     @functools.wraps(concat)
     def rendered(nodes):
@@ -65,7 +65,7 @@ def install():
     template = Templar.template
 
     def noting(templar, variable, *args, **kwargs):
-        # values that are looked up through hostvars come by here alone
+        # values looked up through hostvars pass only here
         if isinstance(variable, AnsibleUnsafe) or isinstance(variable, Mapping) and any(isinstance(k, AnsibleUnsafe) for k in variable):
             note()
         return template(templar, variable, *args, **kwargs)

@@ -1,12 +1,11 @@
-"""Publishes the declared outputs: variables when they are set, resources (tasks and
-handlers) when they have succeeded.
+"""Publishes the declared outputs: variables when set, resources (tasks and handlers) when
+they have succeeded.
 
-A cell is written once. So what set_fact, register, include_vars or a module's facts give
-a variable is published at once only if nothing that may still come sets the variable
-again: no task further down, none of a rescue, no handler, no later play. Else it waits
-until those were run, skipped or passed. What only an include brings in is not known
-before. Variables that nothing sets while the playbook runs (of plays, roles' defaults,
-files of groups) are published at its end.
+A cell is written once. So a variable set by set_fact, register, include_vars or a module's
+facts is published at once only if nothing that may follow sets it again: no later task, no
+rescue, no handler, no later play. Otherwise it waits until those have run or been skipped.
+The content of includes is not known in advance. Variables that are not set while the
+playbook runs (of plays, role defaults, group files) are published at its end.
 """
 from ansible import constants
 from ansible.errors import AnsibleError
@@ -38,13 +37,13 @@ class Output:
         return self.path[0] in variables_of(task)
 
     def part(self, value):
-        """The part of a variable's value that is the output; NOTHING if it has none."""
+        """The output's part of a variable's value; NOTHING if missing."""
         found = at(value, self.path[1:])
         return NOTHING if isinstance(found, Undefined) else plain(found)
 
 
 def names_of(task):
-    """What a task is called: as written, with its role, and what a handler listens to."""
+    """A task's names: as written, with its role, and what a handler listens to."""
     listen = getattr(task, "listen", None) or []
     return [task.name, task.get_name()] + ([listen] if isinstance(listen, str) else list(listen))
 
@@ -55,7 +54,7 @@ def variables_of(task):
 
 
 def tasks_in(blocks):
-    """All tasks of blocks, in the order in which they can come."""
+    """All tasks of blocks, in their possible order."""
     for one in blocks:
         if hasattr(one, "rescue"):
             for part in (one.block, one.rescue, one.always):
@@ -69,12 +68,12 @@ class Outputs:
         self.client, self.mask = client, mask
         self.host, self.groups = config["host"], config["groups"]
         self.all = [Output(d) for d in config["outputs"]]
-        self.plays = []  # of the playbook that runs
+        self.plays = []  # of the current playbook
         self.later = []  # outputs that later plays may write
         self.order, self.position, self.handlers = [], -1, {}
         self.batch = None
-        self.void = set()  # variables that a task has registered which failed or was skipped
-        self.ran = []  # plays for this host, with what finds their variables
+        self.void = set()  # variables registered by a task that failed or was skipped
+        self.ran = []  # plays for this host, with their variable managers
 
     def install(self):
         outputs = self
@@ -131,7 +130,7 @@ class Outputs:
                 if self.host not in [h.name for h in inventory.get_hosts(other.hosts)]:
                     continue
             except AnsibleError:
-                pass  # it is only known when its turn has come
+                pass  # only known when its turn has come
             other = other.copy()
             for task in tasks_in(other.compile() + other.handlers):
                 self.later += self.written_by(task)
@@ -150,7 +149,7 @@ class Outputs:
         self.order[self.position + 1:self.position + 1] = new
 
     def queued(self, task):
-        """Everything before a task that is about to run is over."""
+        """Everything before the task that is about to run is over."""
         for n, (uuid, _) in enumerate(self.order):
             if uuid == task._uuid:
                 self.position = max(self.position, n - 1)
@@ -161,7 +160,7 @@ class Outputs:
         if getattr(host, "name", host) != self.host:
             return
         if self.batch is not None:
-            self.batch.update(facts)  # of a loop the last value counts
+            self.batch.update(facts)  # in a loop, the last value counts
             return
         self.take(facts)
         self.publish_settled()
@@ -222,10 +221,10 @@ class Outputs:
         self.publish_settled()
 
     def end(self, reasons):
-        """Publishes what is left, when all went well. Returns the exit status."""
+        """Publishes the rest after success. Returns the exit status."""
         if not self.ran:
-            reasons.last = 'no play is for this server, which is host "%s" in %s' % (
-                self.host, "the groups " + ", ".join(self.groups) if self.groups else "no group: `groups:` in the role's source puts it into some")
+            reasons.last = 'no play targets this server, host "%s" in %s' % (
+                self.host, "the groups " + ", ".join(self.groups) if self.groups else "no group: set `groups:` in the role's source")
             return 1
         try:
             self.later = []
@@ -239,7 +238,7 @@ class Outputs:
         return 0
 
     def find(self, o):
-        """Looks for an output among the variables of the plays, the last one first."""
+        """Looks up an output in the variables of the plays, last play first."""
         for play, manager, host in reversed(self.ran):
             variables = manager.get_vars(play=play, host=host)
             if o.path[0] not in variables:
@@ -249,7 +248,7 @@ class Outputs:
             except Failure:
                 raise
             except AnsibleError:
-                continue  # it is made of what is not defined
+                continue  # it refers to something undefined
             if value is not NOTHING:
                 o.value = value
                 self.publish(o)

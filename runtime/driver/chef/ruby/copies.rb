@@ -1,8 +1,8 @@
 module Hotc
   # Copies settles the leaves of a mash wherever Ruby's own code is about to read its
-  # table without calling one of its methods: where it is merged into another hash,
-  # compared with one, or passed on by `**`. Otherwise the Pending would be in the copy,
-  # and a Pending is truthy and of no class.
+  # table without calling its methods: where it is merged into another hash, compared with
+  # one, or passed by `**`. Otherwise the copy would contain the Pending, which is truthy and
+  # of no class.
   module Copies
     class << self
       def install
@@ -13,13 +13,13 @@ module Hotc
         Struct.prepend(Fields)
       end
 
-      # own waits for the leaves of those of some arguments that are mashes of ours.
+      # own waits for the leaves of our mashes among some arguments.
       def own(arguments)
         arguments.each { |a| a.__hotc_own__ if Reads::Waiting === a }
       end
     end
 
-    # Into are the methods that copy other hashes into one.
+    # Into wraps the methods that copy other hashes into one.
     module Into
       %i{merge merge! update}.each do |name|
         class_eval("def #{name}(*others) Copies.own(others); super; end", __FILE__, __LINE__)
@@ -31,14 +31,14 @@ module Hotc
       end
     end
 
-    # Beside are the methods that compare a hash with another one, and all below.
+    # Beside wraps the methods that compare a hash, and all below, with another.
     module Beside
       %i{== eql? <= < >= >}.each do |name|
         class_eval("def #{name}(other) other.__hotc_all__ if Reads::Waiting === other; super; end", __FILE__, __LINE__)
       end
     end
 
-    # From makes a hash of another one: Hash[other].
+    # From copies a hash: Hash[other].
     module From
       def [](*others)
         Copies.own(others)
@@ -56,15 +56,15 @@ module Hotc
     end
   end
 
-  # splat is what the code of cookbooks calls with what stands behind `**`.
+  # splat is called by rewritten cookbook code with the operand of `**`.
   def self.splat(value)
     value.__hotc_own__ if Reads::Waiting === value
     value
   end
 
-  # Splats looks into the text of recipes, attribute files, resources, libraries and
-  # templates for `**value`, which Ruby copies without calling anything, and makes it
-  # `**::Hotc.splat((value))`. Lines stay where they are.
+  # Splats rewrites `**value`, which Ruby copies without calling anything, to
+  # `**::Hotc.splat((value))` in recipes, attribute files, resources, libraries and
+  # templates. Line numbers do not change.
   module Splats
     class << self
       def install
@@ -74,14 +74,14 @@ module Hotc
         Erubis::Eruby.prepend(Templates)
       end
 
-      # file is the text of a file with its splats mended, nil if it has none.
+      # file is a file's rewritten text, nil if it has no splats.
       def file(name)
         text = File.read(name) if File.file?(name)
         mended = rewrite(text) if text && text.include?("**")
         mended unless mended.equal?(text)
       end
 
-      # rewrite mends the splats of a text.
+      # rewrite rewrites the splats of a text.
       def rewrite(text)
         return text unless text.include?("**")
 
@@ -96,9 +96,9 @@ module Hotc
         inserts.sort_by.with_index { |(place, _), i| [-place, -i] }.each { |place, piece| mended.insert(place, piece) }
         mended.force_encoding(text.encoding).tap { |t| parse(t) }
       rescue SyntaxError
-        raise Failure, "hotc: a copy by ** in this text cannot be followed: write .to_h.merge" if mended
+        raise Failure, "hotc: a copy by ** in this code cannot be rewritten: use .to_h.merge" if mended
 
-        text # Chef says what is wrong with it
+        text # Chef reports the error
       end
 
       private
@@ -110,7 +110,7 @@ module Hotc
         $VERBOSE = verbose
       end
 
-      # splats are the values behind `**`: in the list of a hash's keys and values, those
+      # splats are the operands of `**`: in the list of a hash's keys and values, those
       # without a key.
       def splats(node, found = [])
         return found unless node.is_a?(RubyVM::AbstractSyntaxTree::Node)
@@ -123,7 +123,7 @@ module Hotc
       end
     end
 
-    # As Chef's own; the names that a text sees around it are the same, too.
+    # As in Chef; the visible names are the same, too.
     FROM_FILE = <<~'RUBY'.freeze
       alias_method :__hotc_from_file__, :from_file
       alias_method :__hotc_class_from_file__, :class_from_file
@@ -153,7 +153,7 @@ module Hotc
       end
     end
 
-    # Templates are texts with pieces of Ruby.
+    # Templates contain Ruby code.
     module Templates
       def convert(*)
         Splats.rewrite(super)

@@ -1,12 +1,12 @@
-# Makes a Chef run read its inputs from hotc's agent and publish its outputs
-# there, with cookbooks as they are. Required by the configuration that the agent
-# writes; works with Chef and Cinc from version 15 on, whose Ruby is 2.6 at least.
+# Makes a Chef run read its inputs from hotc's agent and publish its outputs there, with
+# unmodified cookbooks. Required by the configuration that the agent writes; supports Chef
+# and Cinc from version 15 on, with Ruby 2.6 or later.
 #
 # Reads: the merged view of the run's own node (Chef::Node::Attribute and the
-# ImmutableMash below it) gets a leaf for every declared input. A leaf asks the agent
-# when its value is needed, and waits; see reads.rb.
-# Writes: every method that changes attributes is followed by a look at the merged
-# values of the declared outputs; see writes.rb and outputs.rb.
+# ImmutableMash below it) gets a leaf for every declared input. A leaf requests its value
+# from the agent when it is needed, and waits; see reads.rb.
+# Writes: after every method that changes attributes, the merged values of the declared
+# outputs are inspected; see writes.rb and outputs.rb.
 require "json"
 
 module Hotc
@@ -15,8 +15,8 @@ module Hotc
   class << self
     attr_reader :run
 
-    # begins to intercept. plan is what the agent wrote: its socket, the inputs and
-    # outputs with their paths.
+    # begins to intercept. plan, from the agent, has its socket, and the inputs and outputs
+    # with their paths.
     def install(plan)
       return if @run
 

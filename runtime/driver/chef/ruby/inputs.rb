@@ -9,21 +9,21 @@ module Hotc
       @path = path
     end
 
-    # merged is the value as the merged view holds it: immutable. It waits.
+    # merged is the immutable value for the merged view. It waits.
     def merged
       @merged = Chef::Node::ImmutableMash.new.send(:convert_value, value) unless defined?(@merged)
       @merged
     end
 
-    # settled is the value, or what stands there without it. It waits.
+    # settled is the value, or the fallback. It waits.
     def settled(without)
       void? ? without : merged
     end
 
     private
 
-    # ask ends the run if the value does not come: a recipe that rescues would go on
-    # without it, and Chef itself still runs delayed notifications.
+    # ask ends the run if the value does not arrive: a recipe that rescues would continue
+    # without it, and Chef itself would still run delayed notifications.
     def ask
       super
     rescue Failure => e
@@ -33,14 +33,13 @@ module Hotc
     end
   end
 
-  # Pending stands for the value in a mash that nobody has read it from, and becomes it
-  # at the first call of any of its methods. Readers in C that take one leaf of a mash
-  # do not ask the mash's methods, and come across it; copies.rb says what those do that
-  # take all.
+  # Pending stands for an unread value in a mash, and becomes it at the first call of any of
+  # its methods. It is visible to C code that reads one leaf of a mash without calling the
+  # mash's methods; copies.rb handles those that read all.
   class Pending < BasicObject
     undef_method :instance_eval, :instance_exec
 
-    # without is what the mash has where the value does not come.
+    # without is the fallback if the value does not arrive.
     def initialize(input, without)
       @hotc_input, @hotc_without = input, without
     end
@@ -57,7 +56,7 @@ module Hotc
       @hotc_input.settled(@hotc_without) != other
     end
 
-    # asked by C code before it calls anything
+    # called by C code before anything else
     def respond_to?(name, all = false)
       @hotc_input.settled(@hotc_without).respond_to?(name, all)
     end
@@ -71,7 +70,7 @@ module Hotc
     end
   end
 
-  # Branch is a place in the tree of declared inputs: what hangs there.
+  # Branch is a node in the tree of declared inputs.
   class Branch
     attr_reader :leaves, :branches
 

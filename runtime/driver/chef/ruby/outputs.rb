@@ -13,13 +13,12 @@ module Hotc
 
   # Outputs publishes the merged values of the declared outputs.
   #
-  # A number, a text or a boolean is published at the moment at which it is written
-  # in a recipe, or while resources converge. What can still grow or be overruled
-  # waits for the end of the step that wrote it: what attribute files say for the end
-  # of compilation; lists and maps for the end of compilation or of the resource. null,
-  # an empty list or map and a lazy value wait for the end of the run, where everything
-  # that the node then holds is published. So is what an earlier run has saved and this
-  # one did not write.
+  # A number, a string or a boolean is published as soon as it is written in a recipe or
+  # while resources converge. What can still grow or be overridden waits for the end of
+  # the step that wrote it: attribute files for the end of compilation; lists and maps
+  # for the end of compilation or of the resource. null, an empty list or map and a lazy
+  # value wait for the end of the run, when everything in the node is published, including
+  # what an earlier run has saved and this one did not write.
   class Outputs
     def initialize(run, list)
       @run, @list = run, list
@@ -31,7 +30,7 @@ module Hotc
       @armed
     end
 
-    # arm begins to look at writes: what was there before is not of this run.
+    # arm begins to inspect writes: earlier values are not of this run.
     def arm
       @list.each { |output| output.seen = json_of(output) }
       @armed = !@list.empty?
@@ -44,9 +43,8 @@ module Hotc
       @provisional -= 1
     end
 
-    # changed looks at what a writer has done, where it has: at path, or below. nil is not
-    # known. Of an output within which something has changed nothing need be looked at
-    # yet: it is a list or a map.
+    # changed inspects a write at path, or below; nil is unknown. An output that contains the
+    # path need not be inspected yet: it is a list or a map.
     def changed(path, below)
       @touched = true
       return if @provisional > 0
@@ -60,7 +58,7 @@ module Hotc
       end
     end
 
-    # step_ended publishes what has changed and was held back.
+    # step_ended publishes the changes that were held back.
     def step_ended
       return unless @touched
 
@@ -71,7 +69,7 @@ module Hotc
       end
     end
 
-    # run_ended publishes everything that the node holds.
+    # run_ended publishes everything in the node.
     def run_ended
       return unless @armed
 
@@ -83,9 +81,9 @@ module Hotc
 
     private
 
-    # look publishes what need not wait. named says that the writer named the output's
-    # own path: that counts, even if it is the value that an earlier run has saved. Chef
-    # merges all below a top-level key to read it, which is done only for what is new.
+    # look publishes what need not wait. named is set if the writer named the output's own
+    # path: then even a value that an earlier run has saved counts. Reading makes Chef merge
+    # all below a top-level key, so only new values are read.
     def look(output, named)
       value = Reads::MERGED.bind(@run.attributes).call(*output.path)
       return if value.nil? || value.is_a?(Hash) || value.is_a?(Array) || value.is_a?(Proc)
@@ -105,8 +103,8 @@ module Hotc
       output.published = json
     end
 
-    # json_of is the output's merged value; nil if there is none, or one that is only
-    # computed when it is read. It never waits for an input.
+    # json_of is the output's merged value; nil if there is none, or it is computed when
+    # read. It never waits for an input.
     def json_of(output, forced = false)
       top, *rest = output.path
       return unless @run.attributes.key?(top)
@@ -130,8 +128,8 @@ module Hotc
 
     LAZY = Object.new
 
-    # plain is a value of what JSON has. (A lazy value is a Proc, which Chef 16 copies
-    # as a plain one.)
+    # plain converts a value to JSON types. (A lazy value is a Proc, which Chef 16 copies as
+    # a plain one.)
     def plain(output, value, forced)
       while value.is_a?(Proc)
         return LAZY unless forced

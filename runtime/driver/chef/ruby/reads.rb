@@ -1,9 +1,9 @@
 module Hotc
   # Reads puts the leaves of the declared inputs into the merged view of the node.
   #
-  # Chef keeps the merged value of a top-level key until something is written below
-  # it. Right after it was computed, the mashes on declared paths are extended with
-  # Waiting and their leaves replaced by Pending. No other mash is touched.
+  # Chef caches the merged value of a top-level key until something is written below it.
+  # Right after it is computed, the mashes on declared paths are extended with Waiting and
+  # their leaves replaced by Pending. No other mash is touched.
   module Reads
     RAW_GET = Hash.instance_method(:[])
     RAW_SET = Hash.instance_method(:[]=)
@@ -16,12 +16,12 @@ module Hotc
       Chef::Node::Attribute.prepend(Merged)
     end
 
-    # plain is a key as a mash keeps it.
+    # plain is a key as stored by a mash.
     def self.plain(key)
       key.is_a?(Symbol) ? key.to_s : key
     end
 
-    # graft makes a mash wait for the leaves at and below a branch.
+    # graft makes a mash wait for the leaves of a branch.
     def self.graft(mash, branch, root)
       hidden = {}
       branch.branches.each do |key, below|
@@ -38,7 +38,7 @@ module Hotc
       mash.extend(Waiting)
     end
 
-    # Leaves are what a grafted mash waits for, and what its leaves hide.
+    # Leaves are the leaves of a grafted mash, and the values that they hide.
     class Leaves
       attr_reader :waiting, :branches
 
@@ -60,9 +60,9 @@ module Hotc
       end
     end
 
-    # Merged is Chef::Node::Attribute as recipes see it.
+    # Merged extends Chef::Node::Attribute, the recipes' view.
     module Merged
-      # what hangs from the run's own node; other nodes (of a search) have nothing
+      # the inputs of the run's own node; other nodes (of a search) have none
       def __hotc_inputs__=(inputs)
         @__hotc_inputs__ = inputs
       end
@@ -115,8 +115,8 @@ module Hotc
 
       private
 
-      # Fills the cache of merged values itself: until version 17 Chef copies what it
-      # puts there, and a copy reads everything.
+      # Fills the cache of merged values: until version 17 Chef copies what it caches, and a
+      # copy reads everything.
       def __hotc_cache__(name, key)
         return if RAW_KEY.bind(deep_merge_cache).call(name)
 
@@ -126,23 +126,22 @@ module Hotc
       end
     end
 
-    # Waiting extends a mash with leaves. A reader with a key waits for that key, one
-    # that goes through the pairs for the mash's own leaves, one that turns the whole
-    # into something else for all that is below. What asks only whether a key is there
-    # does not wait.
+    # Waiting extends a mash with leaves. A reader with a key waits for that key, one that
+    # iterates for the mash's own leaves, one that converts the whole for all leaves below.
+    # Tests for the presence of keys do not wait.
     module Waiting
-      # readers of what is there, not of what it is
+      # readers of keys, not of values
       PRESENCE = %i{key? has_key? include? member? attribute? keys each_key size length empty? exist?
         default default_proc compare_by_identity compare_by_identity? deconstruct_keys}.freeze
-      # readers that ask another reader for each key, and Chef's own
+      # readers that call another reader for each key, and Chef's own
       THROUGH = %i{read read! dig convert_key convert_value immutablize internal_get internal_set regular_reader regular_writer
         regular_update regular_clear regular_delete safe_dup valid_container?}.freeze
-      # readers of the whole that every object has
+      # readers of the whole, defined for every object
       WHOLE = %i{hash inspect to_s to_json to_yaml ffi_yajl clone pretty_print <= < >= >
         to_h to_hash flatten}.freeze
 
-      # define defines all readers; what Hash and Enumerable have differs between
-      # versions of Ruby and of what Chef loads.
+      # define defines all readers; the methods of Hash and Enumerable depend on the version
+      # of Ruby and on what Chef loads.
       def self.define
         mash = Chef::Node::ImmutableMash
         pairs = Hash.public_instance_methods(false) + Enumerable.public_instance_methods(false)
@@ -181,7 +180,7 @@ module Hotc
         super
       end
 
-      # what is no map differs, whatever the leaves are
+      # only maps can be equal
       %i{== eql?}.each do |name|
         define_method(name) do |other|
           __hotc_all__ if Hash === other && !equal?(other)
@@ -223,7 +222,7 @@ module Hotc
         @__hotc__.waiting.keys.each { |key| @__hotc__.settle(self, key) }
       end
 
-      # waits for all leaves, those of the mashes below too
+      # waits for all leaves, including those of the mashes below
       def __hotc_all__
         __hotc_own__
         @__hotc__.branches.each_key do |key|

@@ -1,23 +1,23 @@
 require "json"
 
 module Hotc
-  # Report writes down why a run fails, for the role's cause.
+  # Report records why a run fails, for the role's cause.
   class Report
     # a line of a cookbook, in a backtrace
     COOKBOOK_LINE = %r{([^/]+/(?:recipes|attributes|libraries|resources|providers|definitions|templates)/[^:]+:[0-9]+)}.freeze
 
-    # file is where; nil is nowhere.
+    # file is where to; nil records nothing.
     def initialize(file)
       @file = file
     end
 
-    # failing notes the resource that an exception is about. Of resources in each other
-    # the outermost is noted last.
+    # failing records the resource of an exception. Of nested resources, the outermost is
+    # recorded last.
     def failing(resource, exception)
       (@failing ||= []) << [exception, "#{resource} (#{resource.defined_at})"]
     end
 
-    # write notes an exception, the first of its causes first.
+    # write records an exception, the first of its causes first.
     def write(exception)
       return unless @file
 
@@ -27,8 +27,8 @@ module Hotc
 
     private
 
-    # causes are those of several failures in one run, such as of a resource and then of
-    # delayed notifications, in order.
+    # causes are the failures of one run, such as of a resource and then of delayed
+    # notifications, in order.
     def causes(exception)
       inner = Array(exception.instance_variable_get(:@all_failures)).map(&:last)
       inner = Array(exception.wrapped_errors) if inner.empty? && exception.respond_to?(:wrapped_errors)
@@ -40,22 +40,22 @@ module Hotc
       said.compact.transform_values { |text| text.dup.force_encoding(Encoding::UTF_8).scrub("?") }
     end
 
-    # resource is the one that an exception, or one that it repeats, is about.
+    # resource is the one of an exception, or of its cause.
     def resource(exception)
       _, resource = Array(@failing).reverse.find { |inner, _| inner.equal?(exception) || exception.message.end_with?(inner.message) }
       resource
     end
 
 
-    # place is where in a cookbook an exception comes from.
+    # place is an exception's place in a cookbook.
     def place(exception)
       return "line #{exception.line_number} of the template" if exception.respond_to?(:line_number) && exception.line_number
 
       Array(exception.backtrace).map { |line| line[COOKBOOK_LINE, 1] }.compact.first
     end
 
-    # refusal is what Chef's own server, in the same process, says of a run list whose
-    # cookbooks are not all there.
+    # refusal is the message of Chef's in-process server about missing cookbooks of a run
+    # list.
     def refusal(exception)
       return unless exception.respond_to?(:response)
 

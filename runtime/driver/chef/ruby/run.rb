@@ -1,8 +1,7 @@
 require "monitor"
 
 module Hotc
-  # Run is one Chef run: its node, its inputs and outputs, and what Chef tells of its
-  # phases.
+  # Run is one Chef run: its node, its inputs and outputs, and its phase.
   class Run
     attr_reader :agent, :inputs, :outputs, :resources, :report, :events, :node
 
@@ -17,7 +16,7 @@ module Hotc
       @report = Report.new(plan["failure"])
     end
 
-    # node= begins with the reads: the node is loaded, nothing of a cookbook is yet.
+    # node= begins to intercept reads: the node is loaded, cookbooks are not.
     def node=(node)
       @node = node
       attributes.__hotc_inputs__ = @inputs unless @inputs.empty?
@@ -35,9 +34,9 @@ module Hotc
     end
   end
 
-  # Resources publishes an output when the resource that it names has converged: when
-  # the last of its own actions has succeeded, found nothing to do or was not wanted
-  # (not_if). One that only waits for notifications converges when it is notified.
+  # Resources publishes an output when the resource that it names has converged: when the
+  # last of its own actions has succeeded, had nothing to do or was skipped (not_if). One
+  # that only waits for notifications converges when notified.
   class Resources
     def initialize(agent, outputs)
       @agent = agent
@@ -45,15 +44,15 @@ module Hotc
       @done = {}
     end
 
-    # succeeded notes that an action has.
+    # succeeded records an action's success.
     def succeeded(resource, action)
       return if action.to_sym == :nothing || Chef::Config[:why_run] || !names(resource).any? { |name| @outputs.key?(name) }
 
       (@done[resource.object_id] ||= []) << action.to_sym
     end
 
-    # completed publishes what has converged. Of several resources of one name the
-    # last one counts, as it does for notifications.
+    # completed publishes what has converged. Of several resources of one name the last
+    # counts, as for notifications.
     def completed(resource)
       done = @done[resource.object_id] or return
       return unless (own_actions(resource) - done).empty? && last?(resource)
@@ -63,8 +62,8 @@ module Hotc
 
     private
 
-    # names are those by which notifications find a resource: package[x], too, where
-    # that is an apt_package.
+    # names are those by which notifications find a resource: package[x], too, for an
+    # apt_package.
     def names(resource)
       [resource.to_s, "#{resource.declared_type}[#{resource.name}]"].uniq
     end
@@ -80,7 +79,7 @@ module Hotc
     end
   end
 
-  # Events is what Chef tells of a run.
+  # Events receives the events of a run.
   class Events < Chef::EventDispatch::Base
     def initialize(run)
       super()

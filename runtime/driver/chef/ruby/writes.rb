@@ -1,13 +1,13 @@
 module Hotc
-  # Writes tells the run's outputs of every change of the node's attributes, once for
-  # each call that a recipe makes: what Chef does inside is not told of.
+  # Writes reports every change of the node's attributes to the run's outputs, once for each
+  # call by a recipe, not for Chef's internal ones.
   module Writes
     # setters replace a whole level
     LEVELS = %i{default role_default env_default force_default normal override role_override env_override force_override automatic}.freeze
     # writers of several levels, or with a path
     COMPOUND = %i{rm rm_default rm_normal rm_override default! normal! override! force_default! force_override!
       write write! unlink unlink!}.freeze
-    # writers that leave what is there: naming a path is enough
+    # writers that keep existing values: naming a path is enough
     UNLESS = %i{default_unless normal_unless override_unless}.freeze
 
     class << self
@@ -18,8 +18,8 @@ module Hotc
         Chef::Node.prepend(attribute_files)
       end
 
-      # during tells the outputs of a change when the outermost writer is done with it.
-      # path is the place that it names, or below which it is, if that is known.
+      # during reports a change to the outputs when the outermost writer is done. path is the
+      # place of the change, or above it, if known.
       def during(collection, path, below = false)
         outputs = Hotc.run.outputs
         return yield unless outputs.armed? && !@inside
@@ -34,13 +34,13 @@ module Hotc
         result
       end
 
-      # The path of a collection is known from the time it was reached by its keys.
+      # The path of a collection is known once it was reached by its keys.
       def path_of(collection)
         path = collection.__path__
         path unless path.nil? || (path.empty? && !level?(collection))
       end
 
-      # named is the path that a writer of Attribute is given.
+      # named is the path passed to a writer of Attribute.
       def named(name, args)
         case name
         when :write, :write! then args[1...-1]
@@ -94,7 +94,7 @@ module Hotc
         end
       end
 
-      # what an attribute file says may be overruled by the next one
+      # the next attribute file may override it
       def attribute_files
         Module.new do
           def from_file(*args)

@@ -1,5 +1,5 @@
 module Hotc
-  # Input is a declared input, whose value nobody changes.
+  # Input is a declared input, whose value is frozen.
   class Input < Awaited
     private
 
@@ -16,10 +16,10 @@ module Hotc
     end
   end
 
-  # Facts is the hash $facts with inputs among them. A reader with a key waits for
-  # that one, a reader of the whole for all; keys, and whether one is there, are known
-  # without waiting unless the input is optional. (It extends one hash: to Puppet's
-  # types an instance of a subclass is none.)
+  # Facts extends the hash $facts with inputs. A reader with a key waits for that one, a
+  # reader of the whole for all; keys and their presence are known without waiting unless
+  # the input is optional. (It extends one object: Puppet's types do not accept instances of
+  # subclasses.)
   module Facts
     KEYED = %i{[] fetch dig values_at fetch_values slice assoc}.freeze
     PRESENCE = %i{key? has_key? include? member?}.freeze
@@ -76,7 +76,7 @@ module Hotc
       @pending.keys.each { |name| settle(name) }
     end
 
-    # settle puts the value of an input into its place. It waits.
+    # settle sets the value of an input. It waits.
     def settle(name)
       input = @pending[name] or return
       value = input.value

@@ -1,6 +1,6 @@
 module Hotc
-  # Log keeps what failed first in a run, with its place in the manifests, for the
-  # agent to repeat.
+  # Log records a run's first failure, with its place in the manifests, for the agent to
+  # repeat.
   module Log
     class << self
       def install(path)
@@ -13,7 +13,7 @@ module Hotc
         Puppet::Util::Log.newdestination(:hotc_failure)
       end
 
-      # error keeps the first error. (A fact that cannot be found out ends nothing.)
+      # error records the first error. (A fact that cannot be resolved is not fatal.)
       def error(message)
         return if @said || message.source == "Facter"
 
@@ -22,7 +22,7 @@ module Hotc
         keep(text)
       end
 
-      # failed keeps the first resource that failed: its message has no place.
+      # failed records the first failed resource: its message has no place.
       def failed(resource, status)
         return if @resource
 

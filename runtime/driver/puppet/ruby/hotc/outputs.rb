@@ -13,7 +13,7 @@ module Hotc
       @paused = false
     end
 
-    # paused runs a block that sets variables which are no manifest's.
+    # paused runs a block that sets variables other than a manifest's.
     def paused
       @paused = true
       yield
@@ -31,12 +31,12 @@ module Hotc
       @agent.put(name, json_of(name, value)) if name && !@paused
     end
 
-    # applied publishes that a resource was applied.
+    # applied publishes a resource's completion.
     def applied(name)
       @agent.put(name, "true")
     end
 
-    # ended publishes the facts of the machine as the run has left it.
+    # ended publishes the machine's facts after the run.
     def ended
       return if @facts.empty?
 
@@ -67,8 +67,7 @@ module Hotc
       raise Failure, "hotc: output #{name} cannot be published: #{e.message}"
     end
 
-    # plain is a value of Puppet's of what JSON has. Sensitive ones are the agent's to
-    # hide.
+    # plain converts a Puppet value to JSON types. The agent hides Sensitive ones.
     def plain(name, value)
       case value
       when nil, :undef, true, false, Integer, Float

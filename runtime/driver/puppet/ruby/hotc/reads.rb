@@ -1,9 +1,9 @@
 module Hotc
-  # Reads are the places where Puppet's language looks for a variable.
+  # Reads wraps the places where Puppet's language looks up a variable.
   module Reads
     class << self
-      # binding_template says that a template is about to copy all variables of its scope,
-      # which is not a read of them.
+      # binding_template is set while a template copies all variables of its scope, which is
+      # not a read of them.
       attr_accessor :binding_template
 
       def install
@@ -15,15 +15,15 @@ module Hotc
 
       private
 
-      # settle_interpolation keeps Hiera from looking for more %{…} in what a %{…} of the
-      # data stands for: that may have come from another server, through any variable.
-      # What data have that stand in files was interpolated when it was read.
+      # settle_interpolation keeps Hiera from interpolating the result of a %{…} again: it may
+      # have come from another server, through any variable. Data from files were interpolated
+      # when read.
       def settle_interpolation
         Puppet::Pops::Lookup::Interpolation.class_eval do
           methods = instance_method(:interpolate_method)
           define_method(:interpolate_method) do |name|
             found = methods.bind(self).call(name)
-            # what alias gives is used as it is, whatever its type
+            # the result of alias is used unchanged, whatever its type
             next found if name == :alias
 
             lambda do |*args|
@@ -36,7 +36,7 @@ module Hotc
       end
     end
 
-    # Settled is no String to Hiera, and becomes one where it is put into a text.
+    # Settled is not a String to Hiera, and becomes one when interpolated.
     class Settled
       def initialize(value)
         @value = value
@@ -47,7 +47,7 @@ module Hotc
       end
     end
 
-    # Scope finds inputs where nothing nearer has the name.
+    # Scope finds inputs that no nearer variable hides.
     module Scope
       def lookupvar(name, options = Puppet::Parser::Scope::EMPTY_HASH)
         if Hotc.run.variables.key?(name) && is_topscope? && !local?(name)
@@ -72,7 +72,7 @@ module Hotc
         super
       end
 
-      # copies the variables; an ERB template's own copying is no read of them.
+      # copies the variables; an ERB template's own copying is not a read of them.
       def to_hash(recursive = true, include_undef = false)
         case Reads.binding_template
         when :begun
@@ -107,7 +107,7 @@ module Hotc
 
       private
 
-      # local? says that a block around (of a lambda, of a template) has a variable of
+      # local? tells whether an enclosing block (of a lambda, of a template) has a variable of
       # the name, which hides the scope's own.
       def local?(name)
         nearest = @ephemeral.last
@@ -116,7 +116,7 @@ module Hotc
       end
     end
 
-    # Compiler tells the variables that are facts from those that a manifest sets.
+    # Compiler separates the variables that are facts from those that a manifest sets.
     module Compiler
       def set_node_parameters
         Hotc.run.outputs.paused { super }

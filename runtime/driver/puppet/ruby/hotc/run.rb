@@ -1,10 +1,10 @@
 # Makes a run of `puppet apply` read its inputs from hotc's agent and publish its
-# outputs there, with manifests and modules as they are. Works with Puppet 7 and 8.
+# outputs there, with unmodified manifests and modules. Supports Puppet 7 and 8.
 #
 # Reads: Hiera's global layer (puppet/functions/hotc_lookup.rb), variables and facts
-# (reads.rb). Each asks the agent when it is evaluated, and waits.
-# Writes: variables when they are assigned, resources when they were applied, facts at
-# the run's end (writes.rb).
+# (reads.rb). Each requests its value from the agent when evaluated, and waits.
+# Writes: variables when assigned, resources when applied, facts at the run's end
+# (writes.rb).
 require "json"
 
 module Hotc
@@ -33,8 +33,8 @@ module Hotc
       @outputs = Outputs.new(agent, plan["outputs"])
     end
 
-    # input is what stands behind a name; nil if that is not declared, or is an optional
-    # input that did not come. It waits in that last case only.
+    # input is the input of a name; nil if it is not declared, or is an optional input that
+    # did not arrive. It waits only for optional ones.
     def input(name)
       input = @inputs[name]
       input unless input.nil? || input.void?

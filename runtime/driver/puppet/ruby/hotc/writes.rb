@@ -1,12 +1,12 @@
 module Hotc
-  # Writes are the places where Puppet assigns a variable or has applied a resource.
+  # Writes wraps the places where Puppet assigns a variable or has applied a resource.
   module Writes
     def self.install
       Puppet::Parser::Scope.prepend(Scope)
       Puppet::Transaction.prepend(Transaction)
     end
 
-    # Scope tells of variables of the top scope, of a node's, and of classes.
+    # Scope reports variables of the top scope, of a node, and of classes.
     module Scope
       def setvar(name, value, options = Puppet::Parser::Scope::EMPTY_HASH)
         super.tap do
@@ -24,15 +24,15 @@ module Hotc
     # Transaction applies a catalog.
     module Transaction
       def evaluate(...)
-        # Puppet makes its own folders by catalogs, too
+        # Puppet creates its own folders with catalogs, too
         return super unless catalog.host_config?
 
         @hotc_outputs = wanted_by_hotc
         super.tap { Hotc.run.outputs.ended unless @report.resource_statuses.any? { |_, status| status.failed? || status.failed_to_restart? } }
       end
 
-      # A resource has been applied when nothing of it failed, its own refresh (the
-      # restart of a service) included.
+      # A resource has been applied when nothing of it failed, including its refresh (the
+      # restart of a service).
       def eval_resource(resource, ancestor = nil)
         super.tap do
           status = resource_status(resource)
@@ -50,7 +50,7 @@ module Hotc
         resource.is_a?(Puppet::Type.type(:whit)) ? resource.name : resource.ref
       end
 
-      # wanted_by_hotc are outputs by the resource that they are the completion of.
+      # wanted_by_hotc are outputs by the resource whose completion they report.
       def wanted_by_hotc
         containers = [Puppet::Type.type(:component), Puppet::Type.type(:stage)]
         Hotc.run.outputs.resources.each_with_object({}) do |output, wanted|

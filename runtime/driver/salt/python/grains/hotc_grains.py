@@ -1,8 +1,7 @@
-"""What Salt loads first: before any pillar is compiled and any SLS is rendered.
+"""Loaded first by Salt: before any pillar is compiled and any SLS is rendered.
 
-It ties the run to hotc's agent (hotc_salt) and adds no grain. Salt goes on without a
-grains module that fails; so what is wrong is kept, and modules/hotc.py, by which the run
-is started, ends it.
+It connects the run to hotc's agent (hotc_salt) and adds no grain. Salt ignores a failing
+grains module; so an error is kept for modules/hotc.py, which starts the run, to raise.
 """
 import os
 import sys

@@ -1,18 +1,18 @@
-"""Ties a run of salt-call to hotc's agent.
+"""Connects a run of salt-call to hotc's agent.
 
-Nothing of the states changes, nor of Salt on the disk: a few methods of the running
-program are wrapped. pillar.py says how declared inputs become parts of the pillar,
-outputs.py how results and grains become outputs, secrecy.py what is not printed.
+States and the installed Salt are unmodified: a few methods of the running program are
+wrapped. pillar.py turns declared inputs into parts of the pillar, outputs.py results and
+grains into outputs; secrecy.py masks secrets.
 """
 import json
 import os
 import re
 
-# The releases whose insides this knows.
+# The supported releases.
 OLDEST, NEWEST = 3005, 3007
 
-run = None  # what is installed
-problem = ""  # why nothing is
+run = None  # the installed one
+problem = ""  # why there is none
 
 
 class Run:
@@ -31,7 +31,7 @@ class Run:
         self.outputs.install()
 
     def apply(self, state_apply, job):
-        """Applies the states, and notes how that ended."""
+        """Applies the states, and records the outcome."""
         from hotc_client import Failure
         from hotc_salt import reasons
 
@@ -50,7 +50,7 @@ class Run:
 
 
 def install(folder):
-    """Ties this process to the agent, once."""
+    """Connects this process to the agent, once."""
     global run, problem
     if run is not None:
         return
@@ -63,8 +63,8 @@ def install(folder):
         wanted = [(Pillar, "compile_pillar"), (State, "call_chunks"), (State, "call_chunk"), (State, "reconcile_procs")]
         missing = [name for owner, name in wanted if not hasattr(owner, name)]
         if not OLDEST <= known <= NEWEST or missing:
-            problem = "hotc: this is Salt %s, and this hotc-agent knows %d to %d" % (version, OLDEST, NEWEST)
+            problem = "hotc: Salt %s is not supported: this hotc-agent supports %d to %d" % (version, OLDEST, NEWEST)
             return
         run = Run(folder)
-    except Exception as e:  # Salt would go on, with a line in its log
+    except Exception as e:  # Salt would only log it
         problem = "hotc: the agent's part cannot be loaded: %s" % e

@@ -1,11 +1,10 @@
-"""Publishes the declared outputs: grains when they are set, and of states their success
-and their changes.
+"""Publishes the declared outputs: grains when they are set, and the success and changes of
+states.
 
-A cell is written once. So a value is published at once only if no state is left that may
-give it again: another one of the same name or ID, or for a grain another state of
-grains' for that key. Grains are read from the file where Salt's own functions put them,
-when a state has ended and before the first one begins: what SLS files set while they are
-rendered is there, too.
+A cell is written once. So a value is published at once only if no remaining state may write
+it again: one of the same name or ID or, for a grain, one that sets that key. Grains are read
+from the file where Salt's own functions store them, after each state and before the first,
+which includes what SLS files set while rendered.
 """
 import os
 
@@ -23,7 +22,7 @@ class Output:
         self.published = NOTHING
 
     def is_given_by(self, low):
-        """Whether a state may give the output's value."""
+        """Whether a state may write the output."""
         if not self.is_grain:
             return self.state in (None, low.get("state")) and self.id in (low.get("__id__"), low.get("name"))
         if low.get("state") == "grains":
@@ -32,7 +31,7 @@ class Output:
         return calls_grains and self.path[0] in str(low)
 
     def part(self, value):
-        """The part of a value that is the output; NOTHING if it has none."""
+        """The output's part of a value; NOTHING if missing."""
         return plain(at(value, self.path))
 
 
@@ -61,7 +60,7 @@ class Outputs:
             return running
 
         def reconciled(state, running, *args, **kwargs):
-            # only what ran in a process of its own: the rest may be a trial run
+            # only those in separate processes: the others may be a trial run
             waited = [tag for tag, ret in running.items() if isinstance(ret, dict) and ret.get("proc")]
             done = reconcile(state, running, *args, **kwargs)
             outputs.ended({tag: running[tag] for tag in waited})
@@ -75,7 +74,7 @@ class Outputs:
         self.publish()
 
     def ended(self, running):
-        """Takes what states have given that have ended since."""
+        """Collects the results of states that have ended since."""
         new = [tag for tag, ret in running.items() if tag in self.pending and isinstance(ret, dict) and "proc" not in ret]
         for tag in new:
             self.take(self.pending.pop(tag), running[tag])
@@ -119,11 +118,11 @@ class Outputs:
         self.grains_seen = seen
         for o in self.all:
             value = o.part(grains) if o.is_grain else NOTHING
-            if value is not NOTHING and value is not None:  # Salt's way to take a grain back
+            if value is not NOTHING and value is not None:  # Salt's way to unset a grain
                 o.value = value
 
     def end(self):
-        """Publishes what is left, when all went well."""
+        """Publishes the rest after success."""
         self.pending = {}
         self.publish()
 

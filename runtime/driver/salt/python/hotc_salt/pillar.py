@@ -1,14 +1,14 @@
-"""Declared inputs as parts of the pillar, whose values are asked for when they are read.
+"""Declared inputs as parts of the pillar, whose values are requested when read.
 
-An input "db:url" is the key `url` of the key `db` of the pillar; what the pillar itself
-says of `db` stays around it. When Salt has compiled a pillar, the maps on the way to
-inputs become Nodes: dicts in which a Leaf stands where an input lies. Reading such a key
-waits; asking whether it is there, or how many there are, does not. An optional input
-that did not come leaves the pillar's own value, and without one the key is missing.
+An input "db:url" is the key `url` of the key `db` of the pillar, merged with the pillar's
+own `db`. When Salt has compiled a pillar, the maps on the paths of inputs become Nodes:
+dicts with a Leaf for each input. Reading such a key waits; testing its presence, or counting
+keys, does not. An optional input that did not arrive leaves the pillar's own value, or no
+key.
 
-A Node is a dict whose C code never sees a Leaf: with an __iter__ of its own, dict(node),
-{**node} and json go through keys and items, too. Salt gives its modules and templates the
-pillar in a wrapper, which copies the map that it hands on to (quietly).
+A Node is a dict whose C code never sees a Leaf: due to its own __iter__, dict(node),
+{**node} and json use keys and items, too. Salt passes the pillar to its modules and
+templates in a wrapper, which copies the map that it wraps (quietly).
 """
 import copy
 import threading
@@ -18,7 +18,7 @@ import hotc_client
 import yaml
 from hotc_client import NOTHING
 
-quiet = threading.local()  # copies are made whose values nobody reads
+quiet = threading.local()  # set while copies are made whose values are not read
 
 
 class Input(hotc_client.Input):
@@ -27,7 +27,7 @@ class Input(hotc_client.Input):
 
 
 class Leaf:
-    """The place of an input. own is what the pillar itself says there."""
+    """The place of an input. own is the pillar's own value there."""
 
     __slots__ = ("input", "own")
 
@@ -41,13 +41,13 @@ class Leaf:
 
 
 class Node(dict):
-    """A map with inputs in it, or in maps below. What is made of it as a whole is of the
-    kind that Salt has made itself: its own ordered maps print otherwise."""
+    """A map with inputs in it, or in maps below. Copies of the whole have the type that Salt
+    uses: its ordered maps print differently."""
 
     __slots__ = ("_hotc_kind",)
 
     def _hotc_find(self, key):
-        """The value of a key that is there; NOTHING if it has none after all."""
+        """The value of an existing key; NOTHING if it turns out to have none."""
         value = dict.__getitem__(self, key)
         return value.value() if isinstance(value, Leaf) and not getattr(quiet, "now", False) else value
 
@@ -121,7 +121,7 @@ class Node(dict):
 
 
 class Items(ItemsView):
-    """The pairs of a Node; each waits when its turn has come."""
+    """The pairs of a Node; each waits when it is reached."""
 
     def __iter__(self):
         for key in list(self._mapping):
@@ -145,14 +145,14 @@ def filled(pairs, kind):
 
 
 def plain(value):
-    """A value without inputs that are still to be read. Waits for all of them."""
+    """A value with all inputs in it read. Waits for them."""
     if isinstance(value, Node):
         return value._hotc_kind((key, plain(part)) for key, part in value.items())
     return value
 
 
 def overlaid(tree, own):
-    """What the pillar says of a place, with the inputs of a tree on it."""
+    """The pillar's value at a place, overlaid with a tree of inputs."""
     while hasattr(own, "_dict"):  # Salt's wrapper
         own = own._dict()
     if isinstance(own, Node):
@@ -170,7 +170,7 @@ def overlaid(tree, own):
 
 
 class Inputs:
-    """All declared inputs, and the pillar that the role's source gives."""
+    """All declared inputs, and the pillar of the role's source."""
 
     def __init__(self, client, config):
         self.given = config["pillar"]
@@ -197,8 +197,8 @@ class Inputs:
         self.leave_slots()
 
     def leave_slots(self):
-        """Keeps Salt from calling what a state's argument names, if an input's value begins
-        that argument: an SLS file that quotes a value well cannot tell it from a slot."""
+        """Keeps Salt from evaluating a state's argument as a slot if it begins with an input's
+        value: an SLS file that properly quotes a value cannot prevent that."""
         from salt.state import State
 
         inputs, evaluate = self, State._State__eval_slot
@@ -221,7 +221,7 @@ SLOT = "__slot__:"
 
 
 def texts(value):
-    """All texts in a value, and among its keys."""
+    """All strings in a value, including its keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -234,7 +234,7 @@ def texts(value):
 
 
 def wrap_wrapper():
-    """Lets the wrapper of the pillar hand its readers on to the Node."""
+    """Makes the wrapper of the pillar delegate reads to the Node."""
     from salt.utils.context import NamespacedDictWrapper as Wrapper
 
     init = Wrapper.__init__
@@ -253,7 +253,7 @@ def wrap_wrapper():
 
 
 def teach_yaml():
-    """Nodes are maps to YAML."""
+    """Makes YAML represent Nodes as maps."""
     import salt.utils.yamldumper as dumpers
 
     names = [(yaml, n) for n in ("SafeDumper", "Dumper", "CSafeDumper", "CDumper")]

@@ -3,16 +3,16 @@ from hotc_client import shorten
 
 
 def of(found):
-    """The reason in what state.apply returned; "" if all went well."""
+    """The reason in the result of state.apply; "" for success."""
     if isinstance(found, dict):
         failed = [(ret.get("__run_num__", 0), tag, ret) for tag, ret in found.items() if isinstance(ret, dict) and ret.get("result") is False]
-        # a state that failed only because another one did says nothing of its own
+        # a state that failed only because of another has no reason of its own
         own = [one for one in failed if "One or more requisite failed" not in str(one[2].get("comment"))] or failed
         if not own:
             return ""
         _, tag, ret = min(own, key=lambda one: one[:2])
         return shorten("%s failed: %s" % (state(tag, ret), message(ret)))
-    if isinstance(found, (list, tuple)):  # nothing was run: an SLS or the pillar cannot be read
+    if isinstance(found, (list, tuple)):  # nothing was run: an SLS or the pillar is invalid
         return shorten("; ".join(str(one) for one in found) or "no state was applied")
     return shorten(str(found))
 
@@ -27,7 +27,7 @@ def state(tag, ret):
 
 
 def message(ret):
-    said = str(ret.get("comment") or "it does not say why").strip()
+    said = str(ret.get("comment") or "no reason given").strip()
     if "Traceback (most recent call last)" in said:
         said = said.splitlines()[-1]
     changes = ret.get("changes")

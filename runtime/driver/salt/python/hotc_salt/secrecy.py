@@ -9,13 +9,13 @@ class Mask(SharedSecrets):
     def install(self):
         before = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = Stream(sys.stdout, self), Stream(sys.stderr, self)
-        for handler in logging.getLogger().handlers:  # they have taken the streams already
+        for handler in logging.getLogger().handlers:  # they already hold the streams
             if getattr(handler, "stream", None) in before:
                 handler.stream = Stream(handler.stream, self)
 
 
 class Stream:
-    """A stream that secrets do not reach."""
+    """A stream that masks secrets."""
 
     def __init__(self, stream, mask):
         self._stream, self._mask = stream, mask

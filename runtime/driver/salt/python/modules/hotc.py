@@ -1,4 +1,4 @@
-"""The function by which the agent starts a run: salt-call --local hotc.apply."""
+"""The function that starts a run: salt-call --local hotc.apply."""
 from salt.exceptions import CommandExecutionError
 
 try:
@@ -10,8 +10,8 @@ __outputter__ = {"apply": "highstate"}
 
 
 def apply(**kwargs):
-    """Applies the states of the role. Salt gives the job's number, which parallel states
+    """Applies the states of the role. Salt passes the job's number, which parallel states
     need."""
     if hotc_salt is None or hotc_salt.run is None:
         raise CommandExecutionError(getattr(hotc_salt, "problem", "") or "hotc: Salt has not loaded the agent's part")
-    return hotc_salt.run.apply(__salt__["state.apply"], kwargs)  # noqa: F821 (Salt gives it)
+    return hotc_salt.run.apply(__salt__["state.apply"], kwargs)  # noqa: F821 (injected by Salt)

@@ -1,5 +1,4 @@
-# The role's inputs as Hiera data, key by key. It is the global layer of a run that
-# hotc's agent has started.
+# The role's inputs as Hiera data, the global layer of a run started by hotc's agent.
 Puppet::Functions.create_function(:"hotc::lookup") do
   dispatch :find do
     param "String[1]", :key
