@@ -1,13 +1,13 @@
-// Package archive unpacks archives that somebody else has made: tar, tar with
-// gzip or bzip2, and zip. Whatever such a file says, nothing is written outside of
-// the folder, nothing in it leads outside afterwards, and there is an end to it:
+// Package archive unpacks untrusted archives: tar, tar with gzip or bzip2, and zip.
+// Whatever such a file contains, nothing is written outside the folder, nothing in it
+// leads outside afterwards, and its size is bounded:
 //
 //   - Names and links that lead out of the folder are errors, and so are devices and
-//     pipes. All writing goes through an os.Root, for which the kernel's own look-up
-//     is watched, so that a link which comes first and a file below it later is no way out.
-//   - Owners, times and special permissions are not taken over: files have mode 0644,
-//     or 0755 if they may be executed.
-//   - Bytes and entries are counted as they come, not as headers announce them.
+//     pipes. All writes go through an os.Root, so that a link followed by a file below it
+//     cannot escape.
+//   - Owners, times and special permissions are ignored: files have mode 0644, or 0755 if
+//     executable.
+//   - Bytes and entries are counted as read, not as announced by headers.
 package archive
 
 import (
@@ -34,13 +34,13 @@ type Limits struct {
 	Entries int
 }
 
-// DefaultLimits fit any tree of recipes.
+// DefaultLimits suffice for any tree of recipes.
 var DefaultLimits = Limits{Bytes: 2 << 30, Entries: 200_000}
 
-// ErrUnknown says that a file is not an archive of a kind that is known here.
+// ErrUnknown reports a file that is not a supported archive.
 var ErrUnknown = errors.New("it is not a tar, tar.gz, tar.bz2 or zip archive")
 
-// Unpack unpacks an archive into a folder, which it makes.
+// Unpack unpacks an archive into a folder, which it creates.
 func Unpack(ctx context.Context, file *os.File, folder string, limits Limits) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("unpack: %w", err)
@@ -94,7 +94,7 @@ func (u *unpacking) any(file *os.File) error {
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return u.tar(in)
 	case bytes.HasPrefix(head, []byte("\xfd7zXZ")), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		return errors.New("xz and zstd archives are not read here; pack it as tar.gz")
+		return errors.New("xz and zstd archives are not supported; use tar.gz")
 	}
 	return ErrUnknown
 }
@@ -121,7 +121,7 @@ func (u *unpacking) tar(in io.Reader) error {
 		case tar.TypeLink:
 			err = u.hardLink(h.Name, h.Linkname)
 		default:
-			err = fmt.Errorf("%q is a device, a pipe or another thing that no archive of files has", h.Name)
+			err = fmt.Errorf("%q is a device, a pipe or another special file", h.Name)
 		}
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (u *unpacking) zip(file *os.File) error {
 	return nil
 }
 
-// longestLink is how long the target of a link in a zip archive may be.
+// longestLink bounds the target of a link in a zip archive.
 const longestLink = 4096
 
 func (u *unpacking) zipEntry(f *zip.File) error {
@@ -154,7 +154,7 @@ func (u *unpacking) zipEntry(f *zip.File) error {
 	case mode.IsDir():
 		return u.folder(f.Name)
 	case mode&fs.ModeSymlink == 0 && !mode.IsRegular():
-		return fmt.Errorf("%q is a device, a pipe or another thing that no archive of files has", f.Name)
+		return fmt.Errorf("%q is a device, a pipe or another special file", f.Name)
 	}
 	in, err := f.Open()
 	if err != nil {
@@ -171,7 +171,7 @@ func (u *unpacking) zipEntry(f *zip.File) error {
 	return u.link(f.Name, string(target))
 }
 
-// place is where an entry goes; what leads out of the folder is an error.
+// place is the path of an entry; one that leads out of the folder is an error.
 func (u *unpacking) place(name string) (string, error) {
 	if u.entries++; u.entries > u.limits.Entries {
 		return "", fmt.Errorf("it has more than %d entries", u.limits.Entries)
@@ -183,7 +183,7 @@ func (u *unpacking) place(name string) (string, error) {
 	return clean, nil
 }
 
-// prepare makes the folder around an entry, and room for it.
+// prepare creates the folder of an entry, and removes what is in its place.
 func (u *unpacking) prepare(name string) (clean string, err error) {
 	if clean, err = u.place(name); err != nil {
 		return "", err
@@ -233,7 +233,7 @@ func (u *unpacking) file(name string, in io.Reader, executable bool) error {
 	return nil
 }
 
-// leadsOut says that a link in a place leads out of the folder.
+// leadsOut reports whether a link at a place leads out of the folder.
 func leadsOut(clean, target string) bool {
 	return path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(clean), target))
 }
@@ -267,7 +267,7 @@ func (u *unpacking) hardLink(name, target string) error {
 	return nil
 }
 
-// CheckLinks says which link in a folder leads out of it; nil if none does.
+// CheckLinks returns an error if a link in a folder leads out of it.
 func CheckLinks(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -277,9 +277,9 @@ func CheckLinks(folder string) error {
 	return outwards(root, false)
 }
 
-// outwards follows all links that a folder has in the end: one that goes by way of another
-// may lead out although its own text does not, and so may one that a hard link has put
-// elsewhere. What leads out is removed if that is wanted.
+// outwards follows all links in the unpacked folder: one through another may lead out even
+// if its own target does not, and so may one that a hard link has put elsewhere. With
+// remove, links that lead out are removed.
 func outwards(root *os.Root, remove bool) error {
 	var wrong error
 	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -314,7 +314,7 @@ func (e *ended) Read(p []byte) (int, error) {
 	return e.in.Read(p)
 }
 
-// reason is an error without the path, which its caller says.
+// reason is an error without the path, which its caller adds.
 func reason(err error) error {
 	if at, is := errors.AsType[*fs.PathError](err); is {
 		return at.Err

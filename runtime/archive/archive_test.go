@@ -179,7 +179,7 @@ func TestHostileArchives(t *testing.T) {
 		{"half of one", tarOf(t, tar.Header{Name: "a"})[:520], `unexpected EOF`},
 		{"no archive", []byte("<html>not found</html>"), archive.ErrUnknown.Error()},
 		{"nothing", nil, archive.ErrUnknown.Error()},
-		{"xz", []byte("\xfd7zXZ\x00rest"), "pack it as tar.gz"},
+		{"xz", []byte("\xfd7zXZ\x00rest"), "use tar.gz"},
 	} {
 		dir, err := unpack(t, c.data, archive.Limits{Bytes: 64, Entries: 4})
 		if err == nil || !strings.Contains(err.Error(), c.wants) {

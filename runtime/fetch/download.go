@@ -1,6 +1,5 @@
-// Package fetch brings what a role needs onto its server: files that travel with
-// the plan, archives from a URL, repositories. What comes over a network is
-// checked before it is used.
+// Package fetch fetches what a role needs: files that travel with the plan, archives from
+// a URL, repositories. Downloads are verified before use.
 package fetch
 
 import (
@@ -19,28 +18,28 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Download is one file to be fetched.
+// Download is a file to fetch.
 type Download struct {
 	URL    string
-	SHA256 string // hex; a file with another one is refused
-	Proxy  string // URL; "" is what the environment says
-	// Limit is how many bytes it may have; 0 is DefaultLimit.
+	SHA256 string // hex; required to match
+	Proxy  string // URL; "" is the environment's
+	// Limit bounds its size, in bytes; 0 is DefaultLimit.
 	Limit int64
 	// Pause is the time before the second attempt, which doubles; 0 is a second.
 	Pause time.Duration
 }
 
-// DefaultLimit is how many bytes a download may have.
+// DefaultLimit bounds a download, in bytes.
 const DefaultLimit = 4 << 30
 
-// attempts is how often a download is tried whose server does not answer, breaks
-// off or says that it is its own fault.
+// attempts is the number of attempts if the server does not answer, closes the connection
+// or reports a server error.
 const attempts = 6
 
-// stall is how long a server may be silent.
+// stall limits the time without data.
 const stall = time.Minute
 
-// To fetches the file and puts it at a path when it is complete and right.
+// To fetches the file and moves it to a path when it is complete and verified.
 func (d Download) To(ctx context.Context, path string) error {
 	client, err := d.client()
 	if err != nil {
@@ -77,7 +76,7 @@ func (d Download) client() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// once is one attempt; again says that another may do better.
+// once is one attempt; again is set if it may be retried.
 func (d Download) once(ctx context.Context, client *http.Client, path string) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,14 +93,14 @@ func (d Download) once(ctx context.Context, client *http.Client, path string) (a
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the server answers %s", answer.Status)
+		return answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests, fmt.Errorf("the server answered %s", answer.Status)
 	}
-	silent := time.AfterFunc(stall, func() { cancel(errors.New("the server is silent")) })
+	silent := time.AfterFunc(stall, func() { cancel(errors.New("the server stopped sending")) })
 	defer silent.Stop()
 	return d.keep(path, &heard{answer.Body, silent})
 }
 
-// heard is a reader that puts an alarm off with every byte.
+// heard is a reader that postpones a timer with every read.
 type heard struct {
 	io.Reader
 	silent *time.Timer
@@ -128,13 +127,13 @@ func (d Download) keep(path string, body io.Reader) (again bool, err error) {
 	}
 	switch is := hex.EncodeToString(sum.Sum(nil)); {
 	case n > limit:
-		return false, fmt.Errorf("it has more than %d bytes", limit)
+		return false, fmt.Errorf("it is larger than %d bytes", limit)
 	case err != nil:
 		return true, err
 	case d.SHA256 == "":
-		return false, errors.New("there is no checksum to compare it with")
+		return false, errors.New("it has no checksum")
 	case is != d.SHA256:
-		return false, fmt.Errorf("its sha256 is %s, and %s was declared", is, d.SHA256)
+		return false, fmt.Errorf("its sha256 is %s, but %s was declared", is, d.SHA256)
 	}
 	return false, os.Rename(partial, path)
 }

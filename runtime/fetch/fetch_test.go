@@ -66,11 +66,11 @@ func TestDownloads(t *testing.T) {
 		{"at once", []func(http.ResponseWriter){says("hello")}, right, 0, 1, ""},
 		{"a server that is not ready", []func(http.ResponseWriter){status(503), status(502), says("hello")}, right, 0, 3, ""},
 		{"a connection that breaks", []func(http.ResponseWriter){breaksOff, says("hello")}, right, 0, 2, ""},
-		{"another file", []func(http.ResponseWriter){says("hullo")}, right, 0, 1, "its sha256 is " + digest([]byte("hullo")) + ", and " + right + " was declared"},
+		{"another file", []func(http.ResponseWriter){says("hullo")}, right, 0, 1, "its sha256 is " + digest([]byte("hullo")) + ", but " + right + " was declared"},
 		{"no checksum", []func(http.ResponseWriter){says("hello")}, "", 0, 1, "no checksum"},
-		{"not there", []func(http.ResponseWriter){status(404)}, right, 0, 1, "the server answers 404 Not Found"},
-		{"too much", []func(http.ResponseWriter){says("hello")}, right, 4, 1, "more than 4 bytes"},
-		{"never ready", []func(http.ResponseWriter){status(500)}, right, 0, 6, "the server answers 500"},
+		{"not there", []func(http.ResponseWriter){status(404)}, right, 0, 1, "the server answered 404 Not Found"},
+		{"too much", []func(http.ResponseWriter){says("hello")}, right, 4, 1, "larger than 4 bytes"},
+		{"never ready", []func(http.ResponseWriter){status(500)}, right, 0, 6, "the server answered 500"},
 	} {
 		address, asked := server(t, c.answers...)
 		path := filepath.Join(t.TempDir(), "file")
@@ -179,9 +179,9 @@ func TestATreeFromThePlanAndFromAURL(t *testing.T) {
 	}
 	for wants, o := range map[string]fetch.Origin{
 		"cookbooks: fetch the plan's file: the plan has no file 00": {File: "00"},
-		"there is no none in what was fetched":                      {File: digest(data), Path: "none"},
-		`the path "../.." leads out of the tree`:                    {File: digest(data), Path: "../.."},
-		"the plan does not say where it comes from":                 {},
+		"the fetched tree has no none":                              {File: digest(data), Path: "none"},
+		`the path "../.." is outside the tree`:                      {File: digest(data), Path: "../.."},
+		"the plan has no origin for it":                             {},
 	} {
 		if _, err := fetch.Tree(t.Context(), j, o, "cookbooks"); err == nil || !strings.Contains(err.Error(), wants) {
 			t.Errorf("%v, want %s", err, wants)

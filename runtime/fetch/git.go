@@ -47,8 +47,8 @@ type git struct {
 	environment     []string
 }
 
-// surroundings are the environment of git: it asks nobody, and its ssh has the key
-// and the hosts of the source.
+// surroundings is git's environment: without prompts, and with the source's ssh key and
+// hosts.
 func (g *git) surroundings(ctx context.Context) ([]string, error) {
 	env := append([]string(nil), g.job.Environment...)
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C")
@@ -85,8 +85,8 @@ func overSSH(repository string) bool {
 	return strings.HasPrefix(repository, "ssh://") || !strings.Contains(repository, "://")
 }
 
-// key is the path of the private key; "" if there is none. One that is the value of
-// an input is written into the job's own folder.
+// key is the path of the private key, or "". One from an input is written into the job's
+// private folder.
 func (g *git) key(ctx context.Context) (string, error) {
 	if len(g.origin.SSHKey) == 0 {
 		return "", nil
@@ -112,7 +112,7 @@ func (g *git) key(ctx context.Context) (string, error) {
 	return path, os.WriteFile(path, append(bytes.TrimRight(driver.Text(value), "\n"), '\n'), 0o600)
 }
 
-// clone fetches no more than the revision where the server allows that.
+// clone fetches only the revision if the server allows it.
 func (g *git) clone(ctx context.Context) error {
 	o := g.origin
 	if name := o.Branch + o.Tag; name != "" {
@@ -122,7 +122,7 @@ func (g *git) clone(ctx context.Context) error {
 		return err
 	}
 	if err := g.run(ctx, g.folder, "fetch", "--quiet", "--depth", "1", "--", o.Git, o.Commit); err != nil {
-		// Some servers give only what a branch or a tag names.
+		// Some servers only serve branches and tags.
 		if allErr := g.run(ctx, g.folder, "fetch", "--quiet", "--tags", "--", o.Git, "+refs/heads/*:refs/remotes/origin/*"); allErr != nil {
 			return allErr
 		}
@@ -131,7 +131,7 @@ func (g *git) clone(ctx context.Context) error {
 	return g.run(ctx, g.folder, "checkout", "--quiet", "--detach", "FETCH_HEAD", "--")
 }
 
-// run runs git, and tells its last words when it fails.
+// run runs git; an error has its last line.
 func (g *git) run(ctx context.Context, in string, args ...string) error {
 	cmd := exec.Command(g.program, append([]string{"-c", "protocol.ext.allow=never", "-c", "protocol.file.allow=user", "-c", "advice.detachedHead=false"}, args...)...)
 	cmd.Dir, cmd.Env = in, g.environment

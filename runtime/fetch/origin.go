@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// Origin is where a tree of files comes from, as the compiler wrote it down
+// Origin is where a tree of files comes from, as written by the compiler
 // (compiler/driver/origin.go): a file of the plan, a URL, or a repository.
 type Origin struct {
 	File   string `json:"file,omitempty"` // digest of an archive
@@ -24,23 +24,21 @@ type Origin struct {
 	Commit string `json:"commit,omitempty"`
 	// SSHKey is a path on the server, or {"input": NAME}.
 	SSHKey json.RawMessage `json:"ssh_key,omitempty"`
-	// KnownHosts are lines of that file of ssh's; without them a host is believed the
-	// first time.
+	// KnownHosts are lines of ssh's known_hosts; without them a host's first key is trusted.
 	KnownHosts string `json:"known_hosts,omitempty"`
 	Proxy      string `json:"proxy,omitempty"`
-	// Path is the part of the tree that is meant.
+	// Path selects a part of the tree.
 	Path string `json:"path,omitempty"`
 }
 
-// Text is a file of the plan that a role runs without any tree.
+// Text is a file of the plan that a role runs without a tree.
 type Text struct {
 	File string `json:"file"` // digest
 	Name string `json:"name"`
 }
 
-// Tree brings a tree of files into a folder of the job's, by a name, and returns
-// the path of the part that is meant. It reads the input that holds an ssh key, if
-// there is one.
+// Tree fetches a tree of files into a named folder of the job, and returns the path of the
+// selected part. It reads the input with the ssh key, if any.
 func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, error) {
 	folder := filepath.Join(job.Folder, name)
 	if err := os.RemoveAll(folder); err != nil {
@@ -56,7 +54,7 @@ func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, 
 	case o.Git != "":
 		err = fromGit(ctx, job, o, folder)
 	default:
-		err = errors.New("the plan does not say where it comes from")
+		err = errors.New("the plan has no origin for it")
 	}
 	if err == nil && o.Git == "" {
 		err = unpack(ctx, packed, folder)
@@ -67,7 +65,7 @@ func Tree(ctx context.Context, job *driver.Job, o Origin, name string) (string, 
 	return part(folder, o.Path)
 }
 
-// Trees brings several; where there is more than one their names are numbered from 1.
+// Trees fetches several; if there is more than one, their names are numbered from 1.
 func Trees(ctx context.Context, job *driver.Job, origins []Origin, name string) ([]string, error) {
 	paths := []string{}
 	for i, o := range origins {
@@ -84,18 +82,18 @@ func Trees(ctx context.Context, job *driver.Job, origins []Origin, name string) 
 	return paths, nil
 }
 
-// part is the path of what is meant in a tree. Nothing in the tree leads out of
-// it, so neither does the path.
+// part is the path of the selected part of a tree. Nothing in the tree leads out of it,
+// so neither does the path.
 func part(folder, within string) (string, error) {
 	if within == "" {
 		return folder, nil
 	}
 	if !filepath.IsLocal(within) {
-		return "", fmt.Errorf("the path %q leads out of the tree", within)
+		return "", fmt.Errorf("the path %q is outside the tree", within)
 	}
 	path := filepath.Join(folder, within)
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("there is no %s in what was fetched", within)
+		return "", fmt.Errorf("the fetched tree has no %s", within)
 	}
 	return path, nil
 }

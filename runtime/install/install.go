@@ -1,11 +1,10 @@
-// Package install finds the tools that roles need, and installs those that are not
-// there: from the distribution's packages, from a package or an archive at a URL,
-// or as a Ruby gem. An image that has a fit version is used as it is.
+// Package install finds the tools that roles need, and installs missing ones: from the
+// distribution's packages, from a package or an archive at a URL, or as a Ruby gem. A
+// suitable version in the image is used.
 //
-// A server that was just created is busy: cloud-init, unattended upgrades and the
-// cloud's own agent install packages, too. A lock that another one holds is waited
-// for. What the package manager says goes to the log of the role that needs the
-// tool; an error repeats its last line.
+// A new server is busy: cloud-init, unattended upgrades and the cloud's own agent install
+// packages, too. The package manager's lock is awaited. Its output goes to the log of the
+// role that needs the tool; an error repeats its last line.
 package install
 
 import (
@@ -24,27 +23,27 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// Patience is how long an installation may take.
+// Patience limits an installation.
 const Patience = 30 * time.Minute
 
 // Installer installs tools on this server.
 type Installer struct {
-	// Forbidden says that nothing may be installed here (`hotc run`).
+	// Forbidden is set if nothing may be installed (`hotc run`).
 	Forbidden bool
-	// Folder is where tools go that come as an archive: FOLDER/TOOL.
+	// Folder is where archives are unpacked: FOLDER/TOOL.
 	Folder string
 	// Environment is that of the tools and of package managers, as KEY=VALUE.
 	Environment []string
-	// Patience is how long an installation may take; 0 is Patience.
+	// Patience limits an installation; 0 is the constant Patience.
 	Patience time.Duration
-	// Begin is called before an installation, and what it returns after it.
+	// Begin is called before an installation, and end after it.
 	Begin func(ctx context.Context, tool string) (end func(), err error)
-	// Log is where package managers print.
+	// Log receives the output of package managers.
 	Log *os.File
 }
 
-// Ensure returns the path of a tool's program of a fit version, which it installs
-// if it must.
+// Ensure returns the path of a tool's program of a suitable version, which it installs if
+// needed.
 func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want contract.Install) (string, error) {
 	want.From = cmp.Or(want.From, tool.From)
 	found := i.find(ctx, tool, want)
@@ -54,7 +53,7 @@ func (i *Installer) Ensure(ctx context.Context, tool driver.Tool, want contract.
 	lacks := found.missing(tool, want.Version)
 	switch {
 	case want.From == "none" || want.From == "":
-		return "", fmt.Errorf("%s, and it is not to be installed (install: {from: none})", lacks)
+		return "", fmt.Errorf("%s, and must not be installed (install: {from: none})", lacks)
 	case i.Forbidden:
 		return "", fmt.Errorf("%s, and `hotc run` installs nothing on this machine", lacks)
 	}
@@ -81,24 +80,24 @@ func (i *Installer) begin(ctx context.Context, tool string) (func(), error) {
 	return i.Begin(ctx, tool)
 }
 
-// found is a tool's program that is there: one of a fit version, or else the first one;
-// program is "" if there is none, version if it does not tell it.
+// found is an installed program of a tool: one of a suitable version, or else the first;
+// program is "" if there is none, version if it is unknown.
 type found struct {
 	program, version string
 	fit              bool
 }
 
-// missing says what is wrong with what is there.
+// missing says why the program found is not suitable.
 func (f found) missing(tool driver.Tool, want string) string {
 	switch {
 	case f.program == "":
 		return fmt.Sprintf("%s is not on this server", tool.Name)
 	case want == "":
-		return fmt.Sprintf("%s is not the one that its sha256 names", f.program)
+		return fmt.Sprintf("%s does not have the requested sha256", f.program)
 	case f.version == "":
-		return fmt.Sprintf("%s does not tell its version, and %s is needed", f.program, want)
+		return fmt.Sprintf("%s has an unknown version, but %s is required", f.program, want)
 	}
-	return fmt.Sprintf("%s is version %s, and %s is needed", f.program, f.version, want)
+	return fmt.Sprintf("%s has version %s, but %s is required", f.program, f.version, want)
 }
 
 // run is one installation.
@@ -118,7 +117,7 @@ func (r *run) install() (program string, err error) {
 	case "gem":
 		err = r.fromGem()
 	default:
-		return "", fmt.Errorf("there is no way of installation %q", r.want.From)
+		return "", fmt.Errorf("unknown installation method %q", r.want.From)
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
 		return "", cause
@@ -130,10 +129,10 @@ func (r *run) install() (program string, err error) {
 	if found.fit {
 		return found.program, nil
 	}
-	return "", errors.New("it was installed, but " + found.missing(r.tool, r.want.Version))
+	return "", errors.New("after the installation, " + found.missing(r.tool, r.want.Version))
 }
 
-// find looks for a tool's program in all of its places.
+// find searches all places for a tool's program.
 func (i *Installer) find(ctx context.Context, tool driver.Tool, want contract.Install) found {
 	var first found
 	for _, folder := range i.places(tool, want) {
@@ -158,8 +157,8 @@ func (i *Installer) find(ctx context.Context, tool driver.Tool, want contract.In
 	return first
 }
 
-// isOf says whether a tool that tells no version is the one that a role wants: of a URL
-// it is what was installed last from the bytes with that checksum.
+// isOf reports whether a tool without a version is the requested one: for a URL, whether the
+// last installation had its checksum.
 func (i *Installer) isOf(tool driver.Tool, want contract.Install) bool {
 	if want.From != "url" {
 		return true
@@ -168,7 +167,7 @@ func (i *Installer) isOf(tool driver.Tool, want contract.Install) bool {
 	return err == nil && string(sum) == want.SHA256
 }
 
-// note is the file that keeps from which bytes a tool was installed.
+// note is the file with the checksum that a tool was installed from.
 func (i *Installer) note(tool driver.Tool) string {
 	return filepath.Join(i.Folder, tool.Name+".sha256")
 }
@@ -178,7 +177,7 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// path are the folders of PATH.
+// path returns the folders of PATH.
 func (i *Installer) path() (folders []string) {
 	for _, entry := range i.Environment {
 		if list, is := strings.CutPrefix(entry, "PATH="); is {
@@ -188,17 +187,17 @@ func (i *Installer) path() (folders []string) {
 	return folders
 }
 
-// places are the folders in which a program may be.
+// places returns the folders in which a program may be.
 func (i *Installer) places(tool driver.Tool, want contract.Install) []string {
 	path := append(i.path(), tool.Folders...)
 	own := []string{filepath.Join(i.Folder, tool.Name, "bin"), filepath.Join(i.Folder, tool.Name)}
 	if tool.Version == nil && want.From == "url" {
-		return append(own, path...) // only that one is meant, and others tell nothing of themselves
+		return append(own, path...) // only that one is meant, and others have no version
 	}
 	return append(path, own...)
 }
 
-// tellsVersion is how long a program may think about its version.
+// tellsVersion limits the time to print a version.
 const tellsVersion = 2 * time.Minute
 
 func (i *Installer) version(ctx context.Context, program string, args []string) string {

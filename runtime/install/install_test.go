@@ -66,7 +66,7 @@ func TestAToolFromPackages(t *testing.T) {
 		ensure(t, i, contract.Install{Version: "1.2"}, fromPackage, "")
 		ensure(t, i, contract.Install{Version: "1.2"}, fromPackage, "")
 		ensure(t, i, contract.Install{From: "none"}, fromPackage, "")
-		ensure(t, i, contract.Install{Version: "2", From: "none"}, "", fromPackage+" is version 1.2.3, and 2 is needed")
+		ensure(t, i, contract.Install{Version: "2", From: "none"}, "", fromPackage+" has version 1.2.3, but 2 is required")
 		ensure(t, i, contract.Install{Version: ">=2"}, fromPackage, "")
 		if got := strings.Join(*installed, " "); got != "tool end tool end tool end" {
 			t.Errorf("installed %s", got)
@@ -144,7 +144,7 @@ func TestAToolFromAURL(t *testing.T) {
 		i, _ := installer(t)
 		wrong := from("/tool.deb")
 		wrong.SHA256 = sumOf(nil)
-		ensure(t, i, wrong, "", "its sha256 is "+sumOf(deb)+", and "+sumOf(nil)+" was declared")
+		ensure(t, i, wrong, "", "its sha256 is "+sumOf(deb)+", but "+sumOf(nil)+" was declared")
 		ensure(t, i, from("/page"), "", "page is neither a package (deb, rpm, apk), nor an archive (tar, tar.gz, tar.bz2, zip), nor a program")
 		ensure(t, i, from("/tool.tgz"), filepath.Join(i.Folder, "tool/bin/hotc-test-tool"), "")
 		i, _ = installer(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/fetch"
 )
 
-// fromURL installs a package's file, or unpacks an archive into a folder of its own.
+// fromURL installs a package, or unpacks an archive into its own folder.
 func (r *run) fromURL() error {
 	if err := os.MkdirAll(r.Folder, 0o755); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (r *run) fromURL() error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	// apt reads packages as a user of its own
+	// apt reads packages as its own user
 	if err := os.Chmod(folder, 0o755); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r *run) fromURL() error {
 	return os.WriteFile(r.note(r.tool), []byte(r.want.SHA256), 0o644)
 }
 
-// What the files of packages and programs begin with.
+// Magic numbers of packages and programs.
 var (
 	debMagic = []byte("!<arch>\n")
 	rpmMagic = []byte{0xed, 0xab, 0xee, 0xdb}
@@ -95,7 +95,7 @@ func (r *run) file(name string) error {
 	return err
 }
 
-// program puts a file into a tool's folder that is the program itself.
+// program installs a file that is the program itself into the tool's folder.
 func (r *run) program(name, own string) error {
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		return err
@@ -112,9 +112,9 @@ func (r *run) packageFile(kind, name, suffix string) error {
 		return err
 	}
 	if m.name != kind && !(kind == "dnf" && m.name == "zypper") {
-		return fmt.Errorf("%s is a package for %s, and this server has %s", filepath.Base(name), kind, m.name)
+		return fmt.Errorf("%s is a package for %s, but this server has %s", filepath.Base(name), kind, m.name)
 	}
-	// apt tells a file from a package's name by its suffix
+	// apt recognises a file by its suffix
 	if !strings.HasSuffix(name, suffix) {
 		if err := os.Rename(name, name+suffix); err != nil {
 			return err
@@ -130,10 +130,10 @@ func (r *run) packageFile(kind, name, suffix string) error {
 	return r.packages(m, []string{name}, r.isThere)
 }
 
-// fromGem installs a Ruby gem, and Ruby before it where that is not there.
+// fromGem installs a Ruby gem, and Ruby first if it is missing.
 func (r *run) fromGem() error {
 	if r.tool.Gem == "" {
-		return errors.New("no gem of it is known")
+		return errors.New("it has no gem")
 	}
 	if r.tool.GemLicence != "" && r.want.Licence == "" {
 		return errors.New(r.tool.GemLicence)
@@ -150,7 +150,7 @@ func (r *run) fromGem() error {
 		}
 	}
 	if r.lookUp("gem") == "" {
-		return errors.New("there is no `gem` on this server, and no package of Ruby is known for it")
+		return errors.New("there is no `gem` on this server, and no known package of Ruby")
 	}
 	args := []string{"install", r.tool.Gem, "--no-document", "--conservative"}
 	if v := cmp.Or(r.want.Version, r.tool.GemVersion); v != "" {
@@ -160,7 +160,7 @@ func (r *run) fromGem() error {
 	return err
 }
 
-// gemVersion writes a version as RubyGems' requirement: "18.4" is any 18.4.x.
+// gemVersion returns a version as a RubyGems requirement: "18.4" is any 18.4.x.
 func gemVersion(want string) string {
 	if lowest, is := strings.CutPrefix(want, ">="); is {
 		return ">= " + strings.TrimSpace(lowest)

@@ -18,15 +18,15 @@ import (
 // manager is a distribution's package manager.
 type manager struct {
 	name, program string // name is the key in driver.Tool.Packages
-	// refresh fetches the lists of packages, install installs packages or their files.
+	// refresh fetches the package lists, install installs packages or their files.
 	refresh, install []string
-	// pinned writes a package with the beginning of its version.
+	// pinned returns a package with the prefix of its version.
 	pinned func(name, version string) string
-	// environment is its own, as KEY=VALUE.
+	// environment is added to it, as KEY=VALUE.
 	environment []string
 }
 
-// managers are the package managers, in the order in which they are looked for.
+// managers are the package managers, in search order.
 var managers = []manager{
 	{name: "apt", program: "apt-get", refresh: []string{"update", "-q"},
 		install:     []string{"install", "-y", "-q", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"},
@@ -42,7 +42,7 @@ var managers = []manager{
 		pinned: func(name, version string) string { return name + "=~" + version }},
 }
 
-// manager finds the server's package manager.
+// manager returns the server's package manager.
 func (r *run) manager() (manager, error) {
 	for _, m := range managers {
 		if path := r.lookUp(m.program); path != "" {
@@ -50,7 +50,7 @@ func (r *run) manager() (manager, error) {
 			return m, nil
 		}
 	}
-	return manager{}, errors.New("this server has no package manager that is known here (apt, dnf, yum, zypper, apk)")
+	return manager{}, errors.New("this server has no supported package manager (apt, dnf, yum, zypper, apk)")
 }
 
 func (r *run) lookUp(program string) string {
@@ -69,7 +69,7 @@ func (r *run) fromPackages() error {
 	}
 	packages := slices.Clone(r.tool.Packages[m.name])
 	if len(packages) == 0 {
-		return fmt.Errorf("no package of it is known for %s; say `install: {from: url, …}`", m.name)
+		return fmt.Errorf("it has no known package for %s; set `install: {from: url, …}`", m.name)
 	}
 	if v := r.want.Version; v != "" && !strings.HasPrefix(v, ">=") {
 		packages[0] = m.pinned(packages[0], v)
@@ -77,15 +77,14 @@ func (r *run) fromPackages() error {
 	return r.packages(m, packages, r.isThere)
 }
 
-// isThere says that the tool is, in a version that is wanted.
+// isThere reports whether a suitable version of the tool is installed.
 func (r *run) isThere() bool {
 	f := r.find(r.ctx, r.tool, r.want)
 	return f.program != "" && fits(f.version, r.want.Version)
 }
 
-// packages installs packages; enough looks whether that has brought what is wanted. The lists of
-// packages are fetched only if they must be: an image's may do, and if they are too old for that,
-// the manager says so.
+// packages installs packages; enough reports whether the result is suitable. The package lists are
+// fetched only if installing with the image's fails or is not enough.
 func (r *run) packages(m manager, packages []string, enough func() bool) error {
 	install := append(slices.Clone(m.install), packages...)
 	if err := r.manage(m, install); err == nil && enough() || err != nil && r.ctx.Err() != nil {
@@ -97,17 +96,17 @@ func (r *run) packages(m manager, packages []string, enough func() bool) error {
 	return r.manage(m, install)
 }
 
-// What apt and dpkg say when another one works, and after one was killed.
+// Messages of apt and dpkg when another is running, and after one was killed.
 var (
 	locked      = regexp.MustCompile(`Could not get lock|Unable to acquire|Unable to lock|is held by process|is another process using it|waiting for cache lock`)
 	interrupted = regexp.MustCompile(`dpkg was interrupted`)
 )
 
-// between is the time between two looks at a lock.
+// between is the polling interval for a lock.
 const between = 2 * time.Second
 
-// manage runs the package manager. It waits for another one that is at work, and
-// ends what one left undone that was killed.
+// manage runs the package manager. It waits for another that is running, and repairs the
+// state left by one that was killed.
 func (r *run) manage(m manager, args []string) error {
 	repaired, said := false, false
 	for {
@@ -117,7 +116,7 @@ func (r *run) manage(m manager, args []string) error {
 			return err
 		case locked.Match(printed):
 			if !said {
-				fmt.Fprintln(r.Log, "hotc-agent: waiting for another package manager to end")
+				fmt.Fprintln(r.Log, "hotc-agent: waiting for another package manager to finish")
 			}
 			said = true
 			_ = coordinator.Pause(r.ctx, between) // the next run finds that ctx has ended
@@ -132,8 +131,8 @@ func (r *run) manage(m manager, args []string) error {
 	}
 }
 
-// run runs a program. It returns what it printed, which goes to the log, too; when
-// it fails, an error with its last line.
+// run runs a program. It returns its output, which is also logged; if it fails, an error
+// with its last line.
 func (r *run) run(environment []string, program string, args ...string) ([]byte, error) {
 	if !filepath.IsAbs(program) {
 		if path := r.lookUp(program); path != "" {
@@ -155,7 +154,7 @@ func (r *run) run(environment []string, program string, args ...string) ([]byte,
 	return text, err
 }
 
-// lastWords is the last error that a package manager printed, or its last line.
+// lastWords is the last error in a package manager's output, or its last line.
 func lastWords(text []byte) string {
 	lines := bytes.Split(text, []byte("\n"))
 	for _, line := range slices.Backward(lines) {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// versionText is how a version looks in what a program prints: "7.23.0",
+// versionText matches a version in a program's output: "7.23.0",
 // "ansible-playbook [core 2.14.18]", "Cinc Client: 18.4.12", "salt-call 3006.1 (…)".
 var versionText = regexp.MustCompile(`[0-9]+(\.[0-9A-Za-z]+)+|[0-9]{4,}`)
 
 func versionIn(printed string) string { return versionText.FindString(printed) }
 
-// fits says whether a version is one that is wanted: "" is any, "7.23" any that
-// begins with these parts, ">=7.2" that or any later one.
+// fits reports whether a version is suitable: "" is any, "7.23" any that begins with these
+// parts, ">=7.2" that or any later one.
 func fits(version, want string) bool {
 	if want == "" {
 		return true
@@ -37,7 +37,7 @@ func fits(version, want string) bool {
 	return true
 }
 
-// compare orders versions part by part; a part that is not there is 0.
+// compare orders versions part by part; a missing part is 0.
 func compare(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for n := range max(len(as), len(bs)) {
@@ -55,7 +55,7 @@ func compare(a, b string) int {
 	return 0
 }
 
-// comparePart orders numbers as such, and all else as text.
+// comparePart orders numbers numerically, other parts as text.
 func comparePart(a, b string) int {
 	x, errA := strconv.ParseUint(a, 10, 64)
 	y, errB := strconv.ParseUint(b, 10, 64)

@@ -6,7 +6,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// apply takes in what a line says.
+// apply applies a line to the state.
 func (j *Journal) apply(l line) {
 	switch {
 	case l.Journal != 0:

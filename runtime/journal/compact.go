@@ -9,21 +9,21 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// What a role follows may change for as long as its server lives: a member of a group may come
-// as a new machine every few minutes. Each change adds lines, so from time to time the files are
-// written anew with what still counts.
+// What a role follows may change during its server's whole life: a member of a group may be
+// replaced every few minutes. Each change adds lines, so the files are compacted from time to
+// time.
 
-// StateRequest begins the id of a run that nobody has asked for: it is for a state of what a role
-// follows. Such a run is of no interest once another of its role has begun.
+// StateRequest begins the id of a run that was not requested: it is for a state of what a role
+// follows. Such a run is obsolete once another of its role has begun.
 const StateRequest = "state."
 
 const (
-	leastLimit = 1 << 20 // no file is written anew before it has so many bytes
-	mostMarks  = 4096    // of runs whose lines have gone
+	leastLimit = 1 << 20 // smaller files are not compacted
+	mostMarks  = 4096    // of runs whose lines were removed
 )
 
-// full says that a file has grown beyond what it may, and lets it grow to twice its size before
-// it says so again.
+// full reports whether a file has exceeded its limit, and sets the next limit to twice its
+// size.
 func full(size int, limit *int) bool {
 	if size <= max(*limit, leastLimit) {
 		return false
@@ -32,7 +32,7 @@ func full(size int, limit *int) bool {
 	return true
 }
 
-// rewrite replaces a file by another text.
+// rewrite replaces a file's content.
 func rewrite(disk Disk, name string, text []byte) (File, error) {
 	file, err := disk.Create(name + ".new")
 	if err != nil {
@@ -51,7 +51,7 @@ func rewrite(disk Disk, name string, text []byte) (File, error) {
 	return nil, err
 }
 
-// compact writes the journal anew. Where there is no room for that it goes on as it is.
+// compact rewrites the journal. If there is no room for that, it stays as it is.
 func (j *Journal) compact() error {
 	text, err := j.disk.Read(current)
 	if err != nil {
@@ -78,9 +78,9 @@ func (j *Journal) compact() error {
 	return nil
 }
 
-// whatCounts leaves out of a journal's lines those that later ones have made superfluous.
+// whatCounts drops the lines that later ones have made superfluous.
 func whatCounts(lines []line, texts [][]byte) ([]byte, error) {
-	newest, ended := map[string]int{}, map[string]bool{} // by task: where its last run for a state begins
+	newest, ended := map[string]int{}, map[string]bool{} // by task: the start of its last run for a state
 	for i, l := range lines {
 		if !strings.HasPrefix(l.Request, StateRequest) {
 			continue

@@ -11,40 +11,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is where a journal lies: a folder (Folder) or, in the simulation, a disk
-// that forgets in a crash what was not synced (runtime/simulationtest).
+// Disk is a journal's storage: a folder (Folder) or, in the simulation, a disk that loses
+// unsynced data in a crash (runtime/simulationtest).
 type Disk interface {
-	// Lock keeps other agents out until it is closed. ErrLocked.
+	// Lock excludes other agents until it is closed; it may return ErrLocked.
 	Lock() (io.Closer, error)
-	// Read returns what is in a file; fs.ErrNotExist where there is none.
+	// Read returns a file's content, or fs.ErrNotExist.
 	Read(name string) ([]byte, error)
-	// Create begins a file anew, Append goes on at the end of one.
+	// Create truncates a file, Append opens it at its end.
 	Create(name string) (File, error)
 	Append(name string) (File, error)
-	// Rename gives a file another name; Sync puts the names on the disk.
+	// Rename renames a file; Sync syncs the names to the disk.
 	Rename(from, to string) error
 	Sync() error
 }
 
-// File is a file that is written at its end.
+// File is a file opened for appending.
 type File interface {
 	io.WriteCloser
 	Truncate(size int64) error
-	// Sync puts what was written on the disk.
+	// Sync syncs what was written to the disk.
 	Sync() error
 }
 
-// Folder is a folder of the file system. Lock makes it, and keeps other users out of it.
+// Folder is a folder of the file system. Lock creates it, accessible only to its owner.
 type Folder string
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
 
 func (f Folder) Lock() (io.Closer, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, fmt.Errorf("make the state folder: %w", err)
+		return nil, fmt.Errorf("create the state folder: %w", err)
 	}
-	if err := os.Chmod(string(f), 0o700); err != nil { // an image may have made it
-		return nil, fmt.Errorf("close the state folder to others: %w", err)
+	if err := os.Chmod(string(f), 0o700); err != nil { // an image may contain it
+		return nil, fmt.Errorf("restrict access to the state folder: %w", err)
 	}
 	lock, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -60,8 +60,8 @@ func (f Folder) Lock() (io.Closer, error) {
 	return lock, nil
 }
 
-// flock takes the lock. An agent that was killed while it started a process lets go of
-// the lock only when that process has become another program.
+// flock acquires the lock. An agent that was killed while it started a process releases
+// the lock only when that process has called exec.
 func flock(lock *os.File) error {
 	for deadline := time.Now().Add(lockPatience); ; time.Sleep(lockPatience / 100) {
 		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -83,7 +83,7 @@ func (f Folder) Append(name string) (File, error) {
 	return open(f.path(name), os.O_WRONLY|os.O_APPEND)
 }
 
-// open keeps a nil *os.File from becoming a File that is not nil.
+// open keeps a nil *os.File from becoming a non-nil File.
 func open(path string, flags int) (File, error) {
 	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
@@ -95,8 +95,7 @@ func open(path string, flags int) (File, error) {
 // onDisk is a file of a Folder.
 type onDisk struct{ *os.File }
 
-// Reserve takes room for what will be written next. A file system that cannot
-// promise room is taken as it is.
+// Reserve allocates room for later writes, if the file system supports that.
 func (f onDisk) Reserve(room int64) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -1,14 +1,13 @@
-// Package journal is what a server remembers of itself across restarts: who it
-// is, which of its roles began and ended, and what Heat was told.
+// Package journal is a server's memory across restarts: its identity, which of its roles
+// have begun and ended, and what Heat was told.
 //
-// It answers one question, whatever happened to the agent in between: may this
-// role be started? A role whose start is noted is never started again, unless it
-// is idempotent; so the note must be on the disk before the process exists, and
-// no line may ever be lost that was there. The journal is therefore one file,
-// STATE/journal: a JSON object a line, each synced before the call that wrote it
-// returns. It grows, and is written anew without what counts no more when it has
-// grown to twice its size (compact.go). A crash can tear only the last line, which then was
-// never relied upon and is cut off when the file is opened again.
+// It answers one question, whatever happened to the agent: may this role be started? A
+// role whose start is recorded is never started again, unless it is idempotent; so the
+// record must be on the disk before the process exists, and no line may ever be lost. The
+// journal is therefore one file, STATE/journal, of JSON lines, each synced before the call
+// that wrote it returns. When it has doubled in size, it is compacted (compact.go). A
+// crash can tear only the last line, which then was never relied upon and is cut off when
+// the file is opened again.
 //
 //	{"journal":1,"id":"<random>","deployment":"blog","server":"db","instance":"<Nova's id>","at":…}
 //	{"enrolled":1,"at":…}                                          the number of the incarnation
@@ -17,14 +16,14 @@
 //	{"role":"mysql","status":"done","exit_code":0,"at":…}          after all its outputs are published
 //	{"role":"mysql","status":"failed","exit_code":3,"cause":{…},"at":…}
 //	{"role":"web","status":"done","exit_code":0,"followed":{"db.mysql:password":[1,1]},"at":…}
-//	                                                               with the versions that it had
-//	{"same":"web","made":"<definition>","followed":{…},"at":…}     another plan, and nothing to run for it
-//	{"role":"mysql","status":"removed","at":…}                     the plan has it no more
+//	                                                               with its versions of cells
+//	{"same":"web","made":"<definition>","followed":{…},"at":…}     a new plan that needs no run
+//	{"role":"mysql","status":"removed","at":…}                     no longer in the plan
 //	{"signalled":"SUCCESS","at":…}                                 after Heat has taken the signal
-//	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before what it shows is acted upon
-//	{"marks":["<random>",…],"at":…}                                 of runs whose lines have gone
+//	{"remembered":{"identity":{…},"counters":{"plan":…}},"at":…}   before it is acted upon
+//	{"marks":["<random>",…],"at":…}                                 of runs whose lines were removed
 //
-// and for what an operator asks (docs/coordination.md, "Requests"), each with the
+// and for an operator's requests (docs/coordination.md, "Requests"), each with the
 // request's id:
 //
 //	{"request":"<id>","retry":"mysql","at":…}                      the role may be started again
@@ -33,17 +32,15 @@
 //	{"request":"<id>","task":"mysql.backup","status":"done","exit_code":0,"at":…}
 //	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","followed":{…},"at":…}
 //
-// The last kind is there, too, when what a role follows has changed (docs/updates.md); then
+// The last kind is also written when what a role follows has changed (docs/updates.md); then
 // the id is of that state, and begins with "state.".
 //
-// The last line of a role counts. Unknown keys and lines without a known key are
-// skipped, so that an older agent can read on. No value of an input or output is
-// ever in it.
+// The last line of a role counts. Unknown keys and lines without a known key are skipped,
+// so that an older agent can read it. It never contains values of inputs or outputs.
 //
-// The first line names the machine. A journal of another instance, server or
-// deployment (an image was made of a server that had run) is set aside as
-// STATE/journal.old, and a new one begins: a new incarnation. A lock on
-// STATE/lock keeps a second agent out.
+// The first line identifies the machine. A journal of another instance, server or
+// deployment (in an image of a server that had run) is renamed to STATE/journal.old, and
+// a new one begins: a new incarnation. A lock on STATE/lock excludes a second agent.
 package journal
 
 import (
@@ -66,23 +63,22 @@ import (
 // Format is the version of the journal that this code writes and reads.
 const Format = 1
 
-// ErrLocked says that another agent uses the same journal.
-var ErrLocked = errors.New("another agent is at work with this state folder")
+// ErrLocked reports that another agent uses the journal.
+var ErrLocked = errors.New("another agent is using this state folder")
 
-// Machine is whose journal it is.
+// Machine identifies the journal's machine.
 type Machine struct {
 	Deployment string
 	Server     contract.ServerPath
 	Instance   string
 }
 
-// Role is what is noted of a role.
+// Role is a role's record.
 type Role struct {
 	coordinator.RoleState
-	// Run is a random text that all processes of the last start have in their
-	// environment as HOTC_RUN.
+	// Run is the random mark of the last run's processes, HOTC_RUN in their environment.
 	Run string
-	// Updating is the last run of its hook update, of which Update tells.
+	// Updating is the last run of its hook update, shown as Update.
 	Updating Task
 }
 
@@ -91,9 +87,9 @@ type Followed = map[contract.CellName]coordinator.Count
 
 // End is how a role or task has ended.
 type End struct {
-	ExitCode *int               // nil where there was no process
-	Cause    *coordinator.Cause // nil when it went well
-	Followed Followed           // that it had
+	ExitCode *int               // nil if there was no process
+	Cause    *coordinator.Cause // nil for success
+	Followed Followed           // its versions
 }
 
 // Status is done or, with a cause, failed.
@@ -104,17 +100,17 @@ func (e End) Status() coordinator.RoleStatus {
 	return coordinator.RoleDone
 }
 
-// Task is what is noted of an action or a hook that was asked for.
+// Task is the record of a requested action or hook.
 type Task struct {
-	coordinator.UpdateState // pending when nothing is noted
+	coordinator.UpdateState // pending if nothing is recorded
 	Request                 string
 	Name                    string // of the task: ROLE.TASK
 	Run                     string
-	Made                    string // of a hook update: what the role is then
+	Made                    string // of a hook update: the role's new definition
 }
 
-// Journal is an open journal. It is not for use by several goroutines, but for Remember,
-// Remembered, Keep and Kept.
+// Journal is an open journal. Only Remember, Remembered, Keep and Kept are safe for
+// concurrent use.
 type Journal struct {
 	writing sync.Mutex // guards file, remembered and what follows that
 
@@ -128,7 +124,7 @@ type Journal struct {
 	enrolled  int
 	roles     map[string]Role
 	tasks     map[string]Task // by request
-	requests  map[string]bool // the requests that changed a role
+	requests  map[string]bool // those that changed a role
 	runs      []string
 	signalled map[string]string // by handle; "" is that of the server's roles as a whole
 
@@ -136,7 +132,7 @@ type Journal struct {
 
 	disk   Disk
 	values File        // see Keep; nil until it is used
-	kept   member.Kept // what is in it
+	kept   member.Kept // its content
 
 	valuesSize, valuesLimit int
 }
@@ -175,7 +171,7 @@ func empty() *Journal {
 	return &Journal{roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
 }
 
-// Open opens the journal on a disk, or begins one, for this machine.
+// Open opens the journal on a disk, or creates one, for this machine.
 func Open(disk Disk, m Machine, random io.Reader, now func() time.Time) (*Journal, error) {
 	lock, err := disk.Lock()
 	if err != nil {
@@ -210,7 +206,7 @@ func (j *Journal) load(disk Disk, m Machine, random io.Reader) error {
 	}
 	if first := lines[0]; first.Deployment != m.Deployment || first.Server != m.Server || first.Instance != m.Instance {
 		if err := disk.Rename(current, setAside); err != nil {
-			return fmt.Errorf("set the journal of another machine aside: %w", err)
+			return fmt.Errorf("rename the journal of another machine: %w", err)
 		}
 		return j.begin(disk, m, random)
 	}
@@ -229,8 +225,7 @@ func (j *Journal) load(disk Disk, m Machine, random io.Reader) error {
 	return nil
 }
 
-// begin makes a journal of one line. It is put in place by a rename, so that the
-// first line is never torn.
+// begin creates a journal of one line, by a rename, so that the first line is never torn.
 func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	var id [16]byte
 	if _, err := io.ReadFull(random, id[:]); err != nil {
@@ -249,7 +244,7 @@ func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	return nil
 }
 
-// append writes a line and takes it over once it is on the disk.
+// append writes a line and applies it once it is on the disk.
 func (j *Journal) append(l line) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -272,13 +267,13 @@ func (j *Journal) append(l line) error {
 	return nil
 }
 
-// ID is the random text that tells this machine from others of the same name.
+// ID is a random text that distinguishes this machine from others of the same name.
 func (j *Journal) ID() string { return j.id }
 
-// Incarnation is the number that the machine was enrolled with; 0 is not yet.
+// Incarnation is the number that the machine was enrolled with; 0 if it was not yet.
 func (j *Journal) Incarnation() int { return j.enrolled }
 
-// Role is what is noted of a role; its status is pending when nothing is.
+// Role returns a role's record; its status is pending if there is none.
 func (j *Journal) Role(name string) Role {
 	role, noted := j.roles[name]
 	if !noted {
@@ -290,7 +285,7 @@ func (j *Journal) Role(name string) Role {
 	return role
 }
 
-// Task is what is noted of the action or hook of a request.
+// Task returns the record of a request's action or hook.
 func (j *Journal) Task(request string) Task {
 	task, noted := j.tasks[request]
 	if !noted {
@@ -299,7 +294,7 @@ func (j *Journal) Task(request string) Task {
 	return task
 }
 
-// Did says that an action or a hook was done, by any request.
+// Did reports whether an action or a hook was done, by any request.
 func (j *Journal) Did(task string) bool {
 	for _, t := range j.tasks {
 		if t.Name == task && t.Status == coordinator.RoleDone {
@@ -309,17 +304,17 @@ func (j *Journal) Did(task string) bool {
 	return false
 }
 
-// Taken says that a request to retry or to skip a role has been taken.
+// Taken reports whether a request to retry or to skip a role was accepted.
 func (j *Journal) Taken(request string) bool { return j.requests[request] }
 
-// Runs are the random texts of all starts of roles, in order.
+// Runs returns the marks of all runs of roles, in order.
 func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
 
-// Signalled is the status that Heat was told last by a handle; "" is none. The
-// handle of the server's roles as a whole has no name here.
+// Signalled is the status last signalled to a handle, or "". The handle of all of the
+// server's roles has no name here.
 func (j *Journal) Signalled(handle string) string { return j.signalled[handle] }
 
-// Remembered is what the machine was shown by its deployment.
+// Remembered is what the machine has seen of its deployment.
 func (j *Journal) Remembered() member.Remembered {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -329,22 +324,22 @@ func (j *Journal) Remembered() member.Remembered {
 // Remember adds to that.
 func (j *Journal) Remember(r member.Remembered) error { return j.append(line{Remembered: &r}) }
 
-// Trying is the incarnation's number that the machine tried last to get; 0 is none.
-// Whether it got it, an agent that was killed meanwhile does not know.
+// Trying is the incarnation number that the machine last tried to get, or 0. An agent that
+// was killed meanwhile does not know whether it succeeded.
 func (j *Journal) Trying() int { return j.trying }
 
-// NoteTrying notes that it is about to try to get a number.
+// NoteTrying records that it is about to try to get a number.
 func (j *Journal) NoteTrying(number int) error { return j.append(line{Trying: number}) }
 
-// NoteEnrolled notes the number of the incarnation.
+// NoteEnrolled records the number of the incarnation.
 func (j *Journal) NoteEnrolled(number int) error { return j.append(line{Enrolled: number}) }
 
-// endRoom is more than the note of a role's end takes, causes included.
+// endRoom is more than the record of a role's end takes, including causes.
 const endRoom = 64 << 10
 
-// NoteRunning notes that a role is about to start, and of what. No process of it may
-// exist before this has returned. It fails where the disk has no room for the note of
-// the role's end, too.
+// NoteRunning records that a role is about to start, and its definition. None of its
+// processes may exist before this returns. It fails if the disk has no room for the record
+// of the role's end as well.
 func (j *Journal) NoteRunning(role, run, made string) error {
 	if err := j.reserve(endRoom); err != nil {
 		return err
@@ -352,8 +347,8 @@ func (j *Journal) NoteRunning(role, run, made string) error {
 	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run, Made: made})
 }
 
-// reserve takes room on the disk for what has to be noted later: a role whose end
-// cannot be noted counts as interrupted, however well it went.
+// reserve allocates disk space for later records: a role whose end cannot be recorded
+// counts as interrupted, even if it succeeded.
 func (j *Journal) reserve(room int64) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -367,27 +362,27 @@ func (j *Journal) reserve(room int64) error {
 	return nil
 }
 
-// NoteEnded notes that a role is done, or has failed with a cause.
+// NoteEnded records that a role is done, or has failed with a cause.
 func (j *Journal) NoteEnded(role string, e End) error {
 	return j.append(line{Role: role, Status: e.Status(), ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
-// NoteFound notes how a role has ended that the journal does not know, or no
-// longer: its disk was put back.
+// NoteFound records the end of a role that is missing in the journal, such as after a
+// restore of its disk.
 func (j *Journal) NoteFound(r coordinator.RoleState) error {
 	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made, Followed: r.Followed, Runs: r.Runs})
 }
 
-// roleRemoved is the status of a role that the plan had, and has no more.
+// roleRemoved is the status of a role that is no longer in the plan.
 const roleRemoved coordinator.RoleStatus = "removed"
 
-// NoteRemoved notes that the plan has a role no more: one that comes again under its name has
-// not run.
+// NoteRemoved records that a role is no longer in the plan: a new one of its name has not
+// run.
 func (j *Journal) NoteRemoved(role string) error {
 	return j.append(line{Role: role, Status: roleRemoved})
 }
 
-// Begun are the names of the roles that have begun, sorted.
+// Begun returns the names of the roles that have begun, sorted.
 func (j *Journal) Begun() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
@@ -398,39 +393,39 @@ func (j *Journal) Begun() []string {
 	return names
 }
 
-// NoteSame notes that what a role has run with is what another definition of it says, too.
+// NoteSame records that a role's run is also valid for another definition.
 func (j *Journal) NoteSame(role, made string, followed Followed) error {
 	return j.append(line{Same: role, Made: made, Followed: followed})
 }
 
-// NoteRetry notes that a role may be started again, by request.
+// NoteRetry records that a role may be started again, by request.
 func (j *Journal) NoteRetry(request, role string) error {
 	return j.append(line{Request: request, Retry: role})
 }
 
-// NoteByHand notes that a role is done, by request.
+// NoteByHand records that a role is done, by request.
 func (j *Journal) NoteByHand(request, role string) error {
 	return j.append(line{Request: request, Role: role, Status: coordinator.RoleDone, ByHand: true})
 }
 
-// NoteTaskRunning notes that the action or hook of a request is about to start, and
-// what the hook update makes of its role, of which versions. No process of it may exist
-// before this has returned.
+// NoteTaskRunning records that the action or hook of a request is about to start and, for a
+// hook update, the role's new definition and versions. None of its processes may exist
+// before this returns.
 func (j *Journal) NoteTaskRunning(request, task, run, made string, followed Followed) error {
 	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run, Made: made, Followed: followed})
 }
 
-// NoteTaskEnded notes that it is done, or has failed with a cause.
+// NoteTaskEnded records that it is done, or has failed with a cause.
 func (j *Journal) NoteTaskEnded(request, task, made string, e End) error {
 	return j.append(line{Request: request, Task: task, Made: made, Status: e.Status(), ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
 
-// NoteSignalled notes that Heat has taken a signal.
+// NoteSignalled records that Heat has accepted a signal.
 func (j *Journal) NoteSignalled(handle, status string) error {
 	return j.append(line{Signalled: status, Handle: handle})
 }
 
-// Close ends the use of the journal and lets another agent in.
+// Close closes the journal and releases its lock.
 func (j *Journal) Close() error {
 	var err error
 	if j.file != nil {

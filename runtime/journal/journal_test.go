@@ -118,7 +118,7 @@ func TestDamageInTheMiddleIsNotGuessedAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = journal.Open(journal.Folder(folder), machine, rand.Reader, time.Now)
-	if err == nil || !strings.Contains(err.Error(), "line 3 of the journal is damaged") {
+	if err == nil || !strings.Contains(err.Error(), "line 3 of the journal is corrupt") {
 		t.Errorf("got %v", err)
 	}
 }

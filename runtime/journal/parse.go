@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// parse reads the lines of a journal. whole is how many bytes of the text they
-// are: what follows was torn by a crash. A line that cannot be read but is not
-// the last is damage, which is never guessed around.
+// parse reads the lines of a journal. whole is their length in bytes: what follows was
+// torn by a crash. An invalid line that is not the last is corruption, which is an error.
 func parse(text []byte) (lines []line, whole int, err error) {
 	for whole < len(text) {
 		end := bytes.IndexByte(text[whole:], '\n')
@@ -20,7 +19,7 @@ func parse(text []byte) (lines []line, whole int, err error) {
 			if whole+end+1 == len(text) {
 				break
 			}
-			return nil, 0, fmt.Errorf("line %d of the journal is damaged: %w", len(lines)+1, err)
+			return nil, 0, fmt.Errorf("line %d of the journal is corrupt: %w", len(lines)+1, err)
 		}
 		lines = append(lines, l)
 		whole += end + 1
@@ -29,7 +28,7 @@ func parse(text []byte) (lines []line, whole int, err error) {
 	case len(lines) == 0 || lines[0].Journal == 0:
 		return nil, 0, fmt.Errorf("this is not a journal of hotc-agent")
 	case lines[0].Journal > Format:
-		return nil, 0, fmt.Errorf("the journal has format %d, and this agent knows format %d: it was written by a newer agent",
+		return nil, 0, fmt.Errorf("the journal has format %d, but this agent supports format %d: it was written by a newer agent",
 			lines[0].Journal, Format)
 	}
 	return lines, whole, nil

@@ -14,18 +14,18 @@ import (
 )
 
 // valuesName is the file beside the journal with what the server has published, so that
-// it can be published again when the coordinator has lost it. As the key, it is readable by
-// root alone, and belongs to one journal.
+// it can be published again if the coordinator has lost it. Like the key, it is readable
+// only by root, and belongs to one journal.
 const valuesName = "values"
 
-// keptLine is a line of it. The last one of a cell counts.
+// keptLine is a line of it. A cell's last line counts.
 type keptLine struct {
 	Journal string                 `json:"journal"` // its id
 	Cell    contract.CellName      `json:"cell"`
 	Record  coordinator.CellRecord `json:"record"`
 }
 
-// Keep keeps what a cell holds, on the disk when it returns.
+// Keep stores a cell's record; it is on the disk when Keep returns.
 func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -37,12 +37,12 @@ func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	if err != nil {
 		return err
 	}
-	// The last one may be torn: then this one begins a line of its own.
+	// The last line may be torn: begin a new one.
 	if _, err := j.values.Write(append(append([]byte{'\n'}, text...), '\n')); err != nil {
-		return fmt.Errorf("keep what was published: %w", err)
+		return fmt.Errorf("store the published values: %w", err)
 	}
 	if err := j.values.Sync(); err != nil {
-		return fmt.Errorf("keep what was published: %w", err)
+		return fmt.Errorf("store the published values: %w", err)
 	}
 	kept[cell] = r
 	if j.valuesSize += len(text) + 2; !full(j.valuesSize, &j.valuesLimit) {
@@ -51,7 +51,7 @@ func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	return j.keepAnew()
 }
 
-// keepAnew writes the file with what is kept now alone. Where there is no room for that it goes on
+// keepAnew rewrites the file with only the current records. If there is no room for that, it stays
 // as it is.
 func (j *Journal) keepAnew() error {
 	var all bytes.Buffer
@@ -71,7 +71,7 @@ func (j *Journal) keepAnew() error {
 	return err
 }
 
-// Kept is what is kept.
+// Kept returns the stored records.
 func (j *Journal) Kept() (member.Kept, error) {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -95,7 +95,7 @@ func (j *Journal) loadKept() (member.Kept, error) {
 		j.values, err = j.disk.Append(valuesName)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open what was published: %w", err)
+		return nil, fmt.Errorf("open the published values: %w", err)
 	}
 	j.kept, j.valuesSize = member.Kept{}, len(text)
 	for line := range bytes.Lines(text) {

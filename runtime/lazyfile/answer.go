@@ -14,18 +14,18 @@ import (
 
 // event is one opener.
 type event struct {
-	fd  int32 // of the file; it is also the opener's name in the answer
+	fd  int32 // of the file; it also identifies the opener in the answer
 	pid int
 }
 
-// answered is a read that has ended.
+// answered is a completed read.
 type answered struct {
 	file  *file
 	value []byte
 	err   error
 }
 
-// answer answers openers until the context has ended, then denies all that are left.
+// answer answers openers until the context has ended, then denies all others.
 func (f *Files) answer() {
 	defer close(f.done)
 	asked := make(chan []event)
@@ -52,12 +52,12 @@ func (f *Files) answer() {
 			for _, x := range f.byFile {
 				f.deny(x)
 			}
-			_ = f.events.SetReadDeadline(time.Now()) // what was asked before is still read
+			_ = f.events.SetReadDeadline(time.Now()) // pending events are still read
 		}
 	}
 }
 
-// listen reads what the kernel asks.
+// listen reads the kernel's events.
 func (f *Files) listen(asked chan<- []event) {
 	defer close(asked)
 	buffer := make([]byte, 256*unix.FAN_EVENT_METADATA_LEN)
@@ -87,7 +87,7 @@ func parse(buffer []byte) (events []event) {
 	return events
 }
 
-// take notes an opener, and starts the read that it waits for.
+// take records an opener, and starts the read that it waits for.
 func (f *Files) take(e event, ended chan<- answered) (reads bool) {
 	id, err := inodeOf(int(e.fd))
 	x := f.byFile[id]
@@ -111,7 +111,7 @@ func (f *Files) take(e event, ended chan<- answered) (reads bool) {
 	return true
 }
 
-// finish lets the openers of a file through, once its value is in it.
+// finish allows the openers of a file, once its value is written.
 func (f *Files) finish(a answered) {
 	err := a.err
 	if err == nil {
@@ -123,8 +123,7 @@ func (f *Files) finish(a answered) {
 		f.deny(a.file)
 		return
 	}
-	// No more questions: the mark goes before the answer, and who asked in between is
-	// answered by the loop.
+	// The mark is removed before the answer; the loop answers openers in between.
 	_ = unix.FanotifyMark(f.fd(), unix.FAN_MARK_REMOVE, unix.FAN_OPEN_PERM, unix.AT_FDCWD, a.file.path)
 	for _, fd := range a.file.waiting {
 		f.respond(fd, unix.FAN_ALLOW)
@@ -148,7 +147,7 @@ func (f *Files) fd() (fd int) {
 	return fd
 }
 
-// respond answers one opener. One that was killed meanwhile is none any more.
+// respond answers one opener, which may have been killed meanwhile.
 func (f *Files) respond(fd int32, response uint32) {
 	respond(f.fd(), fd, response)
 	unix.Close(int(fd))

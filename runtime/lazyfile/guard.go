@@ -15,26 +15,26 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// The descriptors that the guard is started with: fanotify's, and that of the files'
-// folder. The next agent may make another one of that name before the guard has ended.
+// The guard's inherited descriptors: fanotify's, and that of the files' folder. The next
+// agent may create another folder of that name before the guard has ended.
 const (
 	guarded = 3
 	folder  = 4
 )
 
-// Guard is the guard's whole life: it holds fanotify's descriptor until the agent
-// says that the role has ended, or has gone itself. Then the role is ended first, the
-// openers that are left are denied and the files removed; only then the descriptor goes.
+// Guard is the guard's main function: it holds fanotify's descriptor until the agent
+// reports that the role has ended, or is gone itself. Then it ends the role, denies the
+// remaining openers and removes the files before it closes the descriptor.
 func Guard(in io.Reader) error {
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // it ends with the agent, and not before
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // it ends with the agent, not before
 	agent := bufio.NewReader(in)
 	line, err := agent.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("the guard was told nothing: %w", err)
+		return fmt.Errorf("read the guard's orders: %w", err)
 	}
 	var o orders
 	if err := json.Unmarshal(line, &o); err != nil {
-		return fmt.Errorf("the guard's orders cannot be read: %w", err)
+		return fmt.Errorf("parse the guard's orders: %w", err)
 	}
 	rest, _ := io.ReadAll(agent)
 	if strings.TrimSpace(string(rest)) == atEase {
@@ -52,12 +52,12 @@ func Guard(in io.Reader) error {
 	return nil
 }
 
-// lastWish is how long a role whose agent has died may take to end by itself. None of
-// its openers gets through meanwhile.
+// lastWish is how long a role whose agent has died may take to end. Its openers block
+// meanwhile.
 const lastWish = 200 * time.Millisecond
 
-// denyAll denies the openers of whom the agent has not heard, and then those of whom it
-// has: they are known by the numbers of descriptors that went with it.
+// denyAll denies the openers whose events the agent has not read, and then the others: they
+// are identified by the numbers of the agent's descriptors.
 func denyAll() {
 	if err := unix.SetNonblock(guarded, true); err != nil {
 		return
@@ -77,5 +77,5 @@ func denyAll() {
 	}
 }
 
-// mostDescriptors is more than an agent ever has.
+// mostDescriptors is more than an agent ever opens.
 const mostDescriptors = 1 << 16

@@ -1,27 +1,24 @@
-// Package lazyfile gives a role its inputs as ordinary files whose opening blocks
-// until the value is there, for every language and every child process.
+// Package lazyfile passes inputs to a role as ordinary files that block when opened until
+// the value has arrived, for every language and child process.
 //
-// The files are empty. Fanotify asks the agent for its permission whenever one is
-// opened (FAN_OPEN_PERM): the opener sleeps in the kernel until the value has been
-// written into the file by a descriptor that was opened before, and then reads it.
-// After that the kernel asks no more. An opener whose value will not come gets an
-// error (EPERM).
+// The files are empty. Fanotify requests the agent's permission whenever one is opened
+// (FAN_OPEN_PERM): the opener sleeps in the kernel until the value has been written, by a
+// descriptor that was opened before, and then reads it. After that no more permission is
+// needed. An opener whose value has failed gets an error (EPERM).
 //
-// Only the role's own processes wait. They are known by the text that they have in
-// their environment, or one of their parents, or the leader of their session
-// (reader.go). All others, a backup, an indexer, get EPERM at once: they neither hang
-// nor take an empty file for a value.
+// Only the role's own processes wait. They have, or one of their parents or their session
+// leader has, the role's mark in the environment (reader.go). All others, such as a backup
+// or an indexer, get EPERM at once: they neither hang nor read an empty file.
 //
-// When nobody holds the fanotify descriptor any more the kernel lets every opener
-// through, to an empty file. So two processes hold it: the agent, which answers, and
-// a guard (guard.go), which does nothing until the agent has gone. If the agent dies
-// the guard ends the role, denies what is still asked for and removes the files before
-// it lets go; if the guard dies the agent ends the role.
+// When the last fanotify descriptor is closed, the kernel allows every opener, to an empty
+// file. So two processes hold it: the agent, which answers, and a guard (guard.go), which
+// does nothing until the agent is gone. If the agent dies, the guard ends the role, denies
+// the openers and removes the files before it exits; if the guard dies, the agent ends the
+// role.
 //
-// FACTS: an opener that waits can be ended by SIGKILL only; the right to ask needs
-// CAP_SYS_ADMIN in the first user namespace, and a kernel with
-// CONFIG_FANOTIFY_ACCESS_PERMISSIONS. Where these are not, Open returns
-// ErrUnsupported.
+// A waiting opener can be ended only by SIGKILL. Permission events need CAP_SYS_ADMIN in
+// the initial user namespace, and a kernel with CONFIG_FANOTIFY_ACCESS_PERMISSIONS.
+// Otherwise Open returns ErrUnsupported.
 package lazyfile
 
 import (
@@ -40,34 +37,34 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
-// ErrUnsupported says that this kernel, or who we are, cannot let an opening wait.
-var ErrUnsupported = errors.New("files whose opening waits need a kernel with fanotify permission events, and root in the first user namespace")
+// ErrUnsupported reports that this kernel or user cannot block opens.
+var ErrUnsupported = errors.New("files that block when opened need a kernel with fanotify permission events, and root in the initial user namespace")
 
-// ErrGuardDied says that the role must be ended: nobody would end it if the agent died.
+// ErrGuardDied means that the role must be ended: nothing would end it if the agent died.
 var ErrGuardDied = errors.New("the guard of its input files has died")
 
-// EndsRole says of a context's cause that the role must be ended for the files' sake.
+// EndsRole reports whether a context's cause is one of this package's, which ends the role.
 func EndsRole(cause error) bool {
 	var broken *brokenError
 	return errors.Is(cause, ErrGuardDied) || errors.As(cause, &broken)
 }
 
-// brokenError is what makes it impossible to answer.
+// brokenError makes it impossible to answer.
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// Options are what Open needs.
+// Options are the arguments of Open.
 type Options struct {
-	// Folder is where the files are made, by the names in Inputs' keys; the values are
-	// what Read is asked for.
+	// Folder is where the files are created, named by the keys of Inputs; its values are
+	// passed to Read.
 	Folder string
 	Inputs map[string]string
-	// Read gives an input's value as it stands in the file. It blocks.
+	// Read returns the content of an input's file. It blocks.
 	Read func(ctx context.Context, input string) ([]byte, error)
 	// Guard is the command line of the guard, which calls Guard.
 	Guard []string
-	// Mark is the text of process.MarkVariable in the role's environment.
+	// Mark is the value of process.MarkVariable in the role's environment.
 	Mark string
 }
 
@@ -98,14 +95,14 @@ type file struct {
 	denied      bool
 }
 
-// orders are what the guard is told at its start.
+// orders are the guard's configuration.
 type orders struct {
 	Mark  string   `json:"mark"`
 	Files []string `json:"files"`
 }
 
-// Open makes the files. The context is the one to run the role under until Close: it
-// ends, with a cause of which EndsRole is true, if the role must be ended.
+// Open creates the files. The role runs under the context until Close: it ends, with a
+// cause of which EndsRole is true, if the role must be ended.
 func Open(ctx context.Context, o Options) (*Files, context.Context, error) {
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE)
 	if err != nil {
@@ -113,8 +110,8 @@ func Open(ctx context.Context, o Options) (*Files, context.Context, error) {
 	}
 	f := &Files{Options: o, byFile: map[inode]*file{}, done: make(chan struct{}), gone: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
-	// The guard's copy is taken while the descriptor still blocks: os.File would make it
-	// block again for both when it is passed on.
+	// Duplicate for the guard while the descriptor is still blocking: passing on an os.File
+	// would make both block again.
 	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		unix.Close(fd)
@@ -133,13 +130,13 @@ func Open(ctx context.Context, o Options) (*Files, context.Context, error) {
 	return f, f.ctx, nil
 }
 
-// make makes and marks the files.
+// make creates and marks the files.
 func (f *Files) make(fd int) error {
 	for name, input := range f.Inputs {
 		x := &file{path: filepath.Join(f.Folder, name), input: input}
 		var err error
 		if x.own, err = os.OpenFile(x.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return fmt.Errorf("make the file of input %s: %w", input, err)
+			return fmt.Errorf("create the file of input %s: %w", input, err)
 		}
 		id, err := inodeOf(int(x.own.Fd()))
 		if err != nil {
@@ -176,7 +173,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 	f.life = life
 	f.guard = exec.Command(f.Guard[0], f.Guard[1:]...)
 	f.guard.Stdin, f.guard.ExtraFiles, f.guard.Env, f.guard.Dir = in, []*os.File{fanotify, folder}, []string{}, "/"
-	f.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the agent or the role does not reach it
+	f.guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to the agent or the role do not reach it
 	if err := f.guard.Start(); err != nil {
 		close(f.gone)
 		return fmt.Errorf("start the guard: %w", err)
@@ -200,7 +197,7 @@ func (f *Files) startGuard(fanotify *os.File) error {
 	return nil
 }
 
-// atEase is what the guard is told when the role has ended.
+// atEase tells the guard that the role has ended.
 const atEase = "done"
 
 func (f *Files) stopGuard() {
@@ -221,8 +218,8 @@ func (f *Files) closeFiles() {
 	}
 }
 
-// Close denies what is still asked for and lets go. The role has ended by then; a file
-// whose value was not asked for is removed, so that nobody finds it empty.
+// Close denies the remaining openers and closes fanotify, after the role has ended. A file
+// whose value was not read is removed, so that it is not found empty.
 func (f *Files) Close() {
 	f.cancel(context.Canceled)
 	for _, x := range f.byFile {

@@ -2,11 +2,11 @@ package lazyfile
 
 import "github.com/hotc-dev/hotc/runtime/process"
 
-// mostParents is how many parents of a process are looked at.
+// mostParents bounds the parents of a process that are checked.
 const mostParents = 64
 
-// isOf says whether a process is one of a role's: it, one of its parents or the leader
-// of its session has the role's mark in its environment.
+// isOf reports whether a process belongs to a role: it, one of its parents or its session
+// leader has the role's mark in its environment.
 func isOf(pid int, mark string) bool {
 	session := 0
 	for range mostParents {

@@ -12,22 +12,21 @@ import (
 	"strings"
 )
 
-// Interface is a network interface that is up, other than the loopback.
+// Interface is a network interface that is up, except the loopback.
 type Interface struct {
 	Name string
 	MAC  string
-	// Default says that a default route leads through it.
+	// Default is set if it has a default route.
 	Default   bool
 	Addresses []netip.Addr
 }
 
-// ErrNoAddress says that the server has no address yet.
+// ErrNoAddress reports that the server has no address yet.
 var ErrNoAddress = errors.New("the server has no network address")
 
-// FirstAddress is the address of a server with one network: of the one interface
-// that the default route leads through or, without such a route, of the one that
-// has an address; IPv4 before IPv6. Where there are several, it is not for the
-// agent to guess which of them Heat means.
+// FirstAddress is the address of a server with one network: of the one interface with
+// the default route or, without such a route, of the one with an address; IPv4 before
+// IPv6. If there are several, the agent does not guess which one Heat means.
 func FirstAddress(list []Interface) (string, error) {
 	candidates := slices.DeleteFunc(slices.Clone(list), func(i Interface) bool { return len(i.usable()) == 0 })
 	if routed := slices.DeleteFunc(slices.Clone(candidates), func(i Interface) bool { return !i.Default }); len(routed) > 0 {
@@ -41,19 +40,19 @@ func FirstAddress(list []Interface) (string, error) {
 		for _, i := range candidates {
 			names = append(names, i.Name)
 		}
-		return "", fmt.Errorf("the server has several networks (interfaces %s), so that its first address is not certain; "+
-			"let Heat give it (bind: deploy on the input)", strings.Join(names, ", "))
+		return "", fmt.Errorf("the server has several networks (interfaces %s), so that its first address is ambiguous; "+
+			"let Heat provide it (bind: deploy on the input)", strings.Join(names, ", "))
 	}
 	addresses := candidates[0].usable()
 	if len(addresses) > 1 {
-		return "", fmt.Errorf("interface %s has several addresses (%v), so that the first one is not certain; "+
-			"let Heat give it (bind: deploy on the input)", candidates[0].Name, addresses)
+		return "", fmt.Errorf("interface %s has several addresses (%v), so that the first one is ambiguous; "+
+			"let Heat provide it (bind: deploy on the input)", candidates[0].Name, addresses)
 	}
 	return addresses[0].String(), nil
 }
 
-// usable are the interface's IPv4 addresses or, where it has none, its IPv6
-// addresses that hold beyond the link.
+// usable returns the interface's IPv4 addresses or, if there are none, its IPv6 addresses
+// beyond link scope.
 func (i Interface) usable() []netip.Addr {
 	var four, six []netip.Addr
 	for _, a := range i.Addresses {
@@ -97,9 +96,8 @@ func interfaces(proc string) ([]Interface, error) {
 	return list, nil
 }
 
-// defaultRoutes are the interfaces that a default route leads through, as the
-// kernel tells it: destination 0, mask 0; for IPv6 prefix length 0 and not the
-// unreachable one that the loopback has.
+// defaultRoutes returns the interfaces with a default route: destination 0, mask 0; for
+// IPv6 prefix length 0, except the unreachable route of the loopback.
 func defaultRoutes(proc string) map[string]bool {
 	found := map[string]bool{}
 	four, _ := os.ReadFile(filepath.Join(proc, "net/route"))

@@ -12,9 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// How often it is looked whether cloud-init has finished: a look is a moment, but an
-// image may be upgraded for half an hour. Whether it never will is asked less often,
-// since that starts a program.
+// Polling intervals for the end of cloud-init, which may upgrade an image for half an
+// hour. Its failure is checked less often, since that starts a program.
 const (
 	lookSoon   = 10 * time.Millisecond
 	soon       = 30 * time.Second
@@ -22,8 +21,8 @@ const (
 	askSystemd = time.Second
 )
 
-// AwaitCloudInit waits until cloud-init has finished in this boot, the user's own part
-// included, or has failed for good.
+// AwaitCloudInit waits until cloud-init has finished in this boot, including the user's own
+// part, or has failed permanently.
 func (m Machine) AwaitCloudInit(ctx context.Context) error {
 	began, asked := time.Now(), time.Now()
 	for !m.cloudInitFinished() {
@@ -44,8 +43,8 @@ func (m Machine) AwaitCloudInit(ctx context.Context) error {
 	return nil
 }
 
-// cloudInitFinished looks for what appears at every boot when cloud-init ends, and goes
-// when it begins.
+// cloudInitFinished checks for the files that appear at every boot when cloud-init ends, and
+// are removed when it begins.
 func (m Machine) cloudInitFinished() bool {
 	for _, name := range []string{"var/lib/cloud/instance/boot-finished", "run/cloud-init/result.json"} {
 		if _, err := os.Stat(filepath.Join(m.Root, name)); err == nil {
@@ -55,8 +54,8 @@ func (m Machine) cloudInitFinished() bool {
 	return false
 }
 
-// cloudInitFailed asks systemd, where that is, whether the last stage has failed: it
-// then leaves neither file.
+// cloudInitFailed asks systemd, if present, whether the last stage has failed: it then
+// creates neither file.
 func (m Machine) cloudInitFailed(ctx context.Context) bool {
 	if _, err := os.Stat(filepath.Join(m.Root, "run/systemd/system")); err != nil {
 		return false
@@ -64,8 +63,8 @@ func (m Machine) cloudInitFailed(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "systemctl", "is-failed", "-q", "cloud-final.service").Run() == nil
 }
 
-// Settings is the text of the file with the agent's environment, which the user's own
-// part may write, without line ends at its end; "" is that there is none.
+// Settings is the content of the file with the agent's environment, which the user's own
+// part may write, without trailing line ends; "" if there is none.
 func (m Machine) Settings() string {
 	text, err := os.ReadFile(filepath.Join(m.Root, "etc/hotc/environment"))
 	if err != nil {

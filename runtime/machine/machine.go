@@ -1,5 +1,5 @@
-// Package machine finds out what a server knows of itself: the id and the name
-// that Nova gave it, as cloud-init wrote them down, and its address.
+// Package machine determines a server's own identity: its id and name in Nova, as stored
+// by cloud-init, and its address.
 package machine
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Machine is a server as seen from within.
 type Machine struct {
-	// Root is where its file system lies: "/".
+	// Root is the root of its file system: "/".
 	Root string
 	// Interfaces are its network interfaces.
 	Interfaces func() ([]Interface, error)
@@ -30,8 +30,8 @@ func Here() Machine {
 	return Machine{Root: "/", Interfaces: func() ([]Interface, error) { return interfaces("/proc") }}
 }
 
-// instanceData is the part of cloud-init's instance data that is of use. Its keys
-// have changed from hyphens to underscores over the versions.
+// instanceData is the relevant part of cloud-init's instance data. Newer versions have
+// underscores instead of hyphens in keys.
 type instanceData struct {
 	V1 struct {
 		InstanceID   string `json:"instance_id"`
@@ -60,7 +60,7 @@ func (m Machine) instanceData() (instanceData, error) {
 	return d, nil
 }
 
-// InstanceID is the id that Nova gave the server.
+// InstanceID is the server's id in Nova.
 func (m Machine) InstanceID() (string, error) {
 	d, err := m.instanceData()
 	if id := cmp.Or(d.DS.MetaData.UUID, d.V1.InstanceID, d.V1.InstanceID18); id != "" {
@@ -70,23 +70,23 @@ func (m Machine) InstanceID() (string, error) {
 	if id := strings.TrimSpace(string(text)); id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("cloud-init has not written down the instance's id: %w", errors.Join(err, fileErr))
+	return "", fmt.Errorf("cloud-init has not stored the instance's id: %w", errors.Join(err, fileErr))
 }
 
-// Name is the server's name in Nova; where the cloud does not tell it, the host
-// name that it gave.
+// Name is the server's name in Nova or, if the cloud does not provide it, the host name
+// that it assigned.
 func (m Machine) Name() (string, error) {
 	d, err := m.instanceData()
 	if err != nil {
-		return "", fmt.Errorf("cloud-init has not written down the server's name: %w", err)
+		return "", fmt.Errorf("cloud-init has not stored the server's name: %w", err)
 	}
 	if name := cmp.Or(d.DS.MetaData.Name, d.V1.Hostname, d.V1.Hostname18); name != "" {
 		return name, nil
 	}
-	return "", errors.New("cloud-init's instance data has no name of the server")
+	return "", errors.New("cloud-init's instance data has no server name")
 }
 
-// Fact is the value of one of plan's facts.
+// Fact returns the value of one of the plan's facts.
 func (m Machine) Fact(ctx context.Context, name contract.Fact) (json.RawMessage, error) {
 	var value string
 	var err error
@@ -100,7 +100,7 @@ func (m Machine) Fact(ctx context.Context, name contract.Fact) (json.RawMessage,
 	default:
 		network, number, ok := contract.ParseAddressFact(name)
 		if !ok {
-			return nil, errors.New("this agent does not know such a fact")
+			return nil, errors.New("unknown fact")
 		}
 		value, err = m.await(ctx, func(list []Interface) (string, error) { return m.addressOn(list, network, number) })
 	}
@@ -110,19 +110,19 @@ func (m Machine) Fact(ctx context.Context, name contract.Fact) (json.RawMessage,
 	return json.Marshal(value)
 }
 
-// The address may come a moment after the agent.
+// The address may appear after the agent has started.
 const (
 	addressWithin = 30 * time.Second
 	addressEvery  = time.Second
 )
 
-// await looks at the interfaces until they give an address.
+// await polls the interfaces until they have an address.
 func (m Machine) await(ctx context.Context, look func([]Interface) (string, error)) (string, error) {
 	deadline := time.Now().Add(addressWithin)
 	for {
 		list, err := m.Interfaces()
 		if err != nil {
-			return "", fmt.Errorf("look at the network interfaces: %w", err)
+			return "", fmt.Errorf("read the network interfaces: %w", err)
 		}
 		address, err := look(list)
 		if !errors.Is(err, ErrNoAddress) || time.Now().After(deadline) {

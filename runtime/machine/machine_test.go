@@ -52,14 +52,14 @@ func TestWhatCloudInitWroteDown(t *testing.T) {
 			"ds":{"meta_data":{"uuid":"5e7-uuid","name":"DB 1"}}}`}, `"5e7-uuid"`, `"DB 1"`},
 		"another cloud":    {map[string]string{data: `{"v1":{"instance_id":"i-7","local_hostname":"db-1"},"ds":{}}`}, `"i-7"`, `"db-1"`},
 		"cloud-init 18":    {map[string]string{data: `{"v1":{"instance-id":"i-7","local-hostname":"db-1"}}`}, `"i-7"`, `"db-1"`},
-		"only the id file": {map[string]string{id: "i-7\n"}, `"i-7"`, "!has not written down the server's name"},
-		"nothing":          {nil, "!has not written down the instance's id", "!has not written down the server's name"},
+		"only the id file": {map[string]string{id: "i-7\n"}, `"i-7"`, "!has not stored the server's name"},
+		"nothing":          {nil, "!has not stored the instance's id", "!has not stored the server's name"},
 		"damaged":          {map[string]string{data: `{"v1"`}, "!instance data", "!instance data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := root(t, c.files)
 			for fact, want := range map[contract.Fact]string{contract.FactID: c.id, contract.FactName: c.name, contract.FactFirstAddress: `"10.0.0.5"`,
-				"colour": "!does not know"} {
+				"colour": "!unknown fact"} {
 				value, err := m.Fact(t.Context(), fact)
 				if part, fails := strings.CutPrefix(want, "!"); fails {
 					if err == nil || !strings.Contains(err.Error(), part) {
@@ -125,10 +125,10 @@ func TestAddressesOfSeveralNetworks(t *testing.T) {
 		{0, 0, told, `"10.1.0.5"`},
 		{0, 1, told, `"2001:db8::5"`},
 		{1, 0, told, `"10.2.0.5"`},
-		{0, 2, told, "!the server has 2 addresses on its network 0, and no address 2"},
-		{3, 0, told, "!the server has 3 networks, and no network 3"},
-		{0, 0, `{"ds":{}}`, "!the cloud does not tell the server its networks"},
-		{0, 0, "", "!cloud-init has not written down"},
+		{0, 2, told, "!the server has 2 addresses on its network 0, but no address 2"},
+		{3, 0, told, "!the server has 3 networks, but no network 3"},
+		{0, 0, `{"ds":{}}`, "!the cloud does not provide the server's networks"},
+		{0, 0, "", "!cloud-init has not stored"},
 	} {
 		files := map[string]string{}
 		if c.data != "" {

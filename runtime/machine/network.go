@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// networkData is what Nova says of a server's networks (network_data.json), as cloud-init
-// keeps it. The links are in the order in which the server's networks were asked for.
+// networkData is Nova's description of a server's networks (network_data.json), as stored by
+// cloud-init. The links are in the order of the server's requested networks.
 type networkData struct {
 	Links []struct {
 		ID  string `json:"id"`
@@ -15,23 +15,23 @@ type networkData struct {
 	} `json:"links"`
 	Networks []struct {
 		Link    string `json:"link"`
-		Address string `json:"ip_address"` // none where it comes by DHCP
+		Address string `json:"ip_address"` // none with DHCP
 	} `json:"networks"`
 }
 
-// addressOn is a server's address on one of its networks, both counted from 0: as Nova says
-// it or, where it does not, as the network's interface has it.
+// addressOn is a server's address on one of its networks, both counted from 0: from Nova or
+// otherwise from the network's interface.
 func (m Machine) addressOn(list []Interface, network, number int) (string, error) {
 	d, err := m.instanceData()
 	if err != nil {
-		return "", fmt.Errorf("cloud-init has not written down the server's networks: %w", err)
+		return "", fmt.Errorf("cloud-init has not stored the server's networks: %w", err)
 	}
 	links := d.DS.Network.Links
 	if len(links) == 0 {
-		return "", fmt.Errorf("the cloud does not tell the server its networks; let Heat give the address to a role of another server")
+		return "", fmt.Errorf("the cloud does not provide the server's networks to it; let Heat provide the address to a role of another server")
 	}
 	if network >= len(links) {
-		return "", fmt.Errorf("the server has %d networks, and no network %d", len(links), network)
+		return "", fmt.Errorf("the server has %d networks, but no network %d", len(links), network)
 	}
 	var addresses []string
 	for _, n := range d.DS.Network.Networks {
@@ -52,7 +52,7 @@ func (m Machine) addressOn(list []Interface, network, number int) (string, error
 		return "", ErrNoAddress
 	}
 	if number >= len(addresses) {
-		return "", fmt.Errorf("the server has %d addresses on its network %d, and no address %d", len(addresses), network, number)
+		return "", fmt.Errorf("the server has %d addresses on its network %d, but no address %d", len(addresses), network, number)
 	}
 	return addresses[number], nil
 }

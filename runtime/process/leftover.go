@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndMarked ends every process that has one of the marks in its environment:
-// asked first, killed after the grace. It returns how many there were, and an
-// error if some are still there (a process that waits in the kernel cannot be
-// killed).
+// EndMarked ends every process with one of the marks in its environment: SIGTERM first,
+// SIGKILL after the grace. It returns how many there were, and an error if some are left
+// (a process that waits in the kernel cannot be killed).
 func EndMarked(marks []string, grace time.Duration) (found int, err error) {
 	marked := func() []target { return withEnvironment(marks) }
 	targets := marked()
@@ -22,13 +21,13 @@ func EndMarked(marks []string, grace time.Duration) (found int, err error) {
 	}
 	signal(targets, unix.SIGTERM)
 	awaitNone(marked, time.Now().Add(grace))
-	// A process may start another between the look and the signal: look again.
+	// A process may fork before it gets the signal: search again.
 	deadline := time.Now().Add(grace)
 	killed := pidsOf(targets)
 	for left := marked(); len(left) > 0; left = marked() {
 		killed = append(killed, pidsOf(left)...)
 		if time.Now().After(deadline) {
-			return len(targets), fmt.Errorf("%d processes of a role cannot be ended, the first is %d", len(left), left[0].pid)
+			return len(targets), fmt.Errorf("%d processes of a role cannot be ended, such as process %d", len(left), left[0].pid)
 		}
 		signal(left, unix.SIGKILL)
 		awaitNone(marked, time.Now().Add(lookEvery))
@@ -45,9 +44,9 @@ func pidsOf(targets []target) []int {
 	return pids
 }
 
-// awaitGone waits for processes that have lost their memory, and with it their
-// environment, but have not quite ended. A number that was given to another
-// process meanwhile costs no more than the time until the deadline.
+// awaitGone waits for processes that have released their memory, and with it their
+// environment, but not ended. A reused process ID costs at most the time until the
+// deadline.
 func awaitGone(pids []int, deadline time.Time) {
 	for _, pid := range pids {
 		for time.Now().Before(deadline) {
@@ -59,11 +58,11 @@ func awaitGone(pids []int, deadline time.Time) {
 	}
 }
 
-// lookEvery is the time between two looks at processes that are about to end.
+// lookEvery is the polling interval for ending processes.
 const lookEvery = 20 * time.Millisecond
 
-// target is a process that was found. The process is held by a descriptor, so
-// that a signal never reaches another one that was given its number.
+// target is a matching process, held by a descriptor so that a signal never reaches
+// another with a reused ID.
 type target struct {
 	pid     int
 	process *os.Process
@@ -76,7 +75,7 @@ func signal(targets []target, s unix.Signal) {
 	}
 }
 
-// awaitNone looks until nothing is found or the deadline has passed.
+// awaitNone polls until nothing is found or the deadline has passed.
 func awaitNone(find func() []target, deadline time.Time) {
 	for {
 		found := find()
@@ -105,8 +104,8 @@ func inSession(session int) []target {
 	})
 }
 
-// find returns the processes, other than this one, that match. One that has ended but
-// is not reaped has an empty environment.
+// find returns the matching processes other than this one. A zombie has an empty
+// environment.
 func find(matches func(pid int) bool) []target {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	var found []target
@@ -115,7 +114,7 @@ func find(matches func(pid int) bool) []target {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// Held first, looked at second: what is looked at is what is held, or has ended.
+		// Open first, then match: what is matched is what is held, or has ended.
 		process, err := os.FindProcess(pid)
 		if err != nil {
 			continue

@@ -1,19 +1,18 @@
-// Package process starts a role's process and makes sure of its end.
+// Package process starts a role's process and ensures its end.
 //
-// A role may start whatever it likes: children, daemons, processes that leave
-// their group. What it leaves behind when it ends by itself stays, that may be
-// the very service it was there to start. But when a role is *ended* (a timeout,
-// a failed read, the agent's own end) nothing of it may go on. Three nets hold
-// that, from fine to coarse:
+// A role may start anything: children, daemons, processes that leave their group. What it
+// leaves behind when it ends by itself stays: that may be the service that it was meant
+// to start. But when a role *is ended* (a timeout, a failed read, the agent's own end),
+// none of its processes may continue. Three mechanisms ensure that:
 //
-//   - The process leads a session and group of its own, so that one signal
-//     reaches it and its children, and a terminal's Ctrl-C reaches neither.
-//   - Each of the processes has a random text in its environment (HOTC_RUN), which
-//     children inherit wherever they move: it finds those that left the group, and,
-//     after the agent itself was killed, those that outlived it.
+//   - The process leads its own session and group, so that one signal reaches it and its
+//     children, and a terminal's Ctrl-C reaches neither.
+//   - Its environment has a random mark (HOTC_RUN), which all descendants inherit: it
+//     identifies those that left the group and, after the agent was killed, those that
+//     outlived it.
 //   - The kernel kills the first process when the agent dies (PDEATHSIG).
 //
-// What leaves the group *and* clears its environment is out of reach.
+// A process that leaves the group *and* clears its environment is not found.
 package process
 
 import (
@@ -33,15 +32,15 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// MarkVariable is the environment variable by which a role's processes are found.
+// MarkVariable is the environment variable that identifies a role's processes.
 const MarkVariable = "HOTC_RUN"
 
-// Grace is how long a process that was asked to end may take.
+// Grace is how long a process may take to end.
 const Grace = 5 * time.Second
 
-// Run starts a command and waits for the end of its first process. Its streams
-// must be files, so that what it leaves behind can go on using them. When ctx
-// ends first, Run ends the command's group: asked first, killed after the grace.
+// Run starts a command and waits for the end of its first process. Its streams must be
+// files, so that what it leaves behind can continue to use them. If ctx ends first, Run
+// ends the command's group: SIGTERM first, SIGKILL after the grace.
 func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (driver.Exit, error) {
 	return run(ctx, cmd, grace, false)
 }
@@ -55,7 +54,7 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 	reaped := make(chan struct{})
 	mistake.Go(func() {
 		defer close(reaped)
-		// The kernel means the starting thread when it says parent in PDEATHSIG.
+		// For PDEATHSIG, the parent is the starting thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -65,8 +64,7 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 		}
 		awaitExit(cmd.Process.Pid)
 		close(ended)
-		// As long as it is not reaped, its number, and so its group's, is not given to
-		// another process.
+		// Until it is reaped, its ID, and so its group's, is not reused.
 		<-reap
 		cmd.Wait()
 	})
@@ -88,11 +86,10 @@ func run(ctx context.Context, cmd *exec.Cmd, grace time.Duration, tool bool) (dr
 	return exitOf(cmd), nil
 }
 
-// mostPrinted is how much of what a program printed is looked at, from its end.
+// mostPrinted bounds the end of a program's output that is kept.
 const mostPrinted = 256 << 10
 
-// Output is Run of a command for whose output there is no other place; it returns the end of
-// that.
+// Output is Run for a command without an output file; it returns the end of its output.
 func Output(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (printed []byte, exit driver.Exit, err error) {
 	file, err := os.CreateTemp("", "hotc-output-")
 	if err != nil {
@@ -110,8 +107,8 @@ func Output(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (printed []
 	return printed, exit, err
 }
 
-// RunTool starts a job's tool and waits for its end. A tool goes on after what fails, if its
-// user wants that: so when an input has failed it is killed, in the midst of the read.
+// RunTool starts a job's tool and waits for its end. A tool may be configured to continue
+// after errors, so when an input has failed it is killed, during the read.
 func RunTool(ctx context.Context, job *driver.Job, cmd *exec.Cmd) (driver.Exit, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = job.Work, job.Stdout, job.Stderr
 	if err := job.Started(ctx); err != nil {
@@ -124,7 +121,7 @@ func RunTool(ctx context.Context, job *driver.Job, cmd *exec.Cmd) (driver.Exit, 
 	return exit, err
 }
 
-// awaitExit returns when the process has ended, and leaves it to be reaped.
+// awaitExit returns when the process has ended, without reaping it.
 func awaitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -134,7 +131,7 @@ func awaitExit(pid int) {
 	}
 }
 
-// endGroup asks a group to end, for as long as patience lasts, and kills what is left.
+// endGroup terminates a group and, after patience, kills what is left.
 func endGroup(group int, ended <-chan struct{}, patience, grace time.Duration) {
 	if patience > 0 {
 		unix.Kill(-group, unix.SIGTERM)

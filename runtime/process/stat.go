@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// Stat is what the kernel says of a process (proc(5), /proc/PID/stat).
+// Stat is the kernel's status of a process (proc(5), /proc/PID/stat).
 type Stat struct {
-	State   byte // as in ps: 'R', 'S', 'D', 'Z', …; 0 is a process that is gone
+	State   byte // as in ps: 'R', 'S', 'D', 'Z', …; 0 if it is gone
 	Parent  int
-	Session int // the process that leads its session
+	Session int // its session leader
 }
 
-// ReadStat looks at a process; the zero Stat is one that is gone.
+// ReadStat returns the status of a process; zero if it is gone.
 func ReadStat(pid int) Stat {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return Stat{}
 	}
-	// The second field is the program's name in brackets and may hold anything.
+	// The second field is the program's name in brackets and may contain anything.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 4 || len(fields[0]) != 1 {
 		return Stat{}
@@ -30,7 +30,7 @@ func ReadStat(pid int) Stat {
 	return Stat{State: fields[0][0], Parent: parent, Session: session}
 }
 
-// HasMark says whether a process has a mark of a role in its environment.
+// HasMark reports whether a process has a role's mark in its environment.
 func HasMark(pid int, mark string) bool {
 	return environmentHas(pid, map[string]bool{MarkVariable + "=" + mark: true})
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// longestLine is how many characters of a line an error repeats.
+// longestLine bounds the lines that errors repeat, in characters.
 const longestLine = 300
 
-// LastLine is the last line of what a process printed that says something, without
-// control characters: what most programs end with when they fail.
+// LastLine is the last non-empty line of a process's output, without control characters:
+// most programs end with it when they fail.
 func LastLine(text []byte) string {
 	for {
 		text = bytes.TrimRight(text, " \t\r\n")
 		if len(text) == 0 {
-			return "it printed nothing"
+			return "no output"
 		}
 		start := bytes.LastIndexByte(text, '\n') + 1
 		if line := OneLine(text[start:], longestLine); line != "" {
@@ -24,8 +24,8 @@ func LastLine(text []byte) string {
 	}
 }
 
-// OneLine is a text for a reason, without control characters. What is too long is cut
-// in its middle: programs say first what failed, and why at the end.
+// OneLine is a text for a reason, without control characters. A long one is cut in the
+// middle: programs first say what failed, and why at the end.
 func OneLine(text []byte, longest int) string {
 	line := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// environment is what every process of a role gets: the agent's own environment
-// without what another role left in it, a place for `hotc-agent` first on PATH,
-// a PATH and a HOME in any case (cloud-init promises neither), and the role's own.
+// environment is that of a role's processes: the agent's own without variables of other
+// roles, `hotc-agent` first on PATH, a PATH and a HOME in any case (cloud-init guarantees
+// neither), and the role's own variables.
 func environment(agent []string, bin string, own map[string]string) []string {
 	path, home := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "/"
 	if os.Geteuid() == 0 {
@@ -38,6 +38,6 @@ func environment(agent []string, bin string, own map[string]string) []string {
 	return kept
 }
 
-// ToolEnvironment is what programs get that prepare a role, such as a package
-// manager: what a role's own processes get, without the role.
+// ToolEnvironment is the environment of programs that prepare a role, such as package
+// managers: that of a role's processes, without the role's variables.
 func (h *Host) ToolEnvironment() []string { return environment(h.Environment, "", nil) }

@@ -17,21 +17,21 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/filetemplate"
 )
 
-// renderedFile is a file that is ready to be put in its place.
+// renderedFile is a file that is ready to be written.
 type renderedFile struct {
 	contract.RenderedFile
 	path     string
 	text     []byte
-	uid, gid int // -1 leaves it
+	uid, gid int // -1 is unchanged
 }
 
-// largestFile is how many bytes a rendered file may have.
+// largestFile bounds a rendered file, in bytes.
 const largestFile = 16 << 20
 
-// render makes the role's files in memory, in their order. A template blocks at the
-// inputs that it reads. All are made before the first is put in its place, and none
-// is put there before the role has started, so that a role that waits, or whose
-// templates fail, has changed nothing.
+// render renders the role's files in memory, in order. A template blocks at the inputs
+// that it reads. All are rendered before the first is written, and none is written before
+// the role has started, so that a role that waits, or whose templates fail, has changed
+// nothing.
 func (l *life) render(work string) error {
 	l.files = nil
 	for _, f := range l.role.Render {
@@ -62,8 +62,7 @@ func (l *life) execute(f contract.RenderedFile) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// boundedBuffer takes no more than a file may hold, and nothing once its context has
-// ended.
+// boundedBuffer rejects writes beyond the size of a file, and after its context has ended.
 type boundedBuffer struct {
 	bytes.Buffer
 	ctx context.Context
@@ -74,13 +73,13 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 		return 0, context.Cause(b.ctx)
 	}
 	if b.Len()+len(p) > largestFile {
-		return 0, fmt.Errorf("it has more than %d bytes", largestFile)
+		return 0, fmt.Errorf("it is larger than %d bytes", largestFile)
 	}
 	return b.Buffer.Write(p)
 }
 
-// fileFailed makes a file's error the role's cause, at the place of the file, unless
-// there is a cause already: a read that failed has its own.
+// fileFailed makes a file's error the role's cause, at the file's place, unless there
+// already is one: a failed read has its own.
 func (l *life) fileFailed(f contract.RenderedFile, err error) error {
 	if l.ending() != nil || stopsAgent(err) {
 		return err
@@ -90,8 +89,8 @@ func (l *life) fileFailed(f contract.RenderedFile, err error) error {
 	return errors.New(cause.String())
 }
 
-// place puts the rendered files in their places, each at once: nobody sees half of
-// one. A symbolic link there is replaced, not followed.
+// place writes the rendered files, each atomically. A symbolic link is replaced, not
+// followed.
 func (l *life) place() error {
 	for i := range l.files {
 		f := &l.files[i]
@@ -144,7 +143,7 @@ func (f *renderedFile) findOwner() (err error) {
 func (f *renderedFile) write() error {
 	mode, err := strconv.ParseUint(f.Mode, 8, 12)
 	if err != nil {
-		return fmt.Errorf("its mode %q in the plan is none", f.Mode)
+		return fmt.Errorf("its mode %q in the plan is invalid", f.Mode)
 	}
 	folder := filepath.Dir(f.path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -171,8 +170,8 @@ func (f *renderedFile) write() error {
 	return os.Rename(temporary.Name(), f.path)
 }
 
-// start is the border between a role that has done nothing and one that may have
-// done anything: its files are the first that it does.
+// start separates a role that has done nothing from one that may have done anything: its
+// files are written first.
 func (l *life) start(ctx context.Context) error {
 	if err := l.noteRunning(ctx); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// input is a declared input. All its readers share one evaluation, which ends
-// when the last of them goes away.
+// input is a declared input. All its readers share one evaluation, which ends when the
+// last of them leaves.
 type input struct {
 	contract.Input
 	expr *hot.Residual
@@ -51,8 +51,8 @@ func (l *life) parseInputs() error {
 	return nil
 }
 
-// Read returns an input's value. A value that will not come ends the role, whose process is
-// given no answer: there is nothing that it could do about it.
+// Read returns an input's value. A failed value ends the role; its process gets no answer, as it
+// could not handle it.
 func (l *life) Read(ctx context.Context, name string) (json.RawMessage, error) {
 	in, declared := l.inputs[name]
 	if !declared {
@@ -99,7 +99,7 @@ func (l *life) leave(in *input, a *attempt) {
 	}
 }
 
-var errInputTimeout = errors.New("the input's time is over")
+var errInputTimeout = errors.New("the input timed out")
 
 func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error) {
 	if in.Timeout > 0 {
@@ -134,7 +134,7 @@ func (l *life) evaluate(ctx context.Context, in *input) (json.RawMessage, error)
 	return nil, l.failedRead(in, r, err)
 }
 
-// notDelivered says that the producer has definitely not delivered.
+// notDelivered reports whether the producer has definitely failed to deliver.
 func notDelivered(err error) bool {
 	var failed *member.FailedCellError
 	var absent *hot.AbsentError
@@ -165,8 +165,8 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 	return errors.New(cause.String())
 }
 
-// Foresee returns an input's value when it is there. It is not a read: nothing of the
-// role depends on how it ends.
+// Foresee returns an input's value when it has arrived. It is not a read: its failure does
+// not affect the role.
 func (l *life) Foresee(ctx context.Context, name string) (json.RawMessage, error) {
 	in, declared := l.inputs[name]
 	if !declared {
@@ -179,13 +179,13 @@ func (l *life) Foresee(ctx context.Context, name string) (json.RawMessage, error
 	return value, err
 }
 
-// resolver gives an input's expression what it refers to.
+// resolver resolves the references of an input's expression.
 type resolver struct {
 	life *life
 	ctx  context.Context
 	in   *input
-	last contract.CellName // the cell that is read; "" when its value has come
-	// ahead says that nobody reads yet: the wait is not shown, and lasts.
+	last contract.CellName // the cell being read; "" once its value has arrived
+	// ahead is set before any read: the wait is not shown, and has no end.
 	ahead bool
 }
 
@@ -214,7 +214,7 @@ func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (coord
 	return r.life.await(ctx, cell, r.in.Name, r.in.At[""], seconds(r.in.IfDown))
 }
 
-// Deploy gives a value of Heat's.
+// Deploy returns a value from Heat.
 func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	if carried := r.life.host.Carried; carried != nil && carried(key) {
 		return r.Cell(string(contract.HeatCell(key)))
@@ -226,7 +226,7 @@ func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// undeclared says that a role has no input or output of a name.
+// undeclared is the error for an unknown name of an input or output.
 func (l *life) undeclared(kind, name string) error {
 	var declared []string
 	if kind == "input" {

@@ -17,13 +17,13 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// life is one role on its way.
+// life is one run of a role.
 type life struct {
 	host *Host
 	role contract.Role
-	task *Task  // what is run instead of the role's own source; nil is that
-	hook string // the hook that runs after the role's own source, once it does
-	// ctx is the agent's, process ends earlier when the role is doomed.
+	task *Task  // run instead of the role's own source, if not nil
+	hook string // the hook after the role's own source, once it runs
+	// ctx is the agent's; process ends earlier if the role is doomed.
 	ctx     context.Context
 	process context.Context
 	kill    context.CancelCauseFunc
@@ -31,19 +31,19 @@ type life struct {
 
 	inputs  map[string]*input
 	outputs map[string]*output
-	cells   *cellCache // of this run: each cell has one value in it
+	cells   *cellCache // of this run: one value per cell
 	follows []contract.Follow
 	members memberLists
-	files   []renderedFile // that wait for the role's start
+	files   []renderedFile // to be written at the role's start
 	prints  *prints
 	mask    mask
 	mark    string
 
 	showing sync.Mutex // before mu
-	over    bool       // nothing more is shown
+	over    bool       // show no more
 
 	mu    sync.Mutex
-	now   coordinator.RoleState // its Runs are those before, until this one is noted
+	now   coordinator.RoleState // its Runs do not include this one until it is recorded
 	waits waits
 	doom  *coordinator.Cause
 	fatal error
@@ -74,7 +74,7 @@ func (l *life) release() {
 	}
 }
 
-// state is what there is to tell of the role now.
+// state is the role's current state.
 func (l *life) state() coordinator.RoleState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,14 +83,14 @@ func (l *life) state() coordinator.RoleState {
 	return now
 }
 
-// recall takes over what an earlier agent noted.
+// recall restores what an earlier agent recorded.
 func (l *life) recall(noted journal.Role) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now = noted.RoleState
 }
 
-// noteRunning tells of the start. Its order matters: see the package's comment.
+// noteRunning records the start. Its order matters: see the package comment.
 func (l *life) noteRunning(ctx context.Context) error {
 	l.mu.Lock()
 	l.now.Status, l.now.Started = coordinator.RoleRunning, l.host.Now().UTC()
@@ -143,10 +143,10 @@ func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.
 	l.now.Ended = l.host.Now().UTC()
 }
 
-// ending is why the agent is to end; nil when it is not.
+// ending is why the agent is to end; nil if it is not.
 func (l *life) ending() error { return context.Cause(l.ctx) }
 
-// endingOr is why the agent is to end, given an error that may be such a reason.
+// endingOr is why the agent is to end, or otherwise the error.
 func (l *life) endingOr(err error) error {
 	if stopsAgent(err) {
 		return err
@@ -156,8 +156,8 @@ func (l *life) endingOr(err error) error {
 
 var errDoomed = errors.New("the role has failed")
 
-// doomed makes the role fail with a cause, whatever its process does: it is ended
-// after a moment in which it may say what it thinks of the error.
+// doomed makes the role fail with a cause, whatever its process does: the process is ended
+// after a moment in which it may handle the error.
 func (l *life) doomed(cause *coordinator.Cause) {
 	if !l.setDoom(cause) {
 		return
@@ -181,15 +181,14 @@ func (l *life) setDoom(cause *coordinator.Cause) (first bool) {
 	return true
 }
 
-// doomCause is why the role has failed, whatever its process still does; nil when
-// it has not.
+// doomCause is why the role is doomed; nil if it is not.
 func (l *life) doomCause() *coordinator.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.doom
 }
 
-// giveUp ends the role and the agent: nothing can be written any more.
+// giveUp ends the role and the agent, which can no longer write.
 func (l *life) giveUp(err error) {
 	l.mu.Lock()
 	if l.fatal == nil {
@@ -205,7 +204,7 @@ func (l *life) fatalError() error {
 	return l.fatal
 }
 
-// causeOf is why a role whose process has ended failed; nil when it did not.
+// causeOf is why a role whose process has ended has failed; nil if it has not.
 func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
 	doom := l.doomCause()
 	switch {
@@ -223,7 +222,7 @@ func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
 	return nil
 }
 
-// inHook begins the reason of a failure that was the hook's.
+// inHook begins the reason of a hook's failure.
 func (l *life) inHook() string {
 	if l.hook == "" {
 		return ""
@@ -231,19 +230,19 @@ func (l *life) inHook() string {
 	return "hook " + l.hook + ": "
 }
 
-// reason is a cause of the role's own.
+// reason is a cause at the role's place.
 func (l *life) reason(text string) *coordinator.Cause {
 	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: string(l.mask.hide([]byte(text))), At: l.role.At}
 }
 
-// reasonAt is one with a place of its own, if that is known.
+// reasonAt is a cause with its own place, if known.
 func (l *life) reasonAt(at contract.Position, text string) *coordinator.Cause {
 	cause := l.reason(text)
 	cause.At = cmp.Or(at, cause.At)
 	return cause
 }
 
-// blockedOn is the cause of a role that needs what another did not deliver.
+// blockedOn is the cause of a role that needs a value which was not delivered.
 func (l *life) blockedOn(cell contract.CellName, what string, at contract.Position, err error) *coordinator.Cause {
 	cause := l.reasonAt(at, fmt.Sprintf("blocked on %s%s", cell, what))
 	var failed *member.FailedCellError
@@ -279,7 +278,7 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 	return nil, nil
 }
 
-// await is a blocked read that everybody can see.
+// await is a blocked read that is shown in the role's state.
 func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (coordinator.CellRecord, error) {
 	var stop func()
 	record, err := l.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{
@@ -294,7 +293,7 @@ func (l *life) await(ctx context.Context, cell contract.CellName, input string, 
 	return record, err
 }
 
-// machine is whose cell it is, of a server behind a condition.
+// machine is the cell's server, if it has a condition.
 func (l *life) machine(cell contract.CellName) *contract.Member {
 	for i := range l.role.Follows {
 		if f := &l.role.Follows[i]; f.Cell == cell && f.Perhaps != nil {
@@ -304,7 +303,7 @@ func (l *life) machine(cell contract.CellName) *contract.Member {
 	return nil
 }
 
-// stopsAgent says that an error is about the agent and not about a value.
+// stopsAgent reports whether an error is about the agent and not a value.
 func stopsAgent(err error) bool {
 	return errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) ||
 		errors.Is(err, coordinator.ErrClosed)

@@ -11,23 +11,23 @@ import (
 	"sync"
 )
 
-// mask knows the secrets that a role has read or written, and takes them out of
-// what leaves the server besides cells, what the role printed and the reasons of
-// its failure, and out of what is kept of the first on the server. It is a net, not a wall: a tool that prints a secret in another
-// form (encoded, a character a line) is not caught.
+// mask knows the secrets that a role has read or written, and removes them from what
+// leaves the server besides cells: the role's output and the reasons of its failure; and
+// from the output that is kept on the server. It is best effort: a secret that is printed
+// in another form (encoded, a character per line) is not found.
 type mask struct {
 	mu    sync.Mutex
-	texts [][]byte // the longest first
+	texts [][]byte // longest first
 }
 
-// shortestMasked is how many bytes a secret must have: to take every "1" out of a
-// log would hide nothing and spoil the log.
+// shortestMasked is the minimum length of a secret, in bytes: masking every "1" would hide
+// nothing and make the log unreadable.
 const shortestMasked = 4
 
-// masked stands for a secret.
+// masked replaces a secret.
 var masked = []byte("(secret)")
 
-// add takes over the texts in a secret value.
+// add adds the strings in a secret value.
 func (m *mask) add(value json.RawMessage) {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(value))
@@ -73,7 +73,7 @@ func (m *mask) addText(text string) {
 	}
 }
 
-// hide is a text without the secrets. The text itself is not changed.
+// hide returns a copy of a text without the secrets.
 func (m *mask) hide(text []byte) []byte {
 	if m == nil {
 		return text
@@ -88,7 +88,7 @@ func (m *mask) hide(text []byte) []byte {
 	return text
 }
 
-// overwrite writes over the secrets in a file, from an offset on.
+// overwrite overwrites the secrets in a file, from an offset on.
 func (m *mask) overwrite(file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -128,7 +128,7 @@ func (m *mask) overwrite(file interface {
 	}
 }
 
-// longest is how many bytes the longest secret has.
+// longest is the length of the longest secret, in bytes.
 func (m *mask) longest() int64 {
 	if m == nil {
 		return 0

@@ -13,12 +13,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// A role that follows who is in a group has one list of members in a run: those that are in it
-// when the run begins, if it is for a change, or else when the list is first read. The first
-// run waits for as many as Heat was told to make, or as the input wants at least; not for
-// those that have failed, are gone, or whose agent is.
+// A role that follows a group's membership has one list of members per run: the members when
+// the run begins, if it is for a change, or otherwise when the list is first read. The first
+// run waits for as many as Heat was told to create, or the input's minimum, except for those
+// that have failed or are gone, or whose agent is.
 
-// MembersOf is what relays have said of the groups that are followed.
+// MembersOf returns the relays' records of the followed groups.
 func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map[string]coordinator.MembersRecord, error) {
 	all := map[string]coordinator.MembersRecord{}
 	for i := range follows {
@@ -38,7 +38,7 @@ func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map
 	return all, nil
 }
 
-// memberLists are the members that a run has of each group.
+// memberLists are a run's members of each group.
 type memberLists struct {
 	mu     sync.Mutex
 	groups map[string][]int
@@ -65,7 +65,7 @@ func (m *memberLists) keep(group string, list []int) []int {
 	return list
 }
 
-// has says that the run has what a followed cell holds.
+// has reports whether a followed cell's member is in the run's list.
 func (m *memberLists) has(f *contract.Follow) bool {
 	if f.Member == nil {
 		return true
@@ -74,7 +74,7 @@ func (m *memberLists) has(f *contract.Follow) bool {
 	return slices.Contains(list, f.Member.Number)
 }
 
-// Joined says which members of a group the run has (hot.Joiner).
+// Joined returns the run's members of a group (hot.Joiner).
 func (r *resolver) Joined(group string, count, possible int) ([]int, error) {
 	l := r.life
 	if list, known := l.members.of(group); known {
@@ -84,7 +84,7 @@ func (r *resolver) Joined(group string, count, possible int) ([]int, error) {
 	w.resolver = r
 	if l.task == nil {
 		if count > possible {
-			return nil, fmt.Errorf("the group %s has %d members, and was compiled for %d at most", group, count, possible)
+			return nil, fmt.Errorf("the group %s has %d members, but was compiled for at most %d", group, count, possible)
 		}
 		if err := w.wait(r.ctx, count, r.in.AtLeast); err != nil {
 			return nil, err
@@ -93,8 +93,8 @@ func (r *resolver) Joined(group string, count, possible int) ([]int, error) {
 	return w.decide(r.ctx)
 }
 
-// pinMembers decides for a run that is for a change, or by an operator's wish, who is in the
-// groups that its role follows.
+// pinMembers decides, for a run that is for a change or requested by an operator, the
+// members of the groups that its role follows.
 func (l *life) pinMembers() error {
 	for _, f := range l.follows {
 		if f.Member == nil {
@@ -110,19 +110,19 @@ func (l *life) pinMembers() error {
 	return nil
 }
 
-// groupWait is a first look at who is in a group.
+// groupWait is the wait for a group's initial members.
 type groupWait struct {
 	life     *life
-	resolver *resolver // that waits
+	resolver *resolver // the waiting one
 	group    string
 	follows  []contract.Follow
 	news     chan struct{}
 
 	mu    sync.Mutex
-	known map[contract.CellName]coordinator.CellRecord // of those that are not empty
+	known map[contract.CellName]coordinator.CellRecord // the non-empty ones
 	lost  map[int]bool                                 // members whose agent came and went
 
-	awaited contract.CellName // the cell that is waited for
+	awaited contract.CellName // the awaited cell
 	stop    context.CancelFunc
 	done    chan error
 }
@@ -139,7 +139,7 @@ func (l *life) look(group string) *groupWait {
 
 func (w *groupWait) wake() { coordinator.Wake(w.news) }
 
-// decide takes what there is now.
+// decide reads the current members.
 func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 	now := w.life.cells.record
 	if w.life.task == nil || w.life.task.Pins == nil {
@@ -167,7 +167,7 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 	return list, nil
 }
 
-// look reads cells of members, as they are for who follows the group.
+// look reads cells of members, as a follower of the group sees them.
 func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(contract.CellName) coordinator.CellRecord, error) {
 	cells := w.life.host.Cells
 	groups, err := MembersOf(ctx, cells, follows)
@@ -184,7 +184,7 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 			switch {
 			case stopsAgent(err), ctx.Err() != nil:
 				return nil, errors.Join(context.Cause(ctx), err)
-			case err != nil: // it is none, or the plan has it no more
+			case err != nil: // not such a cell, or no longer in the plan
 				r = coordinator.CellRecord{State: coordinator.Gone}
 			case r.State != coordinator.Empty:
 				w.mu.Lock()
@@ -197,13 +197,13 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 	return coordinator.Followed(follows, groups, func(c contract.CellName) coordinator.CellRecord { return all[c] }), nil
 }
 
-// wait waits until so many members have come to their end, or at least some are in the group.
+// wait waits until count members have an outcome, or at least least are in the group.
 func (w *groupWait) wait(ctx context.Context, count, least int) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer w.leave()
 	cells, follows := w.life.host.Cells, w.follows
-	if least == 0 { // who comes beyond that number is not waited for
+	if least == 0 { // members beyond that number are not awaited
 		follows = slices.DeleteFunc(slices.Clone(follows), func(f contract.Follow) bool { return f.Member.Number >= count })
 	}
 	began := false
@@ -241,7 +241,7 @@ func (w *groupWait) forget(cell contract.CellName) {
 	w.wake()
 }
 
-// open is a cell that is still waited for; nil if none is.
+// open is a cell that is still awaited; nil if none is.
 func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) coordinator.CellRecord, count, least int) *contract.Follow {
 	g := coordinator.Groups(follows, now)[w.group]
 	in := 0
@@ -262,8 +262,8 @@ func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) 
 	return nil
 }
 
-// await waits for a member's cell, or for news of the group. The wait for one cell goes on
-// while that is what is waited for: who begins one anew may wake who watches the same.
+// await waits for a member's cell, or for news of the group. The wait for one cell continues
+// while it is awaited: restarting it may wake others that watch the same.
 func (w *groupWait) await(ctx context.Context, f *contract.Follow) error {
 	if w.awaited != f.Cell {
 		w.leave()

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// output is a declared output, and what was published of it.
+// output is a declared output and its published value.
 type output struct {
 	contract.Output
 
@@ -22,7 +22,7 @@ type output struct {
 	mu      sync.Mutex
 	written bool
 	sum     [sha256.Size]byte
-	last    json.RawMessage // of an output that is published at the end
+	last    json.RawMessage // for publication at the end
 }
 
 func newOutput(o contract.Output) *output { return &output{Output: o, writing: make(chan struct{}, 1)} }
@@ -33,14 +33,14 @@ func (o *output) isWritten() bool {
 	return o.written || o.last != nil
 }
 
-// holds says that this value was published in this run; written, that any was.
+// holds reports whether this value was published in this run; written, whether any was.
 func (o *output) holds(sum [sha256.Size]byte) (same, written bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.written && o.sum == sum, o.written
 }
 
-// note keeps the first value that was published.
+// note records the first published value.
 func (o *output) note(sum [sha256.Size]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,8 +49,7 @@ func (o *output) note(sum [sha256.Size]byte) {
 	}
 }
 
-// Write publishes an output's value. A value that cannot be published dooms the
-// role.
+// Write publishes an output's value. A failure to publish dooms the role.
 func (l *life) Write(ctx context.Context, name string, value json.RawMessage) error {
 	o, declared := l.outputs[name]
 	if !declared {
@@ -66,7 +65,7 @@ func (l *life) Write(ctx context.Context, name string, value json.RawMessage) er
 	return l.publish(ctx, o, checked)
 }
 
-// WriteText publishes an output from a text as a tool printed it.
+// WriteText publishes an output from a tool's text.
 func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
 	o, declared := l.outputs[name]
 	if !declared {
@@ -82,10 +81,9 @@ func (l *life) WriteText(ctx context.Context, name string, text []byte) error {
 	return l.publish(ctx, o, value)
 }
 
-// publish puts the value into its cell. It is the role that writes, not the
-// process that asked: a write that has begun goes on without it. A role that has
-// failed writes nothing any more: in `hotc-agent get a | hotc-agent put b` what
-// would be put after a failed read is an empty text.
+// publish writes the value to its cell. The write outlives the process that requested it.
+// A failed role no longer writes: in `hotc-agent get a | hotc-agent put b`, a failed read
+// would put an empty string.
 func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) error {
 	select {
 	case o.writing <- struct{}{}:
@@ -110,15 +108,15 @@ func (l *life) publish(ctx context.Context, o *output, value json.RawMessage) er
 	return l.put(o, value)
 }
 
-// keep keeps the last value that was written.
+// keep stores the last value.
 func (o *output) keep(value json.RawMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = value
 }
 
-// publishLast publishes, of a role that has ended well, the last values of outputs that are
-// published at the end.
+// publishLast publishes, after the role has succeeded, the last values of outputs with
+// `publish: end`.
 func (l *life) publishLast() error {
 	for _, declared := range l.role.Outputs {
 		if o := l.outputs[declared.Name]; o.last != nil {
@@ -130,11 +128,11 @@ func (l *life) publishLast() error {
 	return nil
 }
 
-// put puts a value into its output's cell.
+// put writes a value to its output's cell.
 func (l *life) put(o *output, value json.RawMessage) error {
 	sum := sha256.Sum256(value)
 	if same, written := o.holds(sum); written && !same {
-		return l.failedWrite(o, fmt.Errorf("%w: `publish: end` on an output that changes publishes its last value, when the role has ended", member.ErrOtherValue))
+		return l.failedWrite(o, fmt.Errorf("%w: set `publish: end` to publish only the last value, when the role has ended", member.ErrOtherValue))
 	}
 	err := l.host.Cells.Renew(l.ctx, o.Cell, value, l.stamp(), l.host.Now())
 	switch {

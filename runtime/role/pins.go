@@ -10,8 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// cellCache keeps what a run has first seen of each cell, so that it never sees two
-// values of one.
+// cellCache keeps the first value that a run sees of each cell, so that it never sees two.
 type cellCache struct {
 	mu      sync.Mutex
 	records map[contract.CellName]coordinator.CellRecord
@@ -41,16 +40,15 @@ func (c *cellCache) put(cell contract.CellName, r coordinator.CellRecord) json.R
 	return r.Value
 }
 
-// pin keeps, for a role that follows cells, what stands of all that it may read: the run
-// has these values to its end. Which they are, who decided that it is to run has read, or
-// they are read now.
+// pin fixes, for a role that follows cells, the values of all that it may read, until the
+// run ends: the values that led to the decision to run, or otherwise the current ones.
 func (l *life) pin() error {
 	if l.task != nil {
 		for cell, r := range l.task.Pins {
 			l.cells.put(cell, r)
 		}
 	}
-	others := false // than what comes from outside count
+	others := false // cells that are not from outside count
 	for _, f := range l.role.Follows {
 		outside := f.Cell.FromOutside()
 		others = others || !outside && f.Watch || len(f.Sources) > 0
@@ -65,7 +63,7 @@ func (l *life) pin() error {
 	}
 	for _, in := range l.role.Inputs {
 		for _, cell := range in.Reads {
-			if l.ofMember(cell) { // who is in a group is another question
+			if l.ofMember(cell) { // membership is decided separately
 				continue
 			}
 			if err := l.pinCell(cell); err != nil {
@@ -74,12 +72,12 @@ func (l *life) pin() error {
 		}
 	}
 	if l.task == nil {
-		return nil // it may wait for them, once it reads
+		return nil // its reads may wait for them
 	}
 	return l.pinMembers()
 }
 
-// pinCell keeps what a cell holds now, if that can be read: else its read tells.
+// pinCell fixes a cell's current value, if it can be read; otherwise its read fails.
 func (l *life) pinCell(cell contract.CellName) error {
 	if _, known := l.cells.get(cell); known {
 		return nil
@@ -100,7 +98,7 @@ func (l *life) ofMember(cell contract.CellName) bool {
 	return slices.ContainsFunc(l.follows, func(f contract.Follow) bool { return f.Cell == cell && f.Machine() != nil })
 }
 
-// followed are the versions that the run has of what its role follows.
+// followed returns the run's versions of what its role follows.
 func (l *life) followed() journal.Followed {
 	if len(l.role.Follows) == 0 {
 		return nil
@@ -115,7 +113,7 @@ func (l *life) followed() journal.Followed {
 	return all
 }
 
-// stamp is that of what the run writes.
+// stamp is the stamp of the run's outputs.
 func (l *life) stamp() coordinator.Stamp {
 	l.mu.Lock()
 	run := coordinator.Count{l.host.Journal.Incarnation(), l.now.Runs}

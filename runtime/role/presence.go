@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
-// Decided is what Heat decided of the stack's topology, computed from the deploy-time
+// Decided evaluates a decision of Heat about the stack's topology from the deploy-time
 // values of the server's boot file.
 func Decided(expr json.RawMessage, deploy map[string]json.RawMessage) (json.RawMessage, error) {
 	e, err := hot.ParseResidual(expr, nil)
@@ -17,11 +17,11 @@ func Decided(expr json.RawMessage, deploy map[string]json.RawMessage) (json.RawM
 	return e.Eval(bootValues(deploy))
 }
 
-// bootValues resolves what needs no cell.
+// bootValues resolves expressions without cells.
 type bootValues map[string]json.RawMessage
 
 func (b bootValues) Cell(name string) (json.RawMessage, error) {
-	return nil, fmt.Errorf("what Heat decides cannot need the value %s", name)
+	return nil, fmt.Errorf("a decision of Heat cannot depend on the value %s", name)
 }
 
 func (b bootValues) Deploy(key string) (json.RawMessage, error) {
@@ -33,10 +33,10 @@ func (b bootValues) Deploy(key string) (json.RawMessage, error) {
 }
 
 func noDeployValue(key string) error {
-	return fmt.Errorf("this server's user-data has no value %s: it was made from an older template", key)
+	return fmt.Errorf("this server's user-data has no value %s: it is from an older template", key)
 }
 
-// isThere says whether Heat made who has to write what a dependency waits for.
+// isThere reports whether Heat created the server that writes a dependency's cell.
 func (l *life) isThere(test json.RawMessage) (bool, error) {
 	if test == nil {
 		return true, nil

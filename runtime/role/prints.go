@@ -14,21 +14,21 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// prints is what a role prints: two files beside its folder, which the role's
-// processes write themselves. Nothing stands between, so that a daemon which the
-// role leaves behind can print on when the agent is gone.
+// prints is a role's output: two files beside its folder, which the role's processes
+// write directly, so that a daemon that the role leaves behind can print when the agent
+// is gone.
 type prints struct {
 	stdout, stderr *os.File
-	from           [2]int64 // where this run begins
-	mask           *mask    // what is taken out; nil is nothing
+	from           [2]int64 // where this run's output begins
+	mask           *mask    // removed from it, if not nil
 
 	mu     sync.Mutex
-	read   [2]int64 // how far the tail has come
-	tail   []byte   // of both, in the order they were seen
-	unsent bool     // the coordinator has another tail
+	read   [2]int64 // offsets read so far
+	tail   []byte   // of both, in the order seen
+	unsent bool     // the coordinator has an older tail
 }
 
-// printEndings are those of the two files' names.
+// printEndings are the suffixes of the two files.
 var printEndings = []string{".stdout", ".stderr"}
 
 func openPrints(work string) (*prints, error) {
@@ -55,18 +55,18 @@ func (p *prints) close() {
 	}
 }
 
-// scrub takes the secrets out of what the run has left in the files. It writes over them in
-// their place, since what the role has left behind may print on.
+// scrub overwrites the secrets in the run's output in place, since processes that the role has
+// left behind may continue to print.
 func (p *prints) scrub() error {
 	for i, file := range p.files() {
-		// to a file that is open for appending one can only append
+		// the file itself is open for appending only
 		again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), os.O_RDWR, 0)
 		if err == nil {
 			err = p.mask.overwrite(again, p.from[i])
 			again.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("take the secrets out of the role's output: %w", err)
+			return fmt.Errorf("remove the secrets from the role's output: %w", err)
 		}
 	}
 	return nil
@@ -74,8 +74,7 @@ func (p *prints) scrub() error {
 
 func (p *prints) files() [2]*os.File { return [2]*os.File{p.stdout, p.stderr} }
 
-// look reads what was printed since the last look and says whether there is anything
-// that was not sent.
+// look reads new output and reports whether anything is unsent.
 func (p *prints) look() (unsent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +83,7 @@ func (p *prints) look() (unsent bool) {
 		if err != nil || info.Size() <= p.read[i] {
 			continue
 		}
-		// A secret at the cut is seen whole, and so taken out whole.
+		// A secret at the cut is read and masked as a whole.
 		from := max(p.read[i], info.Size()-coordinator.LogSize-p.mask.longest())
 		more, _ := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
 		p.read[i] = info.Size()
@@ -97,8 +96,7 @@ func (p *prints) look() (unsent bool) {
 	return p.unsent
 }
 
-// send hands the tail to who keeps it. One that cannot be kept now is sent again with
-// what is printed next.
+// send passes the tail to keep. If that fails, it is sent again with the next output.
 func (p *prints) send(keep func(tail []byte) error) {
 	p.mu.Lock()
 	p.unsent = false
@@ -110,14 +108,14 @@ func (p *prints) send(keep func(tail []byte) error) {
 	}
 }
 
-// tailNow is the tail as it was last seen. What it holds is never changed.
+// tailNow is the current tail, which is never modified.
 func (p *prints) tailNow() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tail[:len(p.tail):len(p.tail)]
 }
 
-// lastLine is the end of what the run printed, best of all to its standard error.
+// lastLine is the last line of the run's output, preferably of its standard error.
 func (p *prints) lastLine() string {
 	for _, i := range []int{1, 0} {
 		for _, line := range slices.Backward(bytes.Split(p.mask.hide(p.end(i, 4<<10)), []byte{'\n'})) {
@@ -129,7 +127,7 @@ func (p *prints) lastLine() string {
 	return ""
 }
 
-// lastLines are for people: the last 20 lines of the run, at most 4 KiB.
+// lastLines are the last 20 lines of the run, at most 4 KiB.
 func (p *prints) lastLines() string {
 	p.look()
 	text := bytes.TrimRight(p.tailNow(), "\n")
@@ -137,10 +135,10 @@ func (p *prints) lastLines() string {
 	return readable(bytes.Join(lines[max(0, len(lines)-20):], []byte{'\n'}))
 }
 
-// readable is what was printed as a text for JSON.
+// readable returns output as valid UTF-8, for JSON.
 func readable(printed []byte) string { return string(bytes.ToValidUTF8(printed, []byte("?"))) }
 
-// end is the last part of one of the files, without what earlier runs printed.
+// end is the end of one of the files, without the output of earlier runs.
 func (p *prints) end(which int, size int64) []byte {
 	file := p.files()[which]
 	info, err := file.Stat()
@@ -152,16 +150,15 @@ func (p *prints) end(which int, size int64) []byte {
 	return text
 }
 
-// The tail is looked at often, so that the two files keep their order, and sent
-// seldom.
+// The files are read often, to keep the order between them, and sent rarely.
 const (
 	lookEvery = 250 * time.Millisecond
 	sendEvery = time.Second
 	lastSend  = 5 * time.Second
 )
 
-// followLog sends the tail of what the role prints to the coordinator, at most
-// once a second, and at the end.
+// followLog sends the tail of the role's output to the coordinator, at most once a
+// second, and at the end.
 func (l *life) followLog() (stop func()) {
 	return coordinator.Beside(l.ctx, func(ctx context.Context) {
 		ticker := time.NewTicker(lookEvery)
@@ -184,11 +181,11 @@ func (l *life) followLog() (stop func()) {
 	})
 }
 
-// sendLog sends the tail at the end, even of an agent that is to end itself, but
-// does not hold up that end.
+// sendLog sends the tail at the end, even if the agent is to end, without delaying
+// that.
 func (l *life) sendLog() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), lastSend)
 	defer cancel()
-	// What cannot be kept there still lies on the server.
+	// If that fails, the output is still on the server.
 	l.prints.send(func(tail []byte) error { return l.host.Cells.WriteLog(ctx, l.role.Name, tail) })
 }

@@ -1,28 +1,26 @@
-// Package role is the life of one role on a server: what it waits for, when it
-// starts, what its end means, and what others are told.
+// Package role is the life cycle of a role on a server: what it waits for, when it
+// starts, what its end means, and what is reported.
 //
 //	pending ──► running ──► done
 //	   │           │
 //	   └───────────┴──────► failed        (skipped: an earlier role failed; runtime/agent)
 //
-// A role is pending while it waits for what it depends on, for its eager inputs and
-// for those that its files are rendered from: nothing of it exists yet, and a restart
-// simply waits again. Then things happen in this order: the coordinator is told that
-// it runs, which fails if another machine has taken over the server's name; the
-// journal notes it, on the disk; its files are put in their places; its process
-// starts. So a role that the journal calls running may have
-// done anything, and one that it does not has done nothing. After a restart the
-// first kind has failed as interrupted, unless it is idempotent and runs again.
+// A role is pending while it waits for its dependencies, its eager inputs and those that
+// its files are rendered from: it has no effects yet, and after a restart simply waits
+// again. Then, in this order: the coordinator records that it runs, which fails if
+// another machine has taken over the server's name; the journal records it, on the disk;
+// its files are written; its process starts. So a role that is running in the journal may
+// have done anything, any other has done nothing. After a restart, a running role has
+// failed as interrupted, unless it is idempotent and runs again.
 //
-// A role is done when its process ended well, every declared output is published,
-// and the journal says so, in this order; only then its completion is published.
-// Whatever the agent is killed between, the next one knows what is left to do and
-// does only that: publishing the same value again is nothing.
+// A role is done when its process has succeeded, every declared output is published,
+// and the journal records it, in this order; only then its completion is published.
+// Wherever the agent is killed, the next one knows what is left to do and does only that:
+// publishing the same value again has no effect.
 //
-// A role that read a value which will not come is ended at once, before its process
-// could make something of it. One that wrote a value that cannot be is doomed: its process
-// gets the error, a moment to say something about it, and is ended. What its exit
-// status would have been no longer matters.
+// A role that reads a failed value is ended at once, before its process could react. One
+// that writes an invalid value is doomed: its process gets the error and a moment to
+// handle it, and is ended. Its exit status no longer matters.
 package role
 
 import (
@@ -46,7 +44,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/socket"
 )
 
-// Cells is the coordinator as a role sees it.
+// Cells is a role's view of the coordinator.
 type Cells interface {
 	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error)
 	Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error)
@@ -59,51 +57,50 @@ type Cells interface {
 	WriteLog(ctx context.Context, role string, tail []byte) error
 }
 
-// Host is the server that a role lives on. It is used by one role at a time.
+// Host is the server that runs a role. It is used by one role at a time.
 type Host struct {
 	Deployment string
 	Server     contract.ServerPath
-	// Deploy are the values that Heat gives, by key. Carried says that one may become another:
-	// it is read as a cell (contract.HeatCell). Nil is that none does.
+	// Deploy are the values from Heat, by key. Carried reports whether one may change, and so is
+	// read as a cell (contract.HeatCell); nil if none may.
 	Deploy  map[string]json.RawMessage
 	Carried func(key string) bool
 	Drivers []driver.Driver
 	Cells   Cells
 	Journal *journal.Journal
-	// Work is the folder that roles run in, Private that of what goes with them.
+	// Work is the folder that roles run in, Private that of their temporary files.
 	Work, Private string
 	// Agent is the path of the agent's own program, for `hotc-agent get`.
 	Agent string
-	// Serve opens the socket of a role's values; nil is socket.Serve.
+	// Serve opens the socket of a role's values; the default is socket.Serve.
 	Serve ServeFunc
 	// Environment is the agent's, as KEY=VALUE.
 	Environment []string
-	// Ensure finds the tool that a role's driver or its source needs, and installs it
-	// if it may; what that prints goes to a file.
+	// Ensure finds the tool that a role's driver or its source needs, and installs it if
+	// allowed, with output to a file.
 	Ensure func(ctx context.Context, tool driver.Tool, want contract.Install, log *os.File) (program string, err error)
-	// Show is told of each change of a role's state. It must not block.
+	// Show receives each change of a role's state. It must not block.
 	Show func(coordinator.RoleState)
 	// Begin reports the state of a role that is about to start, and returns when the
-	// coordinator has taken it. member.ErrPlanChanged.
+	// coordinator has stored it, or member.ErrPlanChanged.
 	Begin func(context.Context, coordinator.RoleState) error
-	// Current says, with member.ErrPlanChanged, that the role's plan is no longer
-	// the one it was read from; nil is nothing.
+	// Current returns member.ErrPlanChanged if the role's plan is no longer the one it was
+	// read from. It may be nil.
 	Current func(context.Context) error
-	// Change is the counter of a change of the plan that the run is made of, with all that it
-	// reads; 0 is none. Its stamps name that.
+	// Change is the counter of a change of the plan that the run is for, and that its stamps
+	// name; 0 is none.
 	Change int64
 	Now    func() time.Time
 	Random io.Reader
-	// Grace is how long a process that is asked to end may take, Parting how long a
-	// doomed one may go on before it is asked.
+	// Grace is how long a process may take to end, Parting how long a doomed one may continue
+	// before it is asked to.
 	Grace, Parting time.Duration
 }
 
-// ServeFunc gives the processes of a role their way to its values, in the role's
-// private folder.
+// ServeFunc serves a role's values to its processes, in the role's private folder.
 type ServeFunc func(ctx context.Context, folder string, values driver.Values) (Endpoint, error)
 
-// Endpoint is such a way, open until it is closed.
+// Endpoint is such a server.
 type Endpoint interface {
 	Path() string
 	Close()
@@ -116,16 +113,15 @@ func (h *Host) serve(ctx context.Context, folder string, values driver.Values) (
 	return socket.Serve(ctx, folder, values)
 }
 
-// ErrInterrupted says that the agent was told to end while a role ran.
+// ErrInterrupted reports that the agent was told to end while a role ran.
 var ErrInterrupted = errors.New("interrupted: the agent was told to end")
 
-// Interrupted is the reason of what ran when no agent was there.
+// Interrupted is the reason of a run that was running when its agent ended.
 const Interrupted = "interrupted: the agent was ended or the server restarted while it ran"
 
-// Run leads a role to its end, from wherever the journal says it is. The state
-// is what there is to report; an error says that the agent cannot go on, or, if it is
-// member.ErrPlanChanged, that the role has not started and its plan has to be read
-// again.
+// Run runs a role to its end, from its state in the journal. The state is to be reported;
+// an error means that the agent cannot continue or, if it is member.ErrPlanChanged, that
+// the role has not started and its plan must be read again.
 func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
@@ -149,7 +145,7 @@ func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState,
 	return l.live()
 }
 
-// Fail fails a role that has not started, for a reason that was found before.
+// Fail fails a role that has not started, for a known reason.
 func (h *Host) Fail(ctx context.Context, r contract.Role, reason error) (coordinator.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
@@ -161,7 +157,7 @@ func (h *Host) Key(role string) contract.RoleKey {
 	return h.Server.Role(role)
 }
 
-// live takes a role that has not started to its end.
+// live runs a role that has not started to its end.
 func (l *life) live() (coordinator.RoleState, error) {
 	if cause, err := l.awaitDependencies(); cause != nil || err != nil {
 		return l.failOr(cause, err)
@@ -184,7 +180,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	if l.state().Started.IsZero() {
 		if err == nil {
-			err = errors.New("the driver ended without having started anything")
+			err = errors.New("the driver ended without starting anything")
 		}
 		return l.failUnready(l.causeOf(exit, err), l.ending())
 	}
@@ -223,13 +219,13 @@ func (l *life) live() (coordinator.RoleState, error) {
 	return l.complete()
 }
 
-// goesWell says that nothing is wrong with a role whose process has ended.
+// goesWell reports whether a role whose process has ended has not failed.
 func (l *life) goesWell(exit driver.Exit, err error) bool {
 	return err == nil && exit.OK() && l.doomCause() == nil && l.fatalError() == nil && l.ending() == nil && !l.state().Started.IsZero()
 }
 
-// runHook runs a hook as a part of the role: it has started long ago, and the hook's
-// processes bear its mark.
+// runHook runs a hook as a part of the role, which has already started; the hook's
+// processes have the role's mark.
 func (l *life) runHook(hook *contract.Task) (driver.Exit, func(), error) {
 	l.hook = hook.Name
 	l.role.Source, l.role.Files, l.role.At = hook.Source, hook.Files, hook.At
@@ -256,7 +252,7 @@ func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 	return exit, err
 }
 
-// complete publishes the completion of a role that is done. Another plan may have it no more.
+// complete publishes the completion of a role that is done, unless a new plan lacks it.
 func (l *life) complete() (coordinator.RoleState, error) {
 	completion := l.host.Key(l.role.Name).Completion()
 	err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now())
@@ -266,7 +262,7 @@ func (l *life) complete() (coordinator.RoleState, error) {
 	return l.state(), err
 }
 
-// changedOr is member.ErrPlanChanged if the role's plan is no longer what stands there.
+// changedOr returns member.ErrPlanChanged if the role's plan has changed, or else err.
 func (l *life) changedOr(err error) error {
 	if l.host.Current != nil {
 		if changed := l.host.Current(l.ctx); errors.Is(changed, member.ErrPlanChanged) {
@@ -276,7 +272,7 @@ func (l *life) changedOr(err error) error {
 	return err
 }
 
-// failOr fails the role that has a cause, unless the agent itself is to end.
+// failOr fails the role with a cause, unless the agent itself is to end.
 func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
 	if err != nil {
 		return l.state(), err
@@ -284,8 +280,8 @@ func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleStat
 	return l.fail(cause, nil)
 }
 
-// failUnready fails a role that could not start, unless its plan has been changed
-// meanwhile: its files may have gone with the old one.
+// failUnready fails a role that could not start, unless its plan has changed: its files
+// may have been removed with the old one.
 func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
 	if err == nil {
 		err = l.changedOr(nil)
@@ -293,8 +289,7 @@ func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.Rol
 	return l.failOr(cause, err)
 }
 
-// fail notes the failure. Telling others is up to the agent, who knows which
-// roles come after this one.
+// fail records the failure. The agent, which knows the roles that follow, reports it.
 func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleState, error) {
 	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{ExitCode: status, Cause: cause}); err != nil {
 		return l.state(), err
@@ -303,8 +298,8 @@ func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleStat
 	return l.state(), nil
 }
 
-// interrupted is the end of a role whose agent was told to end. An idempotent one
-// is left as running, so that the next agent runs it again.
+// interrupted ends a role whose agent was told to end. An idempotent one stays running in
+// the journal, so that the next agent runs it again.
 func (l *life) interrupted(status *int) (coordinator.RoleState, error) {
 	if l.role.Idempotent {
 		return l.state(), l.ending()
@@ -313,7 +308,7 @@ func (l *life) interrupted(status *int) (coordinator.RoleState, error) {
 	return state, errors.Join(l.ending(), err)
 }
 
-// prepare makes the job and lets the driver make ready what needs no value.
+// prepare creates the job and lets the driver prepare it.
 func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), err error) {
 	if tool = driver.Find(l.host.Drivers, l.role.Driver); tool == nil {
 		return nil, nil, nil, fmt.Errorf("this agent has no driver %q", l.role.Driver)
@@ -335,7 +330,7 @@ func (l *life) prepare() (job *driver.Job, tool driver.Driver, closeJob func(), 
 	return job, tool, closeJob, nil
 }
 
-// findTool makes sure that a driver's tool is there.
+// findTool ensures that a driver's tool is installed.
 func (l *life) findTool(d driver.Driver, job *driver.Job) error {
 	needed, any := driver.ToolFor(d, l.role)
 	if !any {
@@ -350,7 +345,7 @@ func (l *life) findTool(d driver.Driver, job *driver.Job) error {
 	return err
 }
 
-// openJob makes the folders, streams and socket of a run.
+// openJob creates the folders, streams and socket of a run.
 func (l *life) openJob() (*driver.Job, func(), error) {
 	name := coordinator.Segment(l.role.Name)
 	folder := filepath.Join(l.host.Private, name)
@@ -371,7 +366,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 		err = os.Symlink(l.host.Agent, filepath.Join(bin, "hotc-agent"))
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the role's folder: %w", err)
+		return nil, nil, fmt.Errorf("create the role's folder: %w", err)
 	}
 	if l.mark == "" {
 		var random [8]byte

@@ -15,20 +15,19 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// Task is an action or a hook: another source that the role's tool runs, with the
-// role's inputs, in the role's folder. Only what brings the role up to date writes outputs.
+// Task is an action or a hook: another source that the role's tool runs, with the role's
+// inputs, in the role's folder. Only the hook update writes outputs.
 type Task struct {
 	contract.Task
 	Kind coordinator.RequestKind // Action or Hook
-	// Arguments are inputs of this run alone. One of a declared input's name takes
-	// its place.
+	// Arguments are inputs of only this run. One with a declared input's name replaces it.
 	Arguments map[string]json.RawMessage
-	// Pins are what the role is brought up to date with: values of cells that it follows.
+	// Pins are the values of followed cells that the role is updated to.
 	Pins map[contract.CellName]coordinator.CellRecord
-	// Start notes that the task is about to start, under the mark of its processes, and what
-	// it has of the cells that its role follows. It must not start if that fails.
+	// Start records that the task is about to start, with the mark of its processes, and its
+	// versions of the cells that its role follows. It must not start if that fails.
 	Start func(ctx context.Context, mark string, followed journal.Followed) error
-	// Waits is told of the reads that wait while the task runs; nil is nobody. It must not block.
+	// Waits, if not nil, receives the reads that wait while the task runs. It must not block.
 	Waits func([]coordinator.Wait)
 }
 
@@ -40,7 +39,7 @@ func (t *Task) variable() string {
 	return "HOTC_ACTION"
 }
 
-// updates says that the task brings the role to what its plan has become: its files, too.
+// updates reports whether the task updates the role, including its files, to its plan.
 func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == contract.HookUpdate }
 
 // TaskEnd is how a task ended.
@@ -49,13 +48,13 @@ type TaskEnd struct {
 	Output string // the end of what it printed, without secrets
 }
 
-// silent keeps what a task prints out of the role's log; its answer has that.
+// silent keeps a task's output out of the role's log; it is in the task's answer.
 type silent struct{ Cells }
 
 func (silent) WriteLog(context.Context, string, []byte) error { return nil }
 
-// RunTask runs a task of a role. An error says that the agent cannot go on; the end
-// then tells how far the task came.
+// RunTask runs a task of a role. An error means that the agent cannot continue; the end
+// then says how far the task got.
 func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, error) {
 	quiet := *h
 	if !t.updates() { // an update is the role's own last run, and has no answer
@@ -110,7 +109,7 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	return end, nil
 }
 
-// withArguments are a role's inputs with arguments among them.
+// withArguments adds arguments to a role's inputs.
 func withArguments(inputs []contract.Input, arguments map[string]json.RawMessage) []contract.Input {
 	var all []contract.Input
 	for _, in := range inputs {
@@ -125,13 +124,13 @@ func withArguments(inputs []contract.Input, arguments map[string]json.RawMessage
 	return all
 }
 
-// printsOf is where a task prints to, less the endings.
+// printsOf is the path of a task's output files, without suffixes.
 func (h *Host) printsOf(role string, t *Task) string {
 	return filepath.Join(h.Work, coordinator.Segment(role)+"."+string(t.Kind)+"."+coordinator.Segment(t.Name))
 }
 
-// Printed is the end of what a task printed when it ran last, as text; "" if there
-// may be secrets in it, which only the agent knew that ran it.
+// Printed is the end of the output of a task's last run; "" if it may contain secrets,
+// which are known only to the agent that ran it.
 func (h *Host) Printed(r contract.Role, t *Task) string {
 	if slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return in.Secret }) {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// waits are the reads that are blocked now, and how long at least one was.
+// waits are the currently blocked reads, and how long at least one was blocked.
 type waits struct {
 	list  []*coordinator.Wait
 	since time.Time
@@ -44,7 +44,7 @@ func (w *waits) seconds(now time.Time) float64 {
 	return max(0, total.Seconds())
 }
 
-// blocked notes a read that waits, shows it, and returns what ends it.
+// blocked records and shows a waiting read, and returns the function that ends it.
 func (l *life) blocked(wait coordinator.Wait) (stop func()) {
 	l.mu.Lock()
 	l.waits.begin(&wait)
@@ -58,8 +58,8 @@ func (l *life) blocked(wait coordinator.Wait) (stop func()) {
 	}
 }
 
-// show tells of the role's state while it is led. A read may end when the role has
-// already, and what it saw of the state before must not come behind the end.
+// show reports the role's state while it runs. A read may end after the role has, and its
+// older state must not be reported after the end.
 func (l *life) show() {
 	l.showing.Lock()
 	defer l.showing.Unlock()

@@ -478,7 +478,7 @@ func TestWhatCannotRun(t *testing.T) {
 		{web, tree{"web/metadata.json": "{"}, "the metadata.json of the cookbook web is not valid JSON: unexpected end of JSON input"},
 		{web, tree{"web/recipes/default.rb": ""}, "the source contains no cookbook: no folder has a metadata.rb or metadata.json"},
 		{web, tree{"web/metadata.rb": "name 'web'", "web-2/metadata.rb": "name 'web'"}, "the folders web-2 and web contain the same cookbook"},
-		{`{"cookbooks": [{"file": "books", "path": "none"}], "run_list": ["web"]}`, recipe(""), "there is no none in what was fetched"},
+		{`{"cookbooks": [{"file": "books", "path": "none"}], "run_list": ["web"]}`, recipe(""), "the fetched tree has no none"},
 		{`{"cookbooks": [{"file": "none"}], "run_list": ["web"]}`, nil, "cookbooks-1: fetch the plan's file: no such file"},
 		{`{"cookbooks": [{"file": "books"}], "run_list": ["web"], "mode": "client"}`, recipe(""), "there is no chef-client beside /bin/false: remove `mode: client`"},
 		{`{"cookbooks": [{"file": "books"}], "run_list": []}`, recipe(""), "Chef's source in the plan has no run list"},
