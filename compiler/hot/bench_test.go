@@ -50,13 +50,13 @@ func BenchmarkReadAndFold(b *testing.B) {
 	for _, servers := range []int{100, 1000} {
 		b.Run(fmt.Sprint(servers), func(b *testing.B) {
 			text := benchTemplate(servers)
-			judge := hottest.Start(b)
-			yaml := judge.Seconds(b, "timing", map[string]any{"text": text, "times": 3})
+			oracle := hottest.Start(b)
+			yaml := oracle.Seconds(b, "timing", map[string]any{"text": text, "times": 3})
 			stack := hottest.Stack{Template: text, Values: json.RawMessage(`{"image": "image"}`), Resources: map[string]hottest.Resource{}}
 			for i := range servers {
 				stack.Resources[fmt.Sprint("server", i)] = hottest.Resource{Ref: "id", Attributes: json.RawMessage(`{"first_address": "10.0.0.1", "url": "u"}`)}
 			}
-			heat := judge.Resolving(b, stack, 3)
+			heat := oracle.Resolving(b, stack, 3)
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			own := measured(b, []byte(text))
@@ -75,8 +75,8 @@ func BenchmarkRepeat(b *testing.B) {
 	}
 	text := []byte("heat_template_version: 2018-08-31\nresources:\n  r:\n    type: OS::Heat::Value\n    properties:\n      value:\n        repeat:\n" +
 		"          for_each: {$i: [" + items + "last]}\n          template: {name: $i, url: http://$i/, port: 80, tags: [a, $i]}\n")
-	judge := hottest.Start(b)
-	heat := judge.Resolving(b, hottest.Stack{Template: string(text)}, 3)
+	oracle := hottest.Start(b)
+	heat := oracle.Resolving(b, hottest.Stack{Template: string(text)}, 3)
 	b.ReportAllocs()
 	b.ReportMetric(heat/measured(b, text), "times-Heat")
 }
@@ -92,15 +92,15 @@ func BenchmarkGrowth(b *testing.B) {
 	b.ReportMetric(own/float64(b.N), "t(5000)/t(1000)")
 }
 
-// asTheCommand sets the collector of garbage as cmd/hotc does: the first collection is at
-// 32 MB, which is 800 percent of what Go lets grow at least.
+// asTheCommand tunes the garbage collector as cmd/hotc does: the first collection is at
+// 32 MB, 800 percent of Go's minimum heap.
 func asTheCommand(b *testing.B) {
 	before := debug.SetGCPercent(800)
 	b.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
-// measured is the processor's time for a template in seconds, all threads together:
-// what else the machine does has little part in it.
+// measured is the CPU time for a template in seconds, over all threads: other load on
+// the machine hardly affects it.
 func measured(b *testing.B, text []byte) float64 {
 	var own float64
 	rounds := 0
@@ -125,7 +125,7 @@ func usage() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// allocated is what reading and folding allocates, in bytes.
+// allocated is the number of bytes that reading and folding allocates.
 func allocated(b *testing.B, text []byte) float64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -11,9 +11,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Calls that the compiler makes itself, as a version says them.
+// Calls that the compiler builds itself, in a version's notation.
 
-// AttributeCall reads an attribute of a resource, and a part of it where there is a path.
+// AttributeCall reads an attribute of a resource, or the part of it at path.
 func (v Version) AttributeCall(at source.Place, resource, attribute string, path ...value.Value) *Expr {
 	f := getAttr
 	switch {
@@ -25,12 +25,12 @@ func (v Version) AttributeCall(at source.Place, resource, attribute string, path
 	return NewCall(f, at, Constant(append([]value.Value{resource, attribute}, path...), at))
 }
 
-// ParameterCall reads an entry of a parameter that is a map.
+// ParameterCall reads one key of a map parameter.
 func ParameterCall(at source.Place, parameter, key string) *Expr {
 	return NewCall(getParam, at, Constant([]value.Value{parameter, key}, at))
 }
 
-// CellCall reads a cell, and a part of its value where there is a path.
+// CellCall reads a cell, or the part of its value at path.
 func CellCall(at source.Place, cell contract.CellName, path []value.Value) *Expr {
 	if len(path) == 0 {
 		return NewCall(CellRef, at, Constant(string(cell), at))
@@ -38,7 +38,7 @@ func CellCall(at source.Place, cell contract.CellName, path []value.Value) *Expr
 	return NewCall(CellRef, at, Constant(append([]value.Value{string(cell)}, path...), at))
 }
 
-// Short is a call as the user would write it, in short.
+// Short abbreviates a call as the user would write it.
 func (e *Expr) Short() string {
 	text := "…"
 	switch v := e.arg.Value.(type) {
@@ -51,13 +51,13 @@ func (e *Expr) Short() string {
 	return "{" + e.Func.Name + ": " + text + "}"
 }
 
-// IsCall says whether a node is the call of a function.
+// IsCall reports whether a node is a function call.
 func (t *Template) IsCall(n *yaml.Node) bool {
 	return n.Kind == yaml.Map && len(n.Entries) == 1 && t.Functions.Lookup(n.Entries[0].Name) != nil
 }
 
-// TextAt is the text that the call in a node passes on, with other words in the place of
-// params where there are any; nil if the call does no such thing.
+// TextAt returns the text that the call in a node yields, and the params that it replaces
+// in it, if any; nil for all other calls.
 func (t *Template) TextAt(n *yaml.Node) (text, params *yaml.Node) {
 	switch f, arg := t.callOf(n); {
 	case f == nil:

@@ -11,9 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// The functions of CloudFormation that HOT took over at first
-// (heat/engine/cfn/functions.py). Fn::Join, Fn::Split and Fn::Base64 stand beside
-// their HOT sisters.
+// The CloudFormation functions of early HOT versions (heat/engine/cfn/functions.py).
+// Fn::Join, Fn::Split and Fn::Base64 are beside their HOT counterparts.
 
 var (
 	ref      = &Function{Name: "Ref", Reference: true, Check: checkRef, Apply: nameArgument("Ref", "a parameter or resource")}
@@ -70,7 +69,7 @@ func selectFrom(index, from value.Value) (value.Value, error) {
 		}
 		v, err := yaml.DecodeJSON([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("Fn::Select: the text is not valid JSON: %w", err)
+			return nil, fmt.Errorf("Fn::Select: the string is not valid JSON: %w", err)
 		}
 		from = v
 	}

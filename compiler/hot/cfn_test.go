@@ -31,7 +31,7 @@ Outputs:
   ip: {Value: {Fn::GetAtt: [db, first_address]}, Condition: large}
 `
 
-// The sections of a CloudFormation template are read as HOT's are.
+// The sections of a CloudFormation template are read like HOT's.
 func TestCloudFormationTemplate(t *testing.T) {
 	var diags source.Diagnostics
 	template := ParseTemplate(source.NewFile("t.yaml", []byte(cfnText)), &diags)
@@ -70,7 +70,7 @@ func TestCloudFormationTemplate(t *testing.T) {
 	}
 }
 
-// What is wrong in a CloudFormation template is said in its own words.
+// Diagnostics about a CloudFormation template use its keywords.
 func TestCloudFormationDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"an unknown version", "AWSTemplateFormatVersion: 2011-01-01\n", `unknown AWSTemplateFormatVersion 2011-01-01`},

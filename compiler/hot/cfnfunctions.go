@@ -7,12 +7,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// The functions that only CloudFormation templates have
+// The functions of CloudFormation templates alone
 // (heat/engine/cfn/functions.py: FindInMap, Ref, ParamRef, GetAtt, If, Equals, Not,
 // And, Or). Most are HOT's under another name.
 
 var (
-	// cfnRef stands in the table; a call of it is one of the two that follow.
+	// cfnRef is the table's entry; each call is read as one of the next two.
 	cfnRef       = &Function{Name: "Ref", Reference: true, Check: checkRef}
 	refParameter = &Function{Name: "Ref", means: "get_param", Reference: true, refers: ToParameter, Apply: nameArgument("Ref", "a parameter")}
 	refResource  = &Function{Name: "Ref", means: "get_resource", Reference: true, refers: ToResource, Apply: nameArgument("Ref", "a resource")}
@@ -83,7 +83,7 @@ func foldGetAtt(f *folder, call *Expr) (*Expr, error) {
 	return f.applied(call, part{expr: arg})
 }
 
-// list folds the parts that an argument was unpacked into, as a list.
+// list folds the parts of an unpacked argument into a list.
 func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
 	folded, err := f.inPlace(parts)
 	if err != nil {
@@ -92,7 +92,7 @@ func (f *folder) list(call *Expr, parts []*Expr) (*Expr, error) {
 	return (&Expr{Kind: ListExpr, At: call.arg.At, Items: folded}).collapse(), nil
 }
 
-// inPlace folds the parts that an argument was unpacked into, each in its place.
+// inPlace folds the parts of an unpacked argument, each in its position.
 func (f *folder) inPlace(parts []*Expr) ([]*Expr, error) {
 	folded := make([]*Expr, len(parts))
 	for i, x := range parts {
@@ -131,5 +131,5 @@ func findIn(from, key value.Value) (value.Value, error) {
 	if v, ok := step1(from, key); ok {
 		return v, nil
 	}
-	return nil, fmt.Errorf("Fn::FindInMap: there is no %s in the mapping", shown(key))
+	return nil, fmt.Errorf("Fn::FindInMap: the mapping has no key %s", shown(key))
 }

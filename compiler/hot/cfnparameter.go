@@ -14,11 +14,11 @@ var cfnParameterKeys = map[string]Version{"Type": CFN20121212, "Default": CFN201
 	"MaxValue": CFN20121212, "MinValue": CFN20121212, "Description": CFN20121212, "ConstraintDescription": CFN20121212,
 	"Label": CFN20121212}
 
-// cfnTypes are its types, with HOT's names for them.
+// cfnTypes maps CloudFormation's parameter types to HOT's.
 var cfnTypes = map[string]string{"String": "string", "Number": "number", "CommaDelimitedList": "comma_delimited_list",
 	"Json": "json", "Boolean": "boolean"}
 
-// CFNType is a parameter type as CloudFormation templates say it.
+// CFNType is CloudFormation's name of a parameter type.
 func CFNType(name string) string {
 	for cfn, hot := range cfnTypes {
 		if hot == name {
@@ -40,7 +40,7 @@ func (r *parameterReader) readCFN(e *yaml.Entry) {
 	r.cfnConstraint("allowed_pattern", n.Entry("AllowedPattern"))
 }
 
-// cfnBounds reads a constraint that two keys make.
+// cfnBounds reads a constraint from its two keys.
 func (r *parameterReader) cfnBounds(kind string, least, most *yaml.Entry) {
 	if least == nil && most == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// What Heat's function classes look at when a template is parsed: the shape of
-// the argument as it is written. A call in it has no shape yet.
+// What Heat's function classes check when a template is parsed: the form of the
+// argument as written. A call in it has no form yet.
 
 // entry finds the expression of a key in a map.
 func (e *Expr) entry(key string) (*Expr, bool) {
@@ -29,25 +29,25 @@ func (e *Expr) entry(key string) (*Expr, bool) {
 	return nil, false
 }
 
-// isMap says whether the expression is a map, not a call.
+// isMap reports whether the expression is a map, not a call.
 func (e *Expr) isMap() bool {
 	_, isDict := e.Value.(*value.Dict)
 	return e.Kind == MapExpr || e.Kind == ValueExpr && isDict
 }
 
-// isList says whether the expression is a list, not a call.
+// isList reports whether the expression is a list, not a call.
 func (e *Expr) isList() bool {
 	_, isList := e.Value.([]value.Value)
 	return e.Kind == ListExpr || e.Kind == ValueExpr && isList
 }
 
-// text is a string that stands in the text itself.
+// text returns a literal string.
 func (e *Expr) text() (string, bool) {
 	s, ok := e.Value.(string)
 	return s, ok && e.Kind == ValueExpr
 }
 
-// list gives the items of a list.
+// list returns the items of a list.
 func (e *Expr) list() ([]*Expr, bool) {
 	if e.Kind == ListExpr {
 		return e.Items, true
@@ -59,7 +59,7 @@ func (e *Expr) list() ([]*Expr, bool) {
 	return constants(values, e.At), true
 }
 
-// size is how many items a list has; ok is false for all else.
+// size is the length of a list; ok is false for anything else.
 func (e *Expr) size() (n int, ok bool) {
 	if e.Kind == ListExpr {
 		return len(e.Items), true
@@ -68,9 +68,8 @@ func (e *Expr) size() (n int, ok bool) {
 	return len(values), ok && e.Kind == ValueExpr
 }
 
-// unpacked are the parts that Python unpacks an argument into: a list's items,
-// but also a map's keys and a string's characters. ok is false if there are not
-// exactly n.
+// unpacked returns what Python unpacks an argument into: a list's items, but also
+// a map's keys and a string's characters. ok is false unless there are exactly n.
 func unpacked(arg *Expr, n int) (parts []*Expr, ok bool) {
 	if items, ok := arg.list(); ok {
 		return items, len(items) == n
@@ -91,8 +90,8 @@ func constants(values []value.Value, at source.Place) []*Expr {
 
 func characters(s string) []string { return strings.Split(s, "") }
 
-// called is what an argument is, for a message.
-func (e *Expr) called() string {
+// described names the kind of an argument, for a message.
+func (e *Expr) described() string {
 	switch e.Kind {
 	case ListExpr:
 		return "a list"
@@ -104,7 +103,7 @@ func (e *Expr) called() string {
 	return value.TypeName(e.Value)
 }
 
-// harmless says that computing the expression cannot fail, so that it may be
+// harmless reports that evaluating the expression cannot fail, so that it can be
 // dropped where its value does not matter.
 func (e *Expr) harmless() bool {
 	switch e.Kind {
@@ -116,13 +115,13 @@ func (e *Expr) harmless() bool {
 	return true
 }
 
-// mayBeAbsent says that the item or entry with this expression may be left out.
+// mayBeAbsent reports that the item or entry with this expression may be omitted.
 func (e *Expr) mayBeAbsent() bool { return e.Kind == CallExpr && e.Func.mayLeaveOut }
 
-// anyNumber is the most of lists without a bound.
+// anyNumber is the upper bound of lists of any length.
 const anyNumber = 1 << 30
 
-// sized checks that the argument is a list of so many items; what says which.
+// sized checks the length of a list argument; what describes its items.
 func sized(name string, least, most int, what string) func(*Expr) error {
 	return func(arg *Expr) error {
 		if n, ok := arg.size(); !ok || n < least || n > most {
@@ -133,5 +132,5 @@ func sized(name string, least, most int, what string) func(*Expr) error {
 }
 
 func wants(name, expected string, arg *Expr) error {
-	return fmt.Errorf("%s needs %s, not %s", name, expected, arg.called())
+	return fmt.Errorf("%s needs %s, not %s", name, expected, arg.described())
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// if, and the functions of conditions: equals, not, and, or
+// if, and the condition functions: equals, not, and, or
 // (heat/engine/hot/functions.py: If, IfNullable, Equals, Not, And, Or;
 // heat/engine/conditions.py).
 //
-// Heat decides an `if` when it parses the template: the branch that is not taken
-// is never looked at, whatever it holds.
+// Heat decides an `if` when it parses the template: the branch not taken is never
+// evaluated, whatever it contains.
 
 var (
 	ifElse     = &Function{Name: "if", Check: sized("if", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
@@ -47,7 +47,7 @@ func foldIf(f *folder, call *Expr) (*Expr, error) {
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: branches}), nil
 }
 
-// branch folds one that may not be taken: what fails in it may never matter.
+// branch folds a branch that may not be taken: an error in it may never matter.
 func (f *folder) branch(fn *Function, e *Expr) *Expr {
 	folded, err := f.fold(e)
 	switch {
@@ -60,8 +60,8 @@ func (f *folder) branch(fn *Function, e *Expr) *Expr {
 	return folded
 }
 
-// condition folds what stands in the place of a condition: a boolean, a
-// condition's name, or a function of conditions.
+// condition folds a condition: a boolean, the name of a condition, or a call of a
+// condition function.
 func (f *folder) condition(e *Expr, in *names) (*Expr, error) {
 	folded, err := f.fold(e)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *folder) condition(e *Expr, in *names) (*Expr, error) {
 	return f.enabled(folded.orNull(), in)
 }
 
-// enabled is the truth of a folded condition; null is true, a string a name.
+// enabled is the truth value of a folded condition: null is true, a string a name.
 func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 	if !e.IsValue() {
 		return e, nil
@@ -86,11 +86,11 @@ func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 		}
 		return f.named(e, v, in.conditions[v])
 	}
-	return nil, errorf(e.At, "a condition must be true, false or the name of one, not %s", value.TypeName(e.Value))
+	return nil, errorf(e.At, "a condition must be true, false or the name of a condition, not %s", value.TypeName(e.Value))
 }
 
 func unknownCondition(e *Expr, name string, in *names) error {
-	err := errorf(e.At, "there is no condition %q", name)
+	err := errorf(e.At, "unknown condition %q", name)
 	err.NoCondition = true
 	if in != nil {
 		if near := Nearest(name, slices.Sorted(maps.Keys(in.conditions))); near != "" {
@@ -100,14 +100,14 @@ func unknownCondition(e *Expr, name string, in *names) error {
 	return err
 }
 
-// named folds the definition of a condition, once in a run.
+// named folds the definition of a condition, once per run.
 func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
 	if f.conditions == nil {
 		f.conditions = map[*Expr]*Expr{}
 	}
 	if folded, begun := f.conditions[definition]; begun {
 		if folded == nil {
-			return nil, errorf(e.At, "the condition %q needs itself", name)
+			return nil, errorf(e.At, "the condition %q depends on itself", name)
 		}
 		return folded, nil
 	}
@@ -115,11 +115,11 @@ func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
 	folded, err := f.fold(definition)
 	if err == nil && folded.IsValue() {
 		if _, isBool := folded.Value.(bool); !isBool {
-			err = errorf(definition.At, "the condition %q must be true or false, it is %s", name, shown(folded.Value))
+			err = errorf(definition.At, "the condition %q must be true or false, not %s", name, shown(folded.Value))
 		}
 	}
 	if err == nil && (folded.Kind == ListExpr || folded.Kind == MapExpr) {
-		err = errorf(definition.At, "the condition %q must be true or false, it is %s", name, folded.called())
+		err = errorf(definition.At, "the condition %q must be true or false, not %s", name, folded.described())
 	}
 	if err != nil {
 		delete(f.conditions, definition)
@@ -157,7 +157,7 @@ func foldNot(f *folder, call *Expr) (*Expr, error) {
 
 const fnNotName = "Fn::Not"
 
-// negated is the condition that `not` turns round; Fn::Not has it in a list.
+// negated is the operand of `not`; Fn::Not has it in a list.
 func (e *Expr) negated() *Expr {
 	if e.Func.Name == fnNotName {
 		items, _ := e.arg.list()
@@ -166,8 +166,8 @@ func (e *Expr) negated() *Expr {
 	return e.arg
 }
 
-// foldAll folds `and` and `or`. The first item that decides ends it, and only
-// functions, not the names behind it, are evaluated then.
+// foldAll folds `and` and `or`. The first decisive item ends the evaluation; of those
+// after it only calls are still evaluated, not names.
 func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 	return func(f *folder, call *Expr) (*Expr, error) {
 		items, _ := call.arg.list()
@@ -177,7 +177,7 @@ func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 		}
 		items, _ = folded.list()
 		var open []*Expr
-		certain := true // what is open cannot fail
+		certain := true // the open items cannot fail
 		for i, item := range items {
 			x, err := f.enabled(item, call.names)
 			switch {
@@ -207,8 +207,8 @@ func foldAll(decisive bool) func(*folder, *Expr) (*Expr, error) {
 	}
 }
 
-// doubtful are the items that Heat evaluates though the matter is decided, and that
-// may fail.
+// doubtful are the items that may fail, and that Heat evaluates although the result is
+// decided.
 func doubtful(items []*Expr) (out []*Expr) {
 	return lists.Only(items, func(x *Expr) bool { return !x.harmless() && !x.isTruth() })
 }
@@ -217,7 +217,7 @@ func (e *Expr) withOpen(items []*Expr) *Expr {
 	return e.withArg(&Expr{Kind: ListExpr, At: e.arg.At, Items: items})
 }
 
-// isTruth says that an expression is true or false for sure, and cannot fail.
+// isTruth reports that an expression is certainly true or false, and cannot fail.
 func (e *Expr) isTruth() bool {
 	if e.Kind == ValueExpr {
 		_, isBool := e.Value.(bool)

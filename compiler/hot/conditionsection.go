@@ -14,11 +14,11 @@ type Condition struct {
 	Expr  *Expr
 }
 
-// Condition is the definition of a condition, nil if there is none of this name.
+// Condition is the definition of a condition, nil if it does not exist.
 func (t *Template) Condition(name string) *Expr { return t.Functions.names.conditions[name] }
 
-// Enabled is the expression of the `condition:` of a resource or output: true,
-// false, or what decides it. Without an entry it is true.
+// Enabled is the `condition:` of a resource or output as an expression: true, false,
+// or what decides it. Without an entry it is true.
 func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 	if condition == nil {
 		return Constant(true, source.Place{})
@@ -40,8 +40,8 @@ func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 	return &Expr{Kind: CallExpr, Func: f, At: at, arg: choice, names: t.Functions.names}
 }
 
-// readConditions reads the conditions section. Each must be true, false or a
-// function, not the name of another (heat/engine/conditions.py).
+// readConditions reads the conditions section. Each must be true, false or a call, not
+// the name of another (heat/engine/conditions.py).
 func (t *Template) readConditions(diags *source.Diagnostics) {
 	name := t.Words().Conditions
 	n := t.Root.Get(name)
@@ -51,7 +51,7 @@ func (t *Template) readConditions(diags *source.Diagnostics) {
 	if n.Kind != yaml.Map {
 		what, at := n.Kind.String(), source.Spanned(n)
 		if n.IsNull() { // unlike the other sections
-			what, at = "empty", t.Root.Entry(name).Key
+			what, at = "null", t.Root.Entry(name).Key
 		}
 		diags.Error(source.BadSection, t.Place(at), name+" must be a map, not "+what, "")
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Constraint is one constraint of a parameter (heat/engine/constraints.py: Range,
+// Constraint is a constraint of a parameter (heat/engine/constraints.py: Range,
 // Length, Modulo, AllowedValues, AllowedPattern, CustomConstraint).
 type Constraint struct {
 	Kind        string // range, length, modulo, allowed_values, allowed_pattern or custom_constraint
@@ -29,10 +29,10 @@ type Constraint struct {
 	match *regexp.Regexp // nil if only Python can match the pattern
 }
 
-// constraintKinds are in the order in which Heat looks for them.
+// constraintKinds are in Heat's order of precedence.
 var constraintKinds = []string{"modulo", "range", "length", "allowed_values", "allowed_pattern", "custom_constraint"}
 
-// constrainable are the parameter types that a constraint may have.
+// constrainable are the parameter types that each constraint applies to.
 var constrainable = map[string][]string{
 	"range": {"number"}, "modulo": {"number"}, "allowed_pattern": {"string"},
 	"length":            {"string", "comma_delimited_list", "json"},
@@ -74,10 +74,10 @@ func (r *parameterReader) readConstraint(n *yaml.Node) {
 	}
 	if c.Kind == "" {
 		if n.Get("modulo") != nil {
-			r.fail(n, "", "the constraint modulo exists from version %s on", V20170224)
+			r.fail(n, "", "the constraint modulo needs version %s or later", V20170224)
 			return
 		}
-		r.fail(n, "range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is not a constraint")
+		r.fail(n, "use range, length, modulo, allowed_values, allowed_pattern or custom_constraint", "this is not a constraint")
 		return
 	}
 	if err := c.read(n.Get(c.Kind).Data()); err != nil {
@@ -87,7 +87,7 @@ func (r *parameterReader) readConstraint(n *yaml.Node) {
 	r.constrain(c, n, c.Kind)
 }
 
-// constrain adds a constraint; name is how the template says it.
+// constrain adds a constraint; name is its key in the template.
 func (r *parameterReader) constrain(c Constraint, n *yaml.Node, name string) {
 	if r.p.Type != "" && !slices.Contains(constrainable[c.Kind], r.p.Type) {
 		r.fail(n, "", "%s cannot be used with the type %s", name, r.p.Type)
@@ -105,13 +105,13 @@ func (c *Constraint) read(v value.Value) error {
 	case "allowed_values":
 		list, ok := v.([]value.Value)
 		if !ok {
-			return fmt.Errorf("a list is expected, not %s", value.TypeName(v))
+			return fmt.Errorf("expected a list, not %s", value.TypeName(v))
 		}
 		c.Allowed = list
 	case "allowed_pattern":
 		text, ok := v.(string)
 		if !ok {
-			return fmt.Errorf("a regular expression is expected, not %s", value.TypeName(v))
+			return fmt.Errorf("expected a regular expression, not %s", value.TypeName(v))
 		}
 		c.Pattern, c.match = text, pattern(text)
 	case "custom_constraint":
@@ -125,7 +125,7 @@ func (c *Constraint) readBounds(v value.Value) (err error) {
 		return err
 	}
 	if c.Min == nil && c.Max == nil {
-		return errors.New("min, max or both are expected")
+		return errors.New("min, max or both are required")
 	}
 	for _, bound := range []value.Value{c.Min, c.Max} {
 		if _, isFloat := bound.(float64); isFloat && c.Kind == "length" {
@@ -138,7 +138,7 @@ func (c *Constraint) readBounds(v value.Value) (err error) {
 func twoNumbers(v value.Value, a, b string) (x, y value.Value, err error) {
 	d, ok := v.(*value.Dict)
 	if !ok {
-		return nil, nil, fmt.Errorf("a map of %s and %s is expected, not %s", a, b, value.TypeName(v))
+		return nil, nil, fmt.Errorf("expected a map of %s and %s, not %s", a, b, value.TypeName(v))
 	}
 	out := map[string]value.Value{}
 	for _, k := range d.Keys() {
@@ -161,7 +161,7 @@ func (c *Constraint) readModulo(v value.Value) (err error) {
 		return err
 	}
 	if c.Step == nil || c.Offset == nil {
-		return errors.New("step and offset are expected")
+		return errors.New("step and offset are required")
 	}
 	step, okS := value.Whole(c.Step)
 	offset, okO := value.Whole(c.Offset)
@@ -178,7 +178,7 @@ func (c *Constraint) readModulo(v value.Value) (err error) {
 	return nil
 }
 
-// AllowedPattern is the constraint that a Python regular expression makes.
+// AllowedPattern is the constraint of a Python regular expression.
 func AllowedPattern(text string) Constraint {
 	return Constraint{Kind: "allowed_pattern", Pattern: text, match: pattern(text)}
 }
@@ -196,25 +196,25 @@ func (c *Constraint) violation(p *Parameter, v value.Value) error {
 	case "range":
 		n, ok := value.Number(v)
 		if !ok || !c.within(n) {
-			return fmt.Errorf("%s is expected, not %s", c.bounds("a number"), shown(v))
+			return fmt.Errorf("expected %s, not %s", c.bounds("a number"), shown(v))
 		}
 	case "length":
 		n, ok := length(v)
 		if !ok || !c.within(int64(n)) {
-			return fmt.Errorf("%s is expected, not %d", c.bounds("a length"), n)
+			return fmt.Errorf("expected %s, not %d", c.bounds("a length"), n)
 		}
 	case "modulo":
 		n, ok := value.Number(v)
 		if !ok || !congruent(n, c.Step, c.Offset) {
-			return fmt.Errorf("a multiple of %s, plus %s, is expected, not %s", value.ToString(c.Step), value.ToString(c.Offset), shown(v))
+			return fmt.Errorf("expected a multiple of %s plus %s, not %s", value.ToString(c.Step), value.ToString(c.Offset), shown(v))
 		}
 	case "allowed_values":
 		if !c.allows(p, v) {
-			return fmt.Errorf("one of %s is expected, not %s", value.EncodeJSON(c.Allowed), value.EncodeJSON(v))
+			return fmt.Errorf("expected one of %s, not %s", value.EncodeJSON(c.Allowed), value.EncodeJSON(v))
 		}
 	case "allowed_pattern":
 		if !c.matches(v) {
-			return fmt.Errorf("a string like the regular expression %s is expected, not %s", c.Pattern, shown(v))
+			return fmt.Errorf("expected a string that matches %s, not %s", c.Pattern, shown(v))
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ func (c *Constraint) within(n value.Value) bool {
 	return (c.Min == nil || !less(n, c.Min)) && (c.Max == nil || !less(c.Max, n))
 }
 
-// less compares numbers; not-a-number is less than nothing.
+// less compares numbers; NaN is never less.
 func less(a, b value.Value) bool {
 	x, okX := value.Rational(a)
 	y, okY := value.Rational(b)
@@ -265,13 +265,13 @@ func length(v value.Value) (int, bool) {
 	return 0, false
 }
 
-// congruent says whether v leaves the offset when it is divided by the step; the
-// remainder has the step's sign, as in Python.
+// congruent reports whether v modulo step is offset; the remainder has the step's sign,
+// as in Python.
 func congruent(v, step, offset value.Value) bool {
 	n, okN := value.Whole(v)
 	s, okS := value.Whole(step)
 	if okN && okS {
-		r := new(big.Int).Mod(n, new(big.Int).Abs(s)) // from 0 up
+		r := new(big.Int).Mod(n, new(big.Int).Abs(s)) // never negative
 		if s.Sign() < 0 && r.Sign() != 0 {
 			r.Add(r, s)
 		}
@@ -286,7 +286,7 @@ func congruent(v, step, offset value.Value) bool {
 	return r == toFloat(offset)
 }
 
-// allows compares with the allowed values: a list's items as they are, all else
+// allows compares with the allowed values: a list's items as they are, anything else
 // cast to the parameter's type first.
 func (c *Constraint) allows(p *Parameter, v value.Value) bool {
 	if list, ok := v.([]value.Value); ok {
@@ -308,7 +308,7 @@ func (c *Constraint) allows(p *Parameter, v value.Value) bool {
 	return found
 }
 
-// pattern compiles a Python regular expression, if Go's mean the same by it.
+// pattern compiles a Python regular expression, unless Go's syntax differs for it.
 func pattern(text string) *regexp.Regexp {
 	for _, other := range []string{"{,", "[[", "(?<", `\z`, `\Q`, `\p`, `\P`, `\C`, `\x{`, "(?U"} {
 		if strings.Contains(text, other) {
@@ -322,9 +322,9 @@ func pattern(text string) *regexp.Regexp {
 	return re
 }
 
-// matches says whether the whole value is matched. What only Python can decide is
-// left to Heat: patterns that Go lacks, and texts for which \d, \w, \s and \b are
-// not the same to both.
+// matches reports whether the pattern matches the whole value. What only Python can
+// decide is left to Heat: patterns that Go lacks, and strings on which \d, \w, \s and \b
+// differ.
 func (c *Constraint) matches(v value.Value) bool {
 	s, ok := v.(string)
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// CustomConstraint says how a value breaks a custom constraint; nil if it does not, or if only
-// a cloud can say.
+// CustomConstraint says how a value violates a custom constraint; nil if it does not, or if
+// only the cloud can decide.
 func CustomConstraint(name string, v value.Value) error {
 	if text, is := v.(string); is && customs[name] != nil {
 		return customs[name](text)
@@ -18,8 +18,8 @@ func CustomConstraint(name string, v value.Value) error {
 	return nil
 }
 
-// customs are the constraints that need no cloud (heat/engine/constraint/common_constraints.py,
-// neutron_lib/api/validators), as far as they are worth it.
+// customs are common constraints that need no cloud (heat/engine/constraint/common_constraints.py,
+// neutron_lib/api/validators).
 var customs = map[string]func(string) error{
 	"ip_addr":  address,
 	"net_cidr": cidr,
@@ -31,37 +31,37 @@ var customs = map[string]func(string) error{
 	},
 	"mac_addr": func(text string) error {
 		if !macAddress.MatchString(text) {
-			return fmt.Errorf("a MAC address is expected, such as fa:16:3e:00:00:01, not %q", text)
+			return fmt.Errorf("expected a MAC address such as fa:16:3e:00:00:01, not %q", text)
 		}
 		return nil
 	},
 	"dns_domain": func(text string) error {
 		if text != "" && !strings.HasSuffix(text, ".") {
-			return fmt.Errorf("a domain that ends with a dot is expected, not %q", text)
+			return fmt.Errorf("expected a domain with a final dot, not %q", text)
 		}
 		return nil
 	},
 	"rel_dns_name": func(text string) error {
 		if strings.HasSuffix(text, ".") {
-			return fmt.Errorf("a name below a domain is expected, without a dot at its end, not %q", text)
+			return fmt.Errorf("expected a relative name, without a final dot, not %q", text)
 		}
 		return nil
 	},
 }
 
-// macAddress is what netaddr takes, and a little more.
+// macAddress matches what netaddr accepts, and a little more.
 var macAddress = regexp.MustCompile(`^[0-9a-fA-F]{1,12}([:.-][0-9a-fA-F]{1,6}){0,5}$`)
 
 func address(text string) error {
 	if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
-		return fmt.Errorf("an IP address is expected, not %q", text)
+		return fmt.Errorf("expected an IP address, not %q", text)
 	}
 	return nil
 }
 
 func cidr(text string) error {
 	if _, err := netip.ParsePrefix(text); err != nil {
-		return fmt.Errorf("a network is expected, such as 10.0.0.0/24, not %q", text)
+		return fmt.Errorf("expected a network such as 10.0.0.0/24, not %q", text)
 	}
 	return nil
 }

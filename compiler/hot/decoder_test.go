@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// asked are the places outside of this package that ask for a function by its name, and why they
-// are no second decoders of its calls.
+// asked are the places outside of this package that check for a function by its name, and why
+// they are not second decoders of its calls.
 var asked = map[string]string{
 	"analysis/references/withoutelse.go if": "passes over all other maps; MayVanish reads the call",
 	"emit/files.go get_file":                "the client looks for the key in any text, be it a call or not",
@@ -23,8 +23,8 @@ var asked = map[string]string{
 	"runtime/up/layers.go get_resource":     "the same",
 }
 
-// What a call says is read in this package alone: a package that looks for a function's name
-// among the keys of a node is about to read the argument by itself.
+// Only this package decodes calls: a package that looks for a function's name among the keys of
+// a node is about to decode the argument itself.
 func TestNoSecondDecoder(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range functions {
@@ -58,17 +58,17 @@ func TestNoSecondDecoder(t *testing.T) {
 	}
 	for at := range found {
 		if asked[at] == "" {
-			t.Errorf("%s: what calls say is read in compiler/hot (ref.go, view.go, Template.RefAt and TextAt)", at)
+			t.Errorf("%s: calls are decoded in compiler/hot (ref.go, view.go, Template.RefAt and TextAt)", at)
 		}
 	}
 	for at := range asked {
 		if !found[at] {
-			t.Errorf("%s is not asked for any more", at)
+			t.Errorf("%s is no longer needed", at)
 		}
 	}
 }
 
-// namesAskedFor are the texts that a file compares with names of entries, or gets entries by.
+// namesAskedFor are the strings that a file compares with names of entries, or looks entries up by.
 func namesAskedFor(file *ast.File) (names []string) {
 	text := func(x ast.Expr) {
 		if lit, is := x.(*ast.BasicLit); is && lit.Kind == token.STRING {

@@ -21,7 +21,7 @@ var (
 	cases = flag.Uint64("cases", 6000, "how many random expressions to compare with stock Heat")
 )
 
-// world is what the random expressions can refer to.
+// world is what random expressions can refer to.
 const world = `"parameters": {
   "text": {"type": "string"}, "empty": {"type": "string"}, "commas": {"type": "string", "default": "a,b,c"}, "named": {"type": "string", "default": "is_on"},
   "number": {"type": "number", "default": 3}, "fraction": {"type": "number", "default": "2.5"},
@@ -76,7 +76,7 @@ func worldStack(template string) hottest.Stack {
 		Resources: map[string]hottest.Resource{"server": {Ref: "id-of-server", Attributes: json.RawMessage(worldAttributes)}}}
 }
 
-// resolver answers references as Heat would, but for what is said to be unknown.
+// resolver answers references as Heat would, except those declared unknown.
 type resolver struct {
 	template *Template
 	unknown  func(call string) bool
@@ -153,10 +153,10 @@ func attribute(arg value.Value) (value.Value, error) {
 	return Select(v, path), nil
 }
 
-// batch is how many expressions go to Heat at once.
+// batch is how many expressions are sent to Heat at once.
 const batch = 100
 
-// trial is one random expression, with what hotc and Heat make of it.
+// trial is one random expression, with the results of hotc and Heat.
 type trial struct {
 	seed     uint64
 	text     json.RawMessage
@@ -165,13 +165,13 @@ type trial struct {
 	heat     hottest.Verdict
 }
 
-// trials makes random expressions of a version and asks Heat for their values.
-func trials(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64) []*trial {
+// trials generates expressions of a version and asks Heat for their values.
+func trials(t *testing.T, oracle *hottest.Oracle, v Version, seeds []uint64) []*trial {
 	t.Helper()
-	return trialsOf(t, judge, v, seeds, func(g *generator) value.Value { return g.value(anything, 1+g.IntN(4)) })
+	return trialsOf(t, oracle, v, seeds, func(g *generator) value.Value { return g.value(anything, 1+g.IntN(4)) })
 }
 
-func trialsOf(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
+func trialsOf(t *testing.T, oracle *hottest.Oracle, v Version, seeds []uint64, expression func(*generator) value.Value) []*trial {
 	t.Helper()
 	var outputs []string
 	var out []*trial
@@ -189,7 +189,7 @@ func trialsOf(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64, ex
 	if template == nil {
 		t.Fatalf("%v", diags.All())
 	}
-	verdicts := judge.Evaluate(t, worldStack(worldTemplate(v, nil)), texts)
+	verdicts := oracle.Evaluate(t, worldStack(worldTemplate(v, nil)), texts)
 	for i, o := range template.Outputs {
 		out[i].template, out[i].expr, out[i].heat = template, template.Expr(o.Value), verdicts[i]
 	}
@@ -197,11 +197,11 @@ func trialsOf(t *testing.T, judge *hottest.Oracle, v Version, seeds []uint64, ex
 }
 
 // allTrials runs a check over the random expressions of all versions.
-func allTrials(t *testing.T, judge *hottest.Oracle, count uint64, check func(*testing.T, *trial)) {
+func allTrials(t *testing.T, oracle *hottest.Oracle, count uint64, check func(*testing.T, *trial)) {
 	t.Helper()
 	if *seed != 0 {
 		count = 0
-		for _, x := range trials(t, judge, versionOfSeed(*seed), []uint64{*seed}) {
+		for _, x := range trials(t, oracle, versionOfSeed(*seed), []uint64{*seed}) {
 			check(t, x)
 		}
 	}
@@ -212,7 +212,7 @@ func allTrials(t *testing.T, judge *hottest.Oracle, count uint64, check func(*te
 	for v := firstVersion; v <= lastVersion; v++ {
 		for seeds := byVersion[v]; len(seeds) > 0; {
 			n := min(batch, len(seeds))
-			for _, x := range trials(t, judge, v, seeds[:n]) {
+			for _, x := range trials(t, oracle, v, seeds[:n]) {
 				check(t, x)
 			}
 			seeds = seeds[n:]
@@ -251,11 +251,11 @@ func (x *trial) agrees(t *testing.T, what string, v value.Value, err error) bool
 	return false
 }
 
-// Every expression has the value that stock Heat gives it, or both refuse it.
+// Every expression has the same value as in stock Heat, or both refuse it.
 func TestAgreesWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	values, refused, left := 0, 0, 0
-	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, *cases, func(t *testing.T, x *trial) {
 		out, err := Fold(x.expr, resolver{template: x.template}.resolve)
 		if err == nil && !out.IsValue() {
 			if !callsAny(out, "map_replace") { // with a new key that is not a string
@@ -279,10 +279,10 @@ func TestAgreesWithHeat(t *testing.T) {
 	t.Logf("%d values and %d errors agree, %d were left to Heat", values, refused, left)
 }
 
-// What is left of an expression when some references are not known means to stock
-// Heat what the whole expression does.
+// The residual of an expression with unknown references has the same value in stock Heat
+// as the whole expression.
 func TestResidualsAgreeWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	var waiting []*trial
 	var texts []json.RawMessage
 	counts := map[string]int{}
@@ -291,7 +291,7 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 			return
 		}
 		stack := worldStack(worldTemplate(versionOfSeed(waiting[0].seed), nil))
-		for i, heat := range judge.Evaluate(t, stack, texts) {
+		for i, heat := range oracle.Evaluate(t, stack, texts) {
 			x := waiting[i]
 			if heat.Value != x.heat.Value || (heat.Error == "") != (x.heat.Error == "") {
 				x.report(t, "the residual %s\nis to Heat: %s%s", texts[i], heat.Value, heat.Error)
@@ -299,7 +299,7 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 		}
 		waiting, texts = nil, nil
 	}
-	allTrials(t, judge, *cases, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, *cases, func(t *testing.T, x *trial) {
 		if len(waiting) > 0 && versionOfSeed(waiting[0].seed) != versionOfSeed(x.seed) || len(waiting) == batch {
 			ask(t)
 		}
@@ -324,10 +324,10 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 	t.Log(counts)
 }
 
-// An expression in which every `if` has its else means to stock Heat what the one
-// without means.
+// An expression whose every `if` got an else has the same value in stock Heat as the
+// original.
 func TestWithElseAgreesWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	changed, left := 0, 0
 	count := *cases / 4
 	if *seed != 0 {
@@ -343,7 +343,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 		}
 		var with []*trial
 		var texts []json.RawMessage
-		for _, x := range trialsOf(t, judge, lastVersion, seeds, (*generator).withoutElse) {
+		for _, x := range trialsOf(t, oracle, lastVersion, seeds, (*generator).withoutElse) {
 			out := x.expr.WithElse()
 			v, ok := out.HOT()
 			if out == x.expr || !ok {
@@ -358,7 +358,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 		if len(texts) == 0 {
 			continue
 		}
-		for i, heat := range judge.Evaluate(t, worldStack(worldTemplate(lastVersion, nil)), texts) {
+		for i, heat := range oracle.Evaluate(t, worldStack(worldTemplate(lastVersion, nil)), texts) {
 			if x := with[i]; heat.Value != x.heat.Value || (heat.Error == "") != (x.heat.Error == "") {
 				x.report(t, "with an else everywhere, %s\nis to Heat: %s%s", texts[i], heat.Value, heat.Error)
 			}
@@ -370,7 +370,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 	}
 }
 
-// unknownOf makes half of the references unknown, always the same of one seed.
+// unknownOf makes half of the references unknown, the same ones for a seed.
 func unknownOf(seed uint64) func(string) bool {
 	return func(call string) bool {
 		h := fnv.New64a()
@@ -379,12 +379,12 @@ func unknownOf(seed uint64) func(string) bool {
 	}
 }
 
-// What is left of an expression, written into a plan and read again, has on a
-// server the value that stock Heat gives the whole.
+// The residual of an expression, written into a plan and read again, has the same value on
+// a server as the whole has in stock Heat.
 func TestPlansAgreeWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	residuals, named := 0, 0
-	allTrials(t, judge, *cases/2, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, *cases/2, func(t *testing.T, x *trial) {
 		r := resolver{template: x.template, unknown: unknownOf(x.seed)}
 		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
 			left, err := r.resolve(call)
@@ -418,7 +418,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 	t.Logf("%d residuals agree, %d have a condition that is named by what is unknown", residuals, named)
 }
 
-// cells are named after the references that they stand for.
+// cells are named after the references that they replace.
 type cells struct{ resolver }
 
 func (c cells) Cell(name string) (json.RawMessage, error) {
@@ -433,7 +433,7 @@ func (c cells) Cell(name string) (json.RawMessage, error) {
 
 func (c cells) Deploy(string) (json.RawMessage, error) { return nil, errors.New("no such value") }
 
-// callsAny says whether an expression calls a function of one of these meanings.
+// callsAny reports whether an expression calls a function of one of these meanings.
 func callsAny(e *Expr, names ...string) bool {
 	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && slices.Contains(names, x.Func.Meaning()) })
 }

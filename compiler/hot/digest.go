@@ -19,10 +19,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// digest (heat/engine/hot/functions.py: Digest). The algorithms are those of
-// Python's hashlib. Some it has on every machine (hashlib.algorithms_guaranteed);
-// which of the others there are depends on the OpenSSL of the machine that Heat runs
-// on, so these stay with Heat.
+// digest (heat/engine/hot/functions.py: Digest). The algorithms are those of Python's
+// hashlib. Some are always available (hashlib.algorithms_guaranteed); the others depend
+// on the OpenSSL of the machine that Heat runs on, so they are left to Heat.
 
 var digest = &Function{Name: "digest", Gives: contract.String, Apply: applyDigest, heats: func(arg *Expr) bool {
 	items, _ := arg.list()
@@ -37,7 +36,7 @@ var digest = &Function{Name: "digest", Gives: contract.String, Apply: applyDiges
 func applyDigest(_ *work, arg value.Value) (value.Value, error) {
 	args, ok := arg.([]value.Value)
 	if !ok || len(args) != 2 {
-		return nil, fmt.Errorf("digest needs a list of the algorithm and the text")
+		return nil, fmt.Errorf("digest needs a list of the algorithm and the string")
 	}
 	algorithm, okA := args[0].(string)
 	text, okT := args[1].(string)
@@ -57,7 +56,7 @@ func applyDigest(_ *work, arg value.Value) (value.Value, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// algorithms are those that hashlib has everywhere; only some may be written in capitals.
+// algorithms are those that hashlib always has; only some may be written in upper case.
 var algorithms = []struct {
 	name    string
 	anyCase bool
@@ -72,7 +71,7 @@ var algorithms = []struct {
 	{"blake2s", false, func() hash.Hash { return unkeyed(blake2s.New256) }},
 }
 
-// perhapsThere are the algorithms, and spellings of them, that an OpenSSL may have.
+// perhapsThere are algorithms, and spellings of them, that an OpenSSL may support.
 var perhapsThere = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
 
 func hashOf(algorithm string) (func() hash.Hash, error) {
@@ -85,10 +84,10 @@ func hashOf(algorithm string) (func() hash.Hash, error) {
 	if slices.Contains(perhapsThere, name) {
 		return nil, errLeftToHeat
 	}
-	return nil, fmt.Errorf("digest: unknown algorithm %s; there are md5, sha1, sha224, sha256, sha384, sha512 and others", shown(algorithm))
+	return nil, fmt.Errorf("digest: unknown algorithm %s; use md5, sha1, sha224, sha256, sha384, sha512 or another of hashlib's", shown(algorithm))
 }
 
-// unkeyed makes a hash without a key, which cannot fail.
+// unkeyed returns a hash without a key, which cannot fail.
 func unkeyed(make func(key []byte) (hash.Hash, error)) hash.Hash {
 	h, err := make(nil)
 	if err != nil {
@@ -97,12 +96,12 @@ func unkeyed(make func(key []byte) (hash.Hash, error)) hash.Hash {
 	return h
 }
 
-// latin1 is a text in the encoding that Heat computes digests over.
+// latin1 encodes a string as Heat does for digests.
 func latin1(text string) ([]byte, error) {
 	out := make([]byte, 0, len(text))
 	for _, r := range text {
 		if r > 0xff {
-			return nil, fmt.Errorf("digest: Heat encodes the text as ISO 8859-1, which has no %q", r)
+			return nil, fmt.Errorf("digest: Heat encodes the string as ISO 8859-1, which lacks %q", r)
 		}
 		out = append(out, byte(r))
 	}

@@ -29,7 +29,7 @@ func TestLanguageDocument(t *testing.T) {
 	}
 }
 
-// functionRows are the lines of the table: where a function may stand, and the
+// functionRows are the lines of the table: where a function can be used, and the
 // versions of each variant.
 func functionRows() []string {
 	var names []string

@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Expr is an expression: a value, a list or map of expressions, or the call of a
-// function. Exprs are never changed once made; folding makes new ones.
+// Expr is an expression: a value, a list or map of expressions, or a function call.
+// Exprs are immutable; folding creates new ones.
 type Expr struct {
 	Kind  ExprKind
 	At    source.Place
@@ -19,11 +19,11 @@ type Expr struct {
 	Keys  []string
 	Func  *Function
 
-	arg   *Expr  // of a call; other packages see it by what it says (view.go)
+	arg   *Expr  // of a call; other packages read it through view.go
 	names *names // of a call whose argument may name conditions
 }
 
-// ExprKind is what an expression is.
+// ExprKind is the kind of an expression.
 type ExprKind uint8
 
 // The kinds of expressions.
@@ -34,40 +34,37 @@ const (
 	CallExpr
 )
 
-// Constant makes an expression of a value. What it holds is data, even where it
-// looks like a call.
+// Constant makes an expression of a value, which is data even if it looks like a call.
 func Constant(v value.Value, at source.Place) *Expr { return &Expr{Kind: ValueExpr, Value: v, At: at} }
 
-// NewCall makes a call of a function.
+// NewCall builds a function call.
 func NewCall(f *Function, at source.Place, argument *Expr) *Expr {
 	return &Expr{Kind: CallExpr, Func: f, At: at, arg: argument}
 }
 
-// IsValue says whether the expression is known.
+// IsValue reports whether the expression is known.
 func (e *Expr) IsValue() bool { return e.Kind == ValueExpr }
 
-// NewExpr reads a node as an expression: a map whose only key is a function of
-// the table is a call (heat/engine/template.py, parse). What holds no call is one
-// value, however deep.
+// NewExpr reads a node as an expression: a map whose only key is a function of the
+// table is a call (heat/engine/template.py, parse). A tree without calls is one value.
 func NewExpr(file *source.File, n *yaml.Node, table Table) *Expr {
 	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.expressions)
 }
 
-// newCondition reads a node as a condition, which has functions of its own.
+// newCondition reads a node as a condition, with the condition functions.
 func newCondition(file *source.File, n *yaml.Node, table Table) *Expr {
 	r := exprReader{file: file, table: table, parts: new(partStack)}
 	return r.read(n, table.conditions)
 }
 
-// exprReader reads expressions. Most of a template is plain data, for which no
-// expressions are made.
+// exprReader reads expressions. Most of a template is plain data, for which it
+// allocates none.
 type exprReader struct {
 	file  *source.File
 	table Table
-	parts *partStack // of the lists and maps that are being read
-	// folder, if there is one, folds the calls as soon as they are read; err is what
-	// the first one that fails fails with.
+	parts *partStack // of the lists and maps being read
+	// folder, if not nil, folds calls as soon as they are read; err is the first failure.
 	folder *folder
 	err    error
 }
@@ -81,7 +78,7 @@ func (r *exprReader) read(n *yaml.Node, functions map[string]*Function) *Expr {
 }
 
 func (r *exprReader) part(n *yaml.Node, functions map[string]*Function) part {
-	if n == nil { // what is missing is null, as it is to Heat
+	if n == nil { // missing means null, as in Heat
 		return part{}
 	}
 	switch n.Kind {
@@ -106,8 +103,7 @@ func (r *exprReader) part(n *yaml.Node, functions map[string]*Function) part {
 	return part{value: n.Value}
 }
 
-// collection makes a list or map of the parts from a mark on: a value if all of them
-// are known.
+// collection makes a list or map of the parts after a mark: a value if all are known.
 func (r *exprReader) collection(n *yaml.Node, mark int) part {
 	parts := (*r.parts)[mark:]
 	defer func() { *r.parts = (*r.parts)[:mark] }()
@@ -125,7 +121,7 @@ func (r *exprReader) collection(n *yaml.Node, mark int) part {
 	return part{value: d}
 }
 
-// apart makes a list or map whose parts are expressions of their own.
+// apart makes a list or map of separate expressions.
 func (r *exprReader) apart(n *yaml.Node, parts []part) *Expr {
 	if n.Kind == yaml.Map {
 		e := newMap(r.place(n), len(parts))
@@ -141,11 +137,10 @@ func (r *exprReader) apart(n *yaml.Node, parts []part) *Expr {
 	return e
 }
 
-// newMap makes a map of some entries, which are still to come; few have their room
-// fewItems is how many items have their room within the expression.
+// fewItems is how many items are allocated together with their expression.
 const fewItems = 2
 
-// within it.
+// newMap makes a map with room for count entries.
 func newMap(at source.Place, count int) *Expr {
 	if count > fewItems {
 		return &Expr{Kind: MapExpr, At: at, Items: make([]*Expr, count), Keys: make([]string, count)}
@@ -159,7 +154,7 @@ func newMap(at source.Place, count int) *Expr {
 	return &made.Expr
 }
 
-// folded folds a call, if that is to be done and nothing has failed before.
+// folded folds a call, if the reader folds and nothing has failed yet.
 func (r *exprReader) folded(call *Expr) (p part) {
 	if r.folder == nil || r.err != nil {
 		return part{expr: call}
@@ -168,7 +163,7 @@ func (r *exprReader) folded(call *Expr) (p part) {
 	return p
 }
 
-// call reads a map that is a call; what is in it is not folded yet.
+// call reads a map that is a call, without folding what is inside.
 func (r *exprReader) call(n *yaml.Node, f *Function, functions map[string]*Function) *Expr {
 	folder := r.folder
 	r.folder = nil
@@ -189,15 +184,15 @@ func (r *exprReader) call(n *yaml.Node, f *Function, functions map[string]*Funct
 	return e
 }
 
-// callOf is a call with a value for its argument, as most are, made at once.
+// callOf builds a call whose argument is a value, as most are, in one allocation.
 func callOf(f *Function, at source.Place, arg value.Value, argAt source.Place) *Expr {
 	made := &struct{ call, arg Expr }{Expr{Kind: CallExpr, Func: f, At: at}, Expr{Kind: ValueExpr, Value: arg, At: argAt}}
 	made.call.arg = &made.arg
 	return &made.call
 }
 
-// argument reads a call's argument. A name in a list of them is told where it stands,
-// so that list is not a value.
+// argument reads a call's argument. A list that may name conditions keeps its items
+// apart, so that an error can point at the name.
 func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]*Function) part {
 	if !f.usesNames || arg.Kind != yaml.List {
 		return r.part(arg, functions)
@@ -215,8 +210,8 @@ func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]
 	return part{expr: e}
 }
 
-// Inside are the items of a list or the values of a map, and what stands in the argument of a
-// call: the calls and single values, not how they stand there, which only views tell (view.go).
+// Inside yields the items of a list, the values of a map, or the calls and single values in
+// the argument of a call; how that is structured only view.go knows.
 func (e *Expr) Inside() iter.Seq[*Expr] {
 	if e.Kind == CallExpr {
 		return func(yield func(*Expr) bool) { e.arg.scatter(yield) }
@@ -224,7 +219,7 @@ func (e *Expr) Inside() iter.Seq[*Expr] {
 	return slices.Values(e.Items)
 }
 
-// scatter visits the calls and single values of an argument until yield says to stop.
+// scatter yields the calls and single values of an argument until yield returns false.
 func (e *Expr) scatter(yield func(*Expr) bool) bool {
 	_, items := e.entries()
 	if e.Kind == CallExpr || len(items) == 0 {
@@ -233,8 +228,8 @@ func (e *Expr) scatter(yield func(*Expr) bool) bool {
 	return !slices.ContainsFunc(items, func(x *Expr) bool { return !x.scatter(yield) })
 }
 
-// Walk visits an expression and all in it, in the order of the text, until visit
-// says not to go deeper.
+// Walk visits an expression and everything inside, in source order; visit decides
+// whether to descend.
 func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
 	if !visit(e) {
 		return
@@ -244,7 +239,7 @@ func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
 	}
 }
 
-// Any says whether something in the expression is so.
+// Any reports whether the predicate holds for any part of the expression.
 func (e *Expr) Any(is func(*Expr) bool) bool {
 	found := false
 	e.Walk(func(x *Expr) bool {
@@ -254,8 +249,8 @@ func (e *Expr) Any(is func(*Expr) bool) bool {
 	return found
 }
 
-// CallsRemoved says whether the expression calls a function that its version lost, not
-// counting what Heat might never look at.
+// CallsRemoved reports whether the expression calls a function removed from its version,
+// outside of branches that Heat might never evaluate.
 func (e *Expr) CallsRemoved() bool {
 	found := false
 	e.Walk(func(x *Expr) bool {
@@ -265,8 +260,8 @@ func (e *Expr) CallsRemoved() bool {
 	return found
 }
 
-// collapse makes one value of a list or map whose parts are all known. Parts that
-// an `if` without an else left out are gone.
+// collapse turns a list or map of known parts into one value. Parts that an `if`
+// without an else omitted are dropped.
 func (e *Expr) collapse() *Expr {
 	known, left := true, false
 	for _, x := range e.Items {

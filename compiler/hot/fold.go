@@ -9,23 +9,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Resolve answers the references in an expression: get_param, get_attr,
-// get_resource, get_file and a plan's $cell and $deploy. It gets the call with
-// its argument folded and returns what is known of it: a value, another
-// expression, or the call itself.
+// Resolve resolves the references in an expression: get_param, get_attr,
+// get_resource, get_file and a plan's $cell and $deploy. It receives the call with
+// its argument folded and returns a value, another expression, or the call itself.
 type Resolve func(call *Expr) (*Expr, error)
 
-// Error is a failure of an expression, at its place.
+// Error is a failure of an expression, with its position.
 type Error struct {
 	At      source.Place
 	Message string
-	Err     error // what a reference failed with, if that was it
-	// NoCondition says that it names a condition that there is not, which Heat minds only
-	// where it evaluates the name.
+	Err     error // of a reference
+	// NoCondition says that it names an unknown condition, which Heat refuses only where it
+	// evaluates the name.
 	NoCondition bool
 }
 
-// Reason is the error without its place.
+// Reason is the error without its position.
 func (e *Error) Reason() string {
 	if e.Err != nil {
 		return e.Err.Error()
@@ -33,7 +32,7 @@ func (e *Error) Reason() string {
 	return e.Message
 }
 
-// Report says that an expression, or what it needs, failed.
+// Report adds the failure of an expression, or of something it depends on.
 func Report(diags *source.Diagnostics, code source.Code, at source.Place, err error) {
 	if diags.AddAt(at, err, false) {
 		return
@@ -53,15 +52,15 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives what a reference failed with.
+// Unwrap returns the error of a reference.
 func (e *Error) Unwrap() error { return e.Err }
 
 func errorf(at source.Place, format string, args ...any) *Error {
 	return &Error{At: at, Message: fmt.Sprintf(format, args...)}
 }
 
-// absent is what an `if` without an else is when its condition is false: the list
-// item or map entry around it is left out. Heat says Ellipsis
+// absent is the value of an `if` without an else whose condition is false: the list
+// item or map entry around it is omitted. Heat uses Ellipsis
 // (heat/engine/function.py, resolve).
 type absent struct{}
 
@@ -73,7 +72,7 @@ func (e *Expr) isAbsent() bool {
 	return is
 }
 
-// orNull is null in the place of what is left out, where nothing can be left out.
+// orNull replaces an absent value by null, where nothing can be omitted.
 func (e *Expr) orNull() *Expr {
 	if e.isAbsent() {
 		return Constant(nil, e.At)
@@ -81,9 +80,8 @@ func (e *Expr) orNull() *Expr {
 	return e
 }
 
-// Fold evaluates as much of an expression as the references allow. The one
-// evaluator serves the compiler, where much is left over, and the agent, where
-// nothing is.
+// Fold evaluates as much of an expression as the references allow. The same evaluator
+// serves the compiler, which leaves residuals, and the agent, which leaves none.
 func Fold(e *Expr, resolve Resolve) (*Expr, error) { return fold(e, resolve, nil) }
 
 func fold(e *Expr, resolve Resolve, joiner Joiner) (*Expr, error) {
@@ -98,10 +96,10 @@ func fold(e *Expr, resolve Resolve, joiner Joiner) (*Expr, error) {
 	return out.orNull(), nil
 }
 
-// Fold reads a node as an expression of the template and folds it, without an
-// expression for what is known.
+// Fold reads a node as an expression of the template and folds it, without allocating
+// expressions for what is known.
 func (t *Template) Fold(n *yaml.Node, resolve Resolve) (*Expr, error) {
-	f := t.spare.Swap(nil) // this may be called from within, or at the same time
+	f := t.spare.Swap(nil) // calls may nest, or run in parallel
 	if f == nil {
 		f = &roomyFolder{}
 	}
@@ -124,27 +122,27 @@ type folder struct {
 	isFunction func(name string) bool // in some version of HOT
 	work       work
 	conditions map[*Expr]*Expr // folded; nil while it is being folded
-	parts      partStack       // of the lists and maps that are being folded
-	joiner     Joiner          // nil where nobody knows yet who is in a group
+	parts      partStack       // of the lists and maps being folded
+	joiner     Joiner          // nil where the members of groups are not known yet
 }
 
-// roomyFolder is one with room for the first parts, which is kept for the next run.
+// roomyFolder is a folder with room for the first parts, reused by the next run.
 type roomyFolder struct {
 	folder
 	room [8]part
 }
 
-// maxWork is how many bytes of values one expression may make. Stock Heat's
-// templates have half a megabyte.
+// maxWork limits the bytes of values that one expression creates. Stock Heat limits
+// templates to half a megabyte.
 const maxWork = 16 << 20
 
-// What lists and maps cost, about.
+// The approximate cost of list items and map entries.
 const (
 	perItem  = 24
 	perEntry = 64
 )
 
-// Size is how many bytes the values of an expression have, about.
+// Size is the approximate size of the values of an expression in bytes.
 func Size(e *Expr) int {
 	size := 0
 	e.Walk(func(x *Expr) bool {
@@ -173,8 +171,8 @@ func wholeSize(v value.Value) int {
 	return size
 }
 
-// work bounds what the functions of one expression make: a few lines of nested
-// repeats, or of replacements, would fill any memory.
+// work bounds what the functions of one expression create: a few lines of nested
+// repeats or replacements could exhaust the memory.
 type work struct{ left int }
 
 func (w *work) spend(n int) error {
@@ -203,8 +201,8 @@ func (f *folder) part(e *Expr) (part, error) {
 	return part{expr: e}, nil
 }
 
-// collection folds a list or map, of which the first items keep their places; its parts
-// stay behind those of the one around it.
+// collection folds a list or map, whose first items keep their positions; its parts
+// are pushed after those of the enclosing one.
 func (f *folder) collection(e *Expr, inPlace int) (part, error) {
 	mark := len(f.parts)
 	defer func() { f.parts = f.parts[:mark] }()
@@ -246,7 +244,7 @@ func (f *folder) call(call *Expr) (part, error) {
 	return out, nil
 }
 
-// withArg is the call with another argument, itself if it is the same.
+// withArg is the call with another argument; e itself if it is the same.
 func (e *Expr) withArg(arg *Expr) *Expr {
 	if arg == e.arg {
 		return e
@@ -254,7 +252,7 @@ func (e *Expr) withArg(arg *Expr) *Expr {
 	return &Expr{Kind: CallExpr, Func: e.Func, At: e.At, arg: arg, names: e.names}
 }
 
-// argument folds a call's argument as the function takes it apart.
+// argument folds a call's argument in the way the function unpacks it.
 func (f *folder) argument(fn *Function, arg *Expr) (part, error) {
 	switch {
 	case arg.Kind == MapExpr && fn.Parts != nil:
@@ -266,8 +264,8 @@ func (f *folder) argument(fn *Function, arg *Expr) (part, error) {
 	return p.orNull(), err
 }
 
-// namedParts folds those entries of the argument that Heat evaluates, and drops
-// the others once they are checked.
+// namedParts folds the entries of the argument that Heat evaluates, and drops the
+// others once checked.
 func (f *folder) namedParts(fn *Function, arg *Expr) (part, error) {
 	mark := len(f.parts)
 	defer func() { f.parts = f.parts[:mark] }()
@@ -291,7 +289,7 @@ func (f *folder) namedParts(fn *Function, arg *Expr) (part, error) {
 	return arg.of(f.parts[mark:]), nil
 }
 
-// without is the map without one of its entries.
+// without is the map minus an entry.
 func (e *Expr) without(i int) *Expr {
 	out := *e
 	out.Keys, out.Items = slices.Delete(slices.Clone(e.Keys), i, i+1), slices.Delete(slices.Clone(e.Items), i, i+1)
@@ -299,8 +297,8 @@ func (e *Expr) without(i int) *Expr {
 }
 
 // unused checks an expression that Heat parses and validates but never evaluates:
-// the shape of every call, the conditions, and the attributes that are asked for.
-// It is not settled while that depends on something unknown.
+// the form of every call, the conditions, and the attributes read. It is not settled
+// while that depends on something unknown.
 func (f *folder) unused(e *Expr) (settled bool, err error) {
 	if e.Kind != CallExpr {
 		return f.unusedParts(e.Items)
@@ -331,8 +329,8 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 	return f.unused(e.arg)
 }
 
-// Misshapen says what Heat finds wrong with an expression where it only parses and validates
-// it, as it does with outputs: what it evaluates later may still fail then.
+// Misshapen returns the error of Heat for an expression that it only parses and validates, as
+// it does with outputs: the later evaluation may still fail.
 func (e *Expr) Misshapen() error {
 	f := folder{resolve: func(call *Expr) (*Expr, error) { return call, nil }, work: work{left: maxWork}}
 	_, err := f.unused(e)
@@ -351,7 +349,7 @@ func (f *folder) unusedParts(items []*Expr) (settled bool, err error) {
 	return settled, nil
 }
 
-// apply computes a call of a folded argument, if it can be computed.
+// apply computes a call with a folded argument, if possible.
 func (f *folder) apply(call *Expr, arg part) (part, error) {
 	fn := call.Func
 	value, known := arg.known()
@@ -378,7 +376,7 @@ func (f *folder) apply(call *Expr, arg part) (part, error) {
 	return part{expr: left()}, nil
 }
 
-// applied is apply for who needs an expression.
+// applied is apply for callers that need an expression.
 func (f *folder) applied(call *Expr, arg part) (*Expr, error) {
 	out, err := f.apply(call, arg)
 	if err != nil {
@@ -387,10 +385,10 @@ func (f *folder) applied(call *Expr, arg part) (*Expr, error) {
 	return out.at(call.At), nil
 }
 
-// errLeftToHeat is what Apply says of a call that only Heat can compute.
+// errLeftToHeat is the error of Apply for a call that only Heat can compute.
 var errLeftToHeat = fmt.Errorf("only Heat can compute this")
 
-// located gives an error the place of the call, unless it has one.
+// located adds the call's position to an error without one.
 func located(at source.Place, err error) error {
 	if e, ok := err.(*Error); ok {
 		if !e.At.Known() {

@@ -36,7 +36,7 @@ func onlyP(call *Expr) (*Expr, error) {
 	return call, nil
 }
 
-// What is known is computed, and what is left is HOT of the same version.
+// Known parts are computed, and the residual is HOT of the same version.
 func TestPartialEvaluation(t *testing.T) {
 	const a, b, p = "{get_attr: [r, a]}", "{get_attr: [r, b]}", "{get_param: p}"
 	const u = `{"get_attr":["r","a"]}`
@@ -83,7 +83,7 @@ func TestPartialEvaluation(t *testing.T) {
 	}
 }
 
-// Data that looks like a call stays data, and says that HOT cannot say it.
+// Data that looks like a call stays data, which HOT cannot express.
 func TestDataThatLooksLikeACall(t *testing.T) {
 	e := parseValue(t, V20210416, "", `{list_concat: [[1], {get_param: p}]}`)
 	data := dict("get_param", "p")
@@ -101,7 +101,7 @@ func TestDataThatLooksLikeACall(t *testing.T) {
 	}
 }
 
-// Few lines that would make gigabytes are refused at once.
+// A few lines that would create gigabytes are refused at once.
 func TestGrowthIsBounded(t *testing.T) {
 	items := "[" + strings.Repeat("aaaaaaaaaa, ", 300) + "b]"
 	nested := "x"
@@ -128,7 +128,7 @@ func TestGrowthIsBounded(t *testing.T) {
 	}
 }
 
-// Conditions may use each other, but not themselves.
+// Conditions may refer to each other, but not to themselves.
 func TestConditions(t *testing.T) {
 	deep := `c0: {equals: [1, 1]}`
 	for i := range 60 {
@@ -148,7 +148,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// Functions of other versions are found where they stand.
+// Functions of other versions are reported at their position.
 func TestCheckFunctions(t *testing.T) {
 	for _, c := range []struct{ version, value, want string }{
 		{"2016-04-08", `{Ref: p}`, `error[H207]: heat_template_version 2016-04-08 has no function Ref any more, 2013-05-23 was the last that had it`},
@@ -169,7 +169,7 @@ func TestCheckFunctions(t *testing.T) {
 	}
 }
 
-// withOutput is a template with a value for its only output; nil if it cannot be read.
+// withOutput is a template with a value for its only output; nil if it is invalid.
 func withOutput(v Version, value []byte) *Template {
 	var diags source.Diagnostics
 	key, date := v.Head()
@@ -191,8 +191,8 @@ func withOutput(v Version, value []byte) *Template {
 	return template
 }
 
-// foldsAlike folds the output's expression, and the node at once: that is the same, and
-// the expression is as it was.
+// foldsAlike folds the output's expression, and its node directly: the results are equal,
+// and the expression is unchanged.
 func foldsAlike(t *testing.T, template *Template) {
 	t.Helper()
 	node := template.Outputs[0].Value
@@ -209,7 +209,7 @@ func foldsAlike(t *testing.T, template *Template) {
 	}
 }
 
-// described is all of an expression, places included, or the error in its stead.
+// described is an expression in full, with positions, or the error.
 func described(e *Expr, err error) string {
 	if err != nil {
 		return err.Error()
@@ -226,7 +226,7 @@ func described(e *Expr, err error) string {
 	return b.String()
 }
 
-// A node is folded at once as its expression is, which stays as it is.
+// Folding a node directly gives the same as folding its expression, which stays unchanged.
 func TestFoldingChangesNothing(t *testing.T) {
 	calls := 0
 	for s := uint64(1); s <= max(*cases, 5000); s++ {
@@ -250,8 +250,8 @@ func TestFoldingChangesNothing(t *testing.T) {
 	}
 }
 
-// FuzzFold: no expression makes the evaluator panic, hang or fill the memory, and
-// what is left of it survives a plan.
+// FuzzFold: no expression makes the evaluator panic, hang or exhaust the memory, and its
+// residual survives a plan.
 func FuzzFold(f *testing.F) {
 	for s := uint64(1); s < 200; s++ {
 		v := versionOfSeed(s)

@@ -10,85 +10,85 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Function is one intrinsic function of HOT, in one of its variants: some change
-// their meaning from one template version to another.
+// Function is an intrinsic function of HOT in one of its variants: some change
+// their meaning between template versions.
 type Function struct {
 	Name string
-	// means is what HOT calls this, if the name is another: get_attr of Fn::GetAtt.
+	// means is HOT's name of it, if different: get_attr for Fn::GetAtt.
 	means string
-	// Check looks at the argument as it is written, before anything is known of
-	// its values: what Heat's function classes refuse when a template is parsed or
-	// validated. A call within the argument is not looked through, as in Heat:
-	// `list_join: {get_param: x}` is wrong whatever x is.
+	// Check inspects the argument as written, before any value is known: what
+	// Heat's function classes refuse when a template is parsed or validated. As in
+	// Heat, calls within the argument are not resolved: `list_join: {get_param: x}`
+	// is wrong whatever x is.
 	Check func(arg *Expr) error
 	// Apply computes a call whose argument is known.
 	Apply func(w *work, arg value.Value) (value.Value, error)
-	// Partial folds a call whose argument is known in part; nil leaves it.
+	// Partial folds a call whose argument is partly known; nil leaves it as it is.
 	Partial func(f *folder, call *Expr) (*Expr, error)
-	// Lazy folds a call whose argument must not simply be evaluated first.
+	// Lazy folds a call whose argument must not be evaluated eagerly.
 	Lazy func(f *folder, call *Expr) (*Expr, error)
-	// Reference says that the call is answered by the Resolve function.
+	// Reference says that Resolve answers the call.
 	Reference bool
-	// HeatOnly says that only Heat can compute the call: no agent ever will.
+	// HeatOnly says that only Heat can compute the call, never an agent.
 	HeatOnly bool
 	// Parts are the keys of the argument's map that Heat evaluates; it checks the
-	// others but never looks at their values. Nil means all.
+	// others but never evaluates them. Nil means all.
 	Parts []string
-	// Positional is how many items of the argument's list keep their place even if
-	// an `if` without an else leaves them out; they are then null.
+	// Positional is how many items of the argument's list keep their position even if
+	// an `if` without an else omits them; they are null then.
 	Positional int
 
-	// Gives is what every call gives that can be computed, a map where it is JSON; "" is anything.
+	// Gives is the type of every successful result, JSON meaning a map; "" is any type.
 	Gives contract.Type
-	// works says on which parts of its argument it works.
+	// works says which parts of its argument are its operands.
 	works Operands
-	// refers is what a reference leads to.
+	// refers is the target of a reference.
 	refers RefKind
 
-	// heats says of some calls, by what is known of the argument, that only Heat can
-	// compute them.
+	// heats decides by the known part of an argument whether only Heat can compute
+	// the call.
 	heats func(arg *Expr) bool
 
-	usesNames   bool   // its argument may hold names of conditions, or of mappings
-	mayLeaveOut bool   // the item or entry with the call may be left out
+	usesNames   bool   // its argument may contain names of conditions or mappings
+	mayLeaveOut bool   // the item or entry with the call may be omitted
 	refusal     string // why every call is an error
 }
 
-// Meaning is HOT's name of what the function does: get_attr for Fn::GetAtt too.
+// Meaning is the HOT name of the function: get_attr for Fn::GetAtt too.
 func (f *Function) Meaning() string { return cmp.Or(f.means, f.Name) }
 
-// OnlyHeat says whether the expression is a call that only Heat can compute, whatever is
-// still unknown in it.
+// OnlyHeat reports whether the expression is a call that only Heat can compute, whatever
+// its unknown parts are.
 func (e *Expr) OnlyHeat() bool {
 	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.heats != nil && e.Func.heats(e.arg))
 }
 
-// everyItem is Positional of functions that take their list apart.
+// everyItem is Positional for functions that unpack their list.
 const everyItem = 1 << 30
 
-// Table are the functions that a text may call, by name: in expressions, and in
-// conditions. It also knows what the names in them mean.
+// Table maps names to the functions that expressions and conditions may call, and
+// resolves the names in them.
 type Table struct {
 	expressions map[string]*Function
 	conditions  map[string]*Function
 	names       *names
 }
 
-// names are what strings in expressions of one template may refer to.
+// names are what strings in a template's expressions may refer to.
 type names struct {
 	conditions map[string]*Expr
 	mappings   *value.Dict            // of a CloudFormation template
 	isResource func(name string) bool // for Ref
 }
 
-// since is a function and the versions that have it in this form.
+// since is a function variant and the versions that have it.
 type since struct {
-	from, until Version // until is the last one
+	from, until Version // inclusive
 	function    *Function
 }
 
 // functions are all functions of expressions (heat/engine/hot/template.py, the
-// `functions` of each class). Adding one is one line here.
+// `functions` of each class), one per line.
 var functions = []since{
 	{V20130523, V20210416, getParam},
 	{V20130523, V20130523, getAttrThenSelect},
@@ -129,7 +129,7 @@ var functions = []since{
 	{V20130523, V20150430, fnSelect},
 }
 
-// conditionFunctions are the functions of conditions (condition_functions).
+// conditionFunctions are the functions of conditions (Heat's condition_functions).
 var conditionFunctions = []since{
 	{V20161014, V20210416, getParam},
 	{V20161014, V20210416, equals},
@@ -140,9 +140,9 @@ var conditionFunctions = []since{
 	{V20170901, V20210416, contains},
 }
 
-// Functions is the table of a template version. A function that the version lost
-// is in it as one that refuses every call (Heat: Removed); one that may not stand
-// in a condition likewise (Heat: Invalid).
+// Functions is the table of a template version. A function removed from the version
+// is in it as one that refuses every call (Heat: Removed), as is one that cannot be
+// used in a condition (Heat: Invalid).
 func (v Version) Functions() Table {
 	if t, made := tables.Load(v); made {
 		return t.(Table)
@@ -151,7 +151,7 @@ func (v Version) Functions() Table {
 	return t.(Table)
 }
 
-// tables are those that were made already: one never changes but in the names of its template.
+// tables caches them: only the names differ between the templates of a version.
 var tables sync.Map
 
 func (v Version) functions() Table {
@@ -186,22 +186,22 @@ func (v Version) functions() Table {
 }
 
 func removed(s since, v Version) *Function {
-	return refusing(s.function.Name, fmt.Sprintf("heat_template_version %s has no function %s any more, %s was the last that had it",
-		v, s.function.Name, s.until))
+	return refusing(s.function.Name, fmt.Sprintf("the function %s does not exist in version %s; %s was the last with it",
+		s.function.Name, v, s.until))
 }
 
 func notInConditions(name string) *Function {
-	return refusing(name, "the function "+name+" may not stand in a condition")
+	return refusing(name, "the function "+name+" cannot be used in a condition")
 }
 
 func refusing(name, message string) *Function {
 	return &Function{Name: name, refusal: message, Check: func(*Expr) error { return fmt.Errorf("%s", message) }}
 }
 
-// everyFunction lists the tables of the functions that plans may have.
+// everyFunction lists the tables of the functions that plans may contain.
 var everyFunction = [][]since{functions, conditionFunctions}
 
-// FirstVersion is the first version of HOT that has a function.
+// FirstVersion is the first version of HOT with a function.
 func FirstVersion(name string) (Version, bool) {
 	for _, s := range functions {
 		if s.function.Name == name {
@@ -211,8 +211,8 @@ func FirstVersion(name string) (Version, bool) {
 	return 0, false
 }
 
-// MeantFunction is the function of HOT that a key is a slip for, "" if there is none. Only names
-// of several words are meant: any map may have one of the others, or nearly, as its only key.
+// MeantFunction is the HOT function that a key probably misspells, "" if none. Only names of
+// several words count: the others, or similar words, may be the only key of any map.
 func MeantFunction(key string) string {
 	var several []string
 	for _, s := range functions {
@@ -226,7 +226,7 @@ func MeantFunction(key string) string {
 	return Nearest(key, several)
 }
 
-// LastVersion is the last version of HOT that has a function.
+// LastVersion is the last version of HOT with a function.
 func LastVersion(name string) (last Version, ok bool) {
 	for _, s := range functions {
 		if s.function.Name == name {
@@ -236,7 +236,7 @@ func LastVersion(name string) (last Version, ok bool) {
 	return last, ok
 }
 
-// Has says whether a function is one of the table's, in expressions or in conditions.
+// Has reports whether the table contains a function, for expressions or conditions.
 func (t Table) Has(f *Function) bool { return t.expressions[f.Name] == f || t.conditions[f.Name] == f }
 
 // Lookup finds the function that a name calls in an expression.

@@ -7,10 +7,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// CheckFunctions finds the functions that this version of HOT lacks. One that a
-// version lost is an error, as in Heat. One that came later is data to Heat, so
-// it is a warning, and only where its argument looks like one: a property may well
-// be called `filter`.
+// CheckFunctions finds uses of functions that this version of HOT lacks. A removed one
+// is an error, as in Heat. A later one is data to Heat, so it is a warning, and only if
+// its argument fits: a property may well be called `filter`.
 func (t *Template) CheckFunctions(diags *source.Diagnostics) {
 	c := functionChecker{t: t, diags: diags, later: map[string]*Function{}, gone: map[string]bool{}}
 	for _, s := range functions {
@@ -34,13 +33,13 @@ func (t *Template) CheckFunctions(diags *source.Diagnostics) {
 type functionChecker struct {
 	t     *Template
 	diags *source.Diagnostics
-	later map[string]*Function // that come later
-	gone  map[string]bool      // whether the function was in an earlier version
+	later map[string]*Function // of later versions
+	gone  map[string]bool      // removed in this version
 }
 
 func (c *functionChecker) visit(n *yaml.Node, inBranch bool) {
 	if n.Target() != nil {
-		return // an alias: looked at where the anchor stands
+		return // an alias: visited at its anchor
 	}
 	for _, x := range n.Items {
 		c.visit(x, inBranch)
@@ -63,7 +62,7 @@ func (c *functionChecker) call(e *yaml.Entry, inBranch bool) {
 		if c.gone[e.Name] {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
-				d.Severity = source.Warning // Heat never looks at a branch that is not taken
+				d.Severity = source.Warning // Heat never evaluates a branch not taken
 			}
 		}
 		return
@@ -78,18 +77,19 @@ func (c *functionChecker) call(e *yaml.Entry, inBranch bool) {
 	}
 	first, _ := FirstVersion(e.Name)
 	if c.t.Version.CFN() {
-		c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key), fmt.Sprintf("%s is a function of HOT; in a CloudFormation template Heat takes it for data", e.Name),
+		c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key), fmt.Sprintf("%s is a function of HOT; in a CloudFormation template Heat reads it as data", e.Name),
 			replacementInCFN[e.Name])
 		return
 	}
 	c.diags.Warning(source.UnknownFunction, c.t.Place(e.Key),
-		fmt.Sprintf("the function %s exists from version %s on; in this one, %s, Heat takes it for data", e.Name, first, c.t.Version),
-		"raise heat_template_version to "+first.String()+", if that changes nothing else you use")
+		fmt.Sprintf("the function %s needs version %s or later; in %s Heat reads it as data", e.Name, first, c.t.Version),
+		"raise heat_template_version to "+first.String()+", after checking that nothing else you use changes")
 }
 
-// takenApart warns of a list of a parameter that a function takes its arguments from.
-// Heat removes them from the parameter's own list (heat/engine/hot/functions.py:
-// StrSplit and MapReplace, result), and looks at a resource more than once.
+// takenApart warns of a list parameter as the whole argument of a function that
+// removes items from it: Heat changes the parameter's own list
+// (heat/engine/hot/functions.py: StrSplit and MapReplace, result), and evaluates a
+// resource more than once.
 func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
 	if f != strSplit && f != mapReplace {
 		return
@@ -101,20 +101,20 @@ func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
 			c.takenApart(f, branch)
 		}
 	case called.refers == ToParameter:
-		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("Heat takes the arguments of %s out of the parameter's own list, which is empty when it looks again: a resource with this cannot be made", f.Name),
-			fmt.Sprintf("give %s a list of its own, whose items are get_param with an index", f.Name))
+		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("%s empties the parameter's own list when Heat evaluates it, and Heat evaluates it more than once: this resource cannot be created", f.Name),
+			fmt.Sprintf("write the argument of %s as a list, whose items are get_param with an index", f.Name))
 	}
 }
 
-// replacementInCFN says what CloudFormation templates have instead.
+// replacementInCFN are the hints for CloudFormation templates.
 var replacementInCFN = map[string]string{
 	"get_param": "use Ref", "get_resource": "use Ref", "get_attr": "use Fn::GetAtt", "str_replace": "use Fn::Replace",
 	"list_join": "use Fn::Join", "str_split": "use Fn::Split", "if": "use Fn::If", "resource_facade": "use Fn::ResourceFacade",
 }
 
-// replacementOf says what to use for functions that are gone.
+// replacementOf are the hints for removed functions.
 var replacementOf = map[string]string{
 	"Ref": "use get_param or get_resource", "Fn::Join": "use list_join", "Fn::Select": "use get_attr or get_param with an index",
-	"Fn::Split": "use str_split, from 2015-10-15 on", "Fn::Replace": "use str_replace", "Fn::Base64": "leave it out, it does nothing",
+	"Fn::Split": "use str_split, from 2015-10-15 on", "Fn::Replace": "use str_replace", "Fn::Base64": "remove it: it does nothing",
 	"Fn::ResourceFacade": "use resource_facade",
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// generator makes random expressions, most of them sensible, some with wrong
-// arguments, of any version of HOT.
+// generator generates expressions of any version of HOT, most of them sensible, some with
+// wrong arguments.
 type generator struct {
 	*rand.Rand
 	version Version
@@ -52,10 +52,10 @@ func dict(pairs ...any) *value.Dict {
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// value makes an expression.
+// value generates an expression.
 func (g *generator) value(k kind, depth int) value.Value {
 	if g.IntN(14) == 0 {
-		k = kind(g.IntN(6)) // somebody's mistake
+		k = kind(g.IntN(6)) // a mistake
 	}
 	if depth > 0 && g.IntN(3) > 0 {
 		return g.call(k, depth)
@@ -103,7 +103,7 @@ func (g *generator) key() string {
 	return pick(g, "a", "b", "c", "k", "kk", "%x%", "%y%", "$k", "$kk", "x", "keys", "values", "1", "", "é", "filter")
 }
 
-// call makes a call of some function, one that gives the kind if it is simple.
+// call generates a call of some function, of the kind if that is simple.
 func (g *generator) call(k kind, depth int) value.Value {
 	if g.IntN(3) == 0 {
 		if g.version.CFN() && g.IntN(8) > 0 {
@@ -258,7 +258,7 @@ func (g *generator) reference(k kind, depth int) value.Value {
 	return dict("get_param", name)
 }
 
-// cfnReference is one as CloudFormation templates have it.
+// cfnReference is one in CloudFormation's notation.
 func (g *generator) cfnReference(k kind, depth int) value.Value {
 	switch g.IntN(4) {
 	case 0:
@@ -288,7 +288,7 @@ func (g *generator) path(from value.Value, depth int) value.Value {
 	return path
 }
 
-// condition is what may stand where a condition is wanted.
+// condition is anything usable as a condition.
 func (g *generator) condition(depth int) value.Value {
 	if g.version.CFN() && (depth == 0 || g.IntN(4) == 0) {
 		return pick[value.Value](g, true, false, "is_on", "is_off", "both", "nobody", nil, dict("Ref", "yes"), dict("Ref", "named"), "loop", "bad", dict("Ref", "text"))
@@ -339,7 +339,7 @@ func (g *generator) cfnCondition(args []value.Value, depth int) value.Value {
 	return dict("Fn::Equals", list(operand(), operand()))
 }
 
-// withoutElse makes an expression in which items and entries may be left out.
+// withoutElse generates an expression in which items and entries may be omitted.
 func (g *generator) withoutElse() value.Value {
 	var vanishing func(v value.Value) value.Value
 	vanishing = func(v value.Value) value.Value {

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// HOT is the expression as a template says it. ok is false if no template can:
-// a plan's references, and data that every template would read as a call.
+// HOT is the expression in template notation. ok is false if there is none: for a
+// plan's references, and for data that a template would read as a call.
 func (e *Expr) HOT() (v value.Value, ok bool) {
 	switch e.Kind {
 	case ValueExpr:
@@ -26,16 +26,16 @@ func (e *Expr) HOT() (v value.Value, ok bool) {
 	return v, ok
 }
 
-// looksLikeCall says whether a template would read the map as a call.
+// looksLikeCall reports whether a template would read the map as a call.
 func (e *Expr) looksLikeCall(isFunction func(string) bool) bool {
 	return e.Kind == MapExpr && len(e.Keys) == 1 && isFunction(e.Keys[0])
 }
 
-// hasCallShape says whether there is a map in the value that some version of HOT
-// reads as a call.
+// hasCallShape reports whether the value contains a map that some version of HOT reads
+// as a call.
 func hasCallShape(v value.Value) bool { return hasCallOf(v, isFunctionName) }
 
-// hasCallOf says whether there is a map in the value whose only key is a function's name.
+// hasCallOf reports whether the value contains a map whose only key is a function's name.
 func hasCallOf(v value.Value, isName func(string) bool) bool {
 	has := func(x value.Value) bool { return hasCallOf(x, isName) }
 	switch v := v.(type) {
@@ -47,7 +47,7 @@ func hasCallOf(v value.Value, isName func(string) bool) bool {
 	return false
 }
 
-// functionNames are those of all functions of some version of HOT, in expressions or
+// functionNames are the names of all functions of any version, in expressions or
 // conditions.
 var functionNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
@@ -57,5 +57,6 @@ var functionNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// isFunctionName asks for them; functions ask their folder, since they are listed there.
+// isFunctionName looks a name up in them. Functions use their folder's, since they
+// are listed there themselves.
 func isFunctionName(name string) bool { return functionNames()[name] }

@@ -10,7 +10,7 @@ import (
 )
 
 // list_join (heat/engine/hot/functions.py: Join until 2015-04-30, JoinMultiple
-// since) and Fn::Join, which is the older one.
+// since) and Fn::Join, which works as the older one.
 
 var (
 	listJoinOne = &Function{Name: "list_join", Gives: contract.String, works: JoinedItems, Check: sized("list_join", 2, 2, joinedOne), Apply: applyJoinOne("list_join"),
@@ -91,15 +91,15 @@ func joinItem(name string, structures bool, v value.Value) (string, error) {
 	return "", fmt.Errorf("%s joins strings, not %s", name, value.TypeName(v))
 }
 
-// joinPartial makes one item of known ones that stand side by side, and one list
-// of several that stand in the text.
+// joinPartial merges adjacent known items into one, and adjacent literal lists into one
+// list.
 func joinPartial(name string, structures bool) func(*folder, *Expr) (*Expr, error) {
 	return func(_ *folder, call *Expr) (*Expr, error) {
 		args := call.arg.Items
 		delimiter, ok := args[0].text()
 		switch {
 		case args[0].IsValue() && !ok:
-			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, args[0].called())
+			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, args[0].described())
 		case !ok:
 			return call, nil
 		}
@@ -122,9 +122,9 @@ type joiner struct {
 	name, delimiter string
 	structures      bool
 	lists           []*Expr // done
-	items           []*Expr // of the list that is being made
+	items           []*Expr // of the list being built
 	texts           []string
-	around          *Expr // of texts: the list they stood in
+	around          *Expr // the list that texts are from
 	changed         bool
 }
 
@@ -137,14 +137,14 @@ func (j *joiner) list(a *Expr) error {
 		j.changed = true
 		return nil
 	case a.IsValue():
-		return fmt.Errorf("%s joins lists, not %s", j.name, a.called())
+		return fmt.Errorf("%s joins lists, not %s", j.name, a.described())
 	case a.Kind == CallExpr:
 		j.flush()
 		j.close()
 		j.lists = append(j.lists, a)
 		return nil
 	default:
-		return fmt.Errorf("%s joins lists, not %s", j.name, a.called())
+		return fmt.Errorf("%s joins lists, not %s", j.name, a.described())
 	}
 	j.around = a
 	for _, x := range items {
@@ -162,7 +162,7 @@ func (j *joiner) list(a *Expr) error {
 	return nil
 }
 
-// flush makes one item of the texts so far.
+// flush turns the texts so far into one item.
 func (j *joiner) flush() {
 	if len(j.texts) == 0 {
 		return

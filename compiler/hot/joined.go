@@ -7,24 +7,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// JoinedOf are the items of a list, or entries of a map, of the members that are in a group
-// now: {"$joined": [GROUP, COUNT, ITEMS]}. Which these are, who evaluates it knows; COUNT is
-// how many Heat was told to make, as MembersOf has it.
+// JoinedOf are the items of a list, or entries of a map, of the current members of a group:
+// {"$joined": [GROUP, COUNT, ITEMS]}. The evaluator knows which members these are; COUNT is
+// the requested size, as in MembersOf.
 var JoinedOf = &Function{Name: "$joined", Lazy: foldJoinedOf}
 
-// A Joiner is a Resolver that knows who is in a group: the positions, in their order, of those
-// of its possible members that are. A Resolver that does not know takes the first ones.
+// A Joiner is a Resolver that knows the members of a group: their positions among the possible
+// members, in order. Without one, the first members are taken.
 type Joiner interface {
 	Joined(group string, count, possible int) ([]int, error)
 }
 
-// NewJoined is such a call.
+// NewJoined turns a call of MembersOf into one of JoinedOf.
 func NewJoined(e *Expr) *Expr {
 	m, _ := e.Members()
 	return listCall(JoinedOf, e.At, m.Group, m.Count, m.Items)
 }
 
-// firsts are in a group as far as its number says.
+// firsts takes as many of the first members as the group's size says.
 type firsts struct{}
 
 func (firsts) Joined(group string, count, possible int) ([]int, error) {
@@ -39,7 +39,7 @@ func (firsts) Joined(group string, count, possible int) ([]int, error) {
 }
 
 func tooMany(group string, count, possible int) error {
-	return fmt.Errorf("the group %s has %d members, and was compiled for %d at most", group, count, possible)
+	return fmt.Errorf("the group %s has %d members, but was compiled for at most %d", group, count, possible)
 }
 
 func foldJoinedOf(f *folder, call *Expr) (*Expr, error) {
@@ -67,8 +67,8 @@ func foldJoinedOf(f *folder, call *Expr) (*Expr, error) {
 	return f.fold(out.collapse())
 }
 
-// JoinedCells calls visit for each cell that the items of a JoinedOf read: with the group,
-// and which of its possible members the item is. Of groups within groups it is the inner one.
+// JoinedCells calls visit for each cell that an item of a JoinedOf reads, with the group and
+// the position of the item's member. For nested groups it is the inner one.
 func (e *Expr) JoinedCells(visit func(group string, member int, cell contract.CellName)) {
 	e.Walk(func(x *Expr) bool {
 		if x.Kind != CallExpr || x.Func != JoinedOf {
@@ -92,8 +92,8 @@ func (e *Expr) JoinedCells(visit func(group string, member int, cell contract.Ce
 	})
 }
 
-// WithoutCounts is the expression without what says only who is there: the numbers of groups'
-// members.
+// WithoutCounts is the expression without the parts that only say which members exist: the
+// sizes of groups.
 func (e *Expr) WithoutCounts() *Expr {
 	if e.Kind == ValueExpr {
 		return e

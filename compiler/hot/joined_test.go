@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// inGroup also knows who is in the group.
+// inGroup also knows the group's members.
 type inGroup struct {
 	heatDecides
 	in []int
@@ -18,7 +18,7 @@ func (g *inGroup) Joined(group string, count, possible int) ([]int, error) {
 	return g.in, nil
 }
 
-// A list of who is in a group reads the cells of no others.
+// A list over the members of a group reads no other cells.
 func TestJoined(t *testing.T) {
 	const list = `{"$joined": ["g", {"$deploy": "n"}, [{"$cell": "a"}, {"$cell": "b"}, {"str_replace": {"template": "x C", "params": {"C": {"$cell": "c"}}}}]]}`
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestJoined(t *testing.T) {
 		if read := strings.Join(from.read, " "); err != nil || string(got) != c.want || read != c.read {
 			t.Errorf("%v of %s is %s (%v), having read %q; want %s, %q", c.in, c.n, got, err, read, c.want, c.read)
 		}
-		// who does not know takes the first ones
+		// without a Joiner the first ones are taken
 		first := &heatDecides{deploy: map[string]string{"n": c.n}}
 		if got, err := e.Eval(first); err != nil || strings.Contains(strings.Join(first.read, " "), "c") && c.n != "3" {
 			t.Errorf("%s, %v, having read %v", got, err, first.read)

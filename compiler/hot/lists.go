@@ -46,7 +46,7 @@ func concat(name string, unique bool) func(*work, value.Value) (value.Value, err
 	}
 }
 
-// withoutRepeats keeps the first of equal items.
+// withoutRepeats keeps only the first of equal items.
 func withoutRepeats(list []value.Value) []value.Value {
 	texts := map[string]bool{}
 	out := []value.Value{}
@@ -67,12 +67,12 @@ func in(list []value.Value, v value.Value) bool {
 	return slices.ContainsFunc(list, func(x value.Value) bool { return value.Equal(x, v) })
 }
 
-// joining is a function that makes one list, or map, of several.
+// joining is a function that joins several lists, or maps, to one.
 type joining struct {
 	name, parts string
 	is          func(*Expr) bool
-	two         func(a, b *Expr) (*Expr, bool) // of two that stand side by side; not ok where it cannot be known
-	unique      bool                           // it leaves out repeated items, so one alone may change, too
+	two         func(a, b *Expr) (*Expr, bool) // joins two neighbours; not ok if the result is not known
+	unique      bool                           // it drops repeated items, so even a single list may change
 }
 
 var (
@@ -81,14 +81,14 @@ var (
 	merging       = joining{name: "map_merge", parts: "maps", is: (*Expr).isMap, two: (*Expr).merged}
 )
 
-// followedBy is the list with the items of another one behind its own.
+// followedBy is the list with the items of another appended.
 func (e *Expr) followedBy(next *Expr) (*Expr, bool) {
 	first, _ := e.list()
 	second, _ := next.list()
 	return &Expr{Kind: ListExpr, At: e.At, Items: slices.Concat(first, second)}, true
 }
 
-// partial makes one of what stands side by side; if all stands in the text the call is gone.
+// partial joins literal neighbours; if all are literal the call disappears.
 func (j joining) partial(f *folder, call *Expr) (*Expr, error) {
 	arg := call.arg
 	if arg.Kind != ListExpr {
@@ -103,7 +103,7 @@ func (j joining) partial(f *folder, call *Expr) (*Expr, error) {
 		switch {
 		case a.IsValue() && a.Value == nil:
 		case a.Kind != CallExpr && !j.is(a):
-			return nil, fmt.Errorf("%s joins %s, not %s", j.name, j.parts, a.called())
+			return nil, fmt.Errorf("%s joins %s, not %s", j.name, j.parts, a.described())
 		case last >= 0 && joined[last].Kind != CallExpr && a.Kind != CallExpr:
 			one, ok := j.two(joined[last], a)
 			if !ok {
@@ -138,19 +138,19 @@ func applyContains(_ *work, arg value.Value) (value.Value, error) {
 	case string: // a sequence of characters
 		s, ok := args[0].(string)
 		if !ok {
-			return nil, fmt.Errorf("contains: only a string can be within a string, not %s", value.TypeName(args[0]))
+			return nil, fmt.Errorf("contains: only a string can be contained in a string, not %s", value.TypeName(args[0]))
 		}
 		return strings.Contains(sequence, s), nil
 	}
-	return nil, fmt.Errorf("contains looks into a list, not %s", value.TypeName(args[1]))
+	return nil, fmt.Errorf("contains searches a list, not %s", value.TypeName(args[1]))
 }
 
-// containsPartial decides as soon as a known item is equal.
+// containsPartial decides as soon as a known item matches.
 func containsPartial(_ *folder, call *Expr) (*Expr, error) {
 	val, list := call.arg.Items[0], call.arg.Items[1]
 	switch {
 	case list.Kind == MapExpr || list.IsValue() && !list.isList() && value.TypeName(list.Value) != "a string":
-		return nil, fmt.Errorf("contains looks into a list, not %s", list.called())
+		return nil, fmt.Errorf("contains searches a list, not %s", list.described())
 	case !val.IsValue() || list.Kind != ListExpr:
 		return call, nil
 	}
@@ -173,8 +173,8 @@ func containsPartial(_ *folder, call *Expr) (*Expr, error) {
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{val, left}}), nil
 }
 
-// foldFilter looks at the list first: of an empty one Heat returns whatever it
-// is, and never computes the values.
+// foldFilter evaluates the list first: Heat returns an empty one, of whatever type,
+// as it is and never evaluates the values.
 func foldFilter(f *folder, call *Expr) (*Expr, error) {
 	items, _ := call.arg.list()
 	list, err := f.fold(items[1])
@@ -190,7 +190,7 @@ func foldFilter(f *folder, call *Expr) (*Expr, error) {
 		return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{items[0], list}}), nil
 	}
 	if list.Kind == MapExpr || list.IsValue() && !list.isList() {
-		return nil, fmt.Errorf("filter works on a list, not %s", list.called())
+		return nil, fmt.Errorf("filter works on a list, not %s", list.described())
 	}
 	values, err := f.fold(items[0])
 	if err != nil {
@@ -218,7 +218,7 @@ func filtered(call, values, list *Expr) (*Expr, error) {
 	case !ok && list.Kind == CallExpr:
 		return left, nil
 	case !ok:
-		return nil, fmt.Errorf("filter takes a list of values out, not %s", values.called())
+		return nil, fmt.Errorf("filter needs a list of values to remove, not %s", values.described())
 	case list.Kind == CallExpr:
 		return left, nil
 	}

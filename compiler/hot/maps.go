@@ -37,8 +37,8 @@ func applyMerge(w *work, arg value.Value) (value.Value, error) {
 	return out, nil
 }
 
-// merged is the map with another's entries over it. It cannot be known where an
-// entry may be left out.
+// merged is the map with another's entries merged over it; not ok where an entry may
+// be omitted.
 func (e *Expr) merged(over *Expr) (*Expr, bool) {
 	out := e.asMap()
 	out.Keys, out.Items = slices.Clone(out.Keys), slices.Clone(out.Items)
@@ -55,7 +55,7 @@ func (e *Expr) merged(over *Expr) (*Expr, bool) {
 	return out, true
 }
 
-// asMap is a map whose entries are expressions of their own.
+// asMap is the map as one of separate expressions.
 func (e *Expr) asMap() *Expr {
 	if e.Kind == MapExpr {
 		return &Expr{Kind: MapExpr, At: e.At, Keys: e.Keys, Items: e.Items}
@@ -79,7 +79,7 @@ func applyMapReplace(_ *work, arg value.Value) (value.Value, error) {
 	}
 	for _, k := range with.Keys() {
 		if k != "keys" && k != "values" {
-			return nil, fmt.Errorf("map_replace has no key %q, only keys and values", k)
+			return nil, fmt.Errorf("map_replace: unknown key %q; the keys are keys and values", k)
 		}
 	}
 	keys, err := mapOrNull(with.At("keys"))
@@ -131,7 +131,7 @@ func replaceInMap(in, keys, values *value.Dict) (value.Value, error) {
 	return out, nil
 }
 
-// replacesByNoString says that map_replace may put in a key that is not a string.
+// replacesByNoString reports whether map_replace may insert a key that is not a string.
 func replacesByNoString(arg *Expr) bool {
 	args, _ := arg.list()
 	if len(args) != 2 {
@@ -154,8 +154,8 @@ func replacesByNoString(arg *Expr) bool {
 	return false
 }
 
-// newKey is what a key is replaced by. Python's maps take numbers as keys, ours do
-// not: what becomes of them only Heat can say.
+// newKey is the replacement of a key. Python's maps accept numbers as keys, ours do
+// not, so these are left to Heat.
 func newKey(k string, to value.Value) (string, error) {
 	switch to := to.(type) {
 	case string:

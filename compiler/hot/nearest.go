@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// mostCompared is how many letters are compared with letters for one hint, which is not
-// worth more: about a thousand names of usual length.
+// mostCompared limits the letter comparisons for one hint: enough for about a thousand
+// names of usual length.
 const mostCompared = 100_000
 
-// Nearest is the known name that somebody who wrote name most likely meant: at most a
-// third of it is different. It is "" if there is none.
+// Nearest is the known name that name most likely misspells: at most a third of it
+// differs. It is "" if there is none.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
 	rows, left := &editRows{}, mostCompared
@@ -28,7 +28,7 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Meant is a hint at the known name that was meant, or another one where none was.
+// Meant is a hint at the known name that was probably meant, or otherwise another hint.
 func Meant(name string, known []string, otherwise string) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -36,10 +36,10 @@ func Meant(name string, known []string, otherwise string) string {
 	return otherwise
 }
 
-// editRows are the last three rows of a table of distances.
+// editRows are the last three rows of the distance matrix.
 type editRows struct{ row, before, before2 []int }
 
-// distance counts insertions, deletions, replacements and swaps of neighbours, up to a
+// distance counts insertions, deletions, substitutions and transpositions, up to a
 // bound.
 func (e *editRows) distance(a, b string, bound int) int {
 	for _, r := range []*[]int{&e.row, &e.before, &e.before2} {

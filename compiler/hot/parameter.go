@@ -56,9 +56,9 @@ func (r *parameterReader) read(e *yaml.Entry) {
 	}
 	for _, key := range n.Entries {
 		if first, ok := known[key.Name]; !ok {
-			r.fail(key.Key, "", "%q is not a key of a declaration", key.Name)
+			r.fail(key.Key, "", "%q is not a valid key", key.Name)
 		} else if first > r.t.Version {
-			r.fail(key.Key, "", "the key %q exists from version %s on", key.Name, first)
+			r.fail(key.Key, "", "the key %q needs version %s or later", key.Name, first)
 		}
 	}
 	r.readType(e)
@@ -89,9 +89,9 @@ func (r *parameterReader) readType(e *yaml.Entry) {
 	if r.t.Version.CFN() {
 		said = CFNType
 	}
-	hint := fmt.Sprintf("%s, %s, %s, %s or %s", said("string"), said("number"), said("comma_delimited_list"), said("json"), said("boolean"))
+	hint := fmt.Sprintf("use %s, %s, %s, %s or %s", said("string"), said("number"), said("comma_delimited_list"), said("json"), said("boolean"))
 	if n == nil {
-		r.fail(e.Key, hint, "there is no type")
+		r.fail(e.Key, hint, "the type is missing")
 		return
 	}
 	text, _ := n.Text()
@@ -105,7 +105,7 @@ func (r *parameterReader) readType(e *yaml.Entry) {
 		hint = "did you mean " + said(near) + "?"
 		r.p.Type = near
 	}
-	r.fail(n, hint, "%s is not a type", shown(n.Data()))
+	r.fail(n, hint, "%s is not a valid type", shown(n.Data()))
 }
 
 func (r *parameterReader) checkDefault() {
@@ -114,14 +114,14 @@ func (r *parameterReader) checkDefault() {
 	}
 	v := r.p.Default.Data()
 	if err := r.p.checkDefault(v); err != nil {
-		r.fail(r.p.Default, "", "the default breaks a constraint: %s", err)
+		r.fail(r.p.Default, "", "the default violates a constraint: %s", err)
 	} else if err := r.p.Check(v); err != nil {
 		r.diags.Warning(source.BadParameter, r.t.Place(r.p.Default),
 			fmt.Sprintf("parameter %q: the default cannot be used: %s", r.p.Name, err), "")
 	}
 }
 
-// Declaration is a template that declares a parameter alone, without its default.
+// Declaration is a template with the declaration of a parameter only, without its default.
 func (t *Template) Declaration(p *Parameter) *value.Dict {
 	declaration := value.NewDict()
 	for _, e := range p.Entry.Value.Entries {
@@ -137,12 +137,12 @@ func (t *Template) Declaration(p *Parameter) *value.Dict {
 	return template
 }
 
-// Pinnable says whether allowed_values can hold Heat to one value: a json takes no such
-// constraint, and a list takes its items in any order and number (heat/engine/constraints.py,
+// Pinnable reports whether allowed_values can restrict the parameter to one value: json does
+// not support it, and a list may repeat and reorder its items (heat/engine/constraints.py,
 // AllowedValues).
 func (p *Parameter) Pinnable() bool { return p.Type != "json" && p.Type != "comma_delimited_list" }
 
-// Cast gives a value the parameter's type, as get_param returns it
+// Cast converts a value to the parameter's type, as get_param returns it
 // (heat/engine/parameters.py: value of each class).
 func (p *Parameter) Cast(v value.Value) (value.Value, error) {
 	if v == nil {
@@ -153,7 +153,7 @@ func (p *Parameter) Cast(v value.Value) (value.Value, error) {
 		if n, ok := value.Number(v); ok {
 			return n, nil
 		}
-		return nil, fmt.Errorf("a number is expected, not %s", shown(v))
+		return nil, fmt.Errorf("expected a number, not %s", shown(v))
 	case "boolean":
 		return boolean(v)
 	case "comma_delimited_list":
@@ -171,7 +171,7 @@ func boolean(v value.Value) (value.Value, error) {
 	case "0", "f", "false", "off", "n", "no":
 		return false, nil
 	}
-	return nil, fmt.Errorf("a boolean (true, yes, on, 1, … or false, no, off, 0, …) is expected, not %s", shown(v))
+	return nil, fmt.Errorf("expected a boolean (true, yes, on, 1, … or false, no, off, 0, …), not %s", shown(v))
 }
 
 // commaDelimited splits at commas; white space around them stays.
@@ -185,7 +185,7 @@ func commaDelimited(v value.Value) (value.Value, error) {
 			list = value.Texts(strings.Split(v, ","))
 		}
 	default:
-		return nil, fmt.Errorf("a list, or a string with commas, is expected, not %s", shown(v))
+		return nil, fmt.Errorf("expected a list or a string with commas, not %s", shown(v))
 	}
 	return list, nil
 }
@@ -197,13 +197,13 @@ func jsonValue(v value.Value) (value.Value, error) {
 	}
 	out, err := yaml.DecodeJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("JSON is expected: %w", err)
+		return nil, fmt.Errorf("expected JSON: %w", err)
 	}
 	return out, nil
 }
 
-// Check says what is wrong with a value for the parameter: its type, or a
-// constraint. Custom constraints that ask a cloud are Heat's to check.
+// Check checks a value against the parameter's type and constraints. Custom constraints
+// that query the cloud are left to Heat.
 func (p *Parameter) Check(v value.Value) error {
 	cast, err := p.Cast(v)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *Parameter) Check(v value.Value) error {
 	return nil
 }
 
-// Violates says which constraint a value of the parameter's type breaks; nil if none.
+// Violates returns the violation of the first violated constraint; nil if there is none.
 func (p *Parameter) Violates(v value.Value) error {
 	for _, c := range p.Constraints {
 		if err := c.check(p, v); err != nil {
@@ -233,8 +233,8 @@ func (p *Parameter) Violates(v value.Value) error {
 	return nil
 }
 
-// checkDefault compares a default with the constraints alone, as Heat does while
-// it reads the template (parameters.py, Schema._validate_default).
+// checkDefault checks a default against the constraints only, as Heat does when it
+// reads the template (parameters.py, Schema._validate_default).
 func (p *Parameter) checkDefault(v value.Value) error {
 	if p.Type == "comma_delimited_list" {
 		list, err := commaDelimited(v)

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// randomParameter makes a declaration and a value for it.
+// randomParameter generates a declaration and a value for it.
 func randomParameter(g *generator) (schema *value.Dict, val value.Value) {
 	kind := pick(g, "string", "string", "number", "number", "comma_delimited_list", "json", "boolean", "String")
 	val = parameterValue(g, kind)
@@ -81,10 +81,10 @@ func randomConstraint(g *generator, kind string) value.Value {
 	return c
 }
 
-// Parameters take the values that stock Heat takes, and have the values that
-// get_param gives there.
+// Parameters accept the values that stock Heat accepts, and have the values of get_param
+// there.
 func TestParametersAgreeWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	values, refused, leftToHeat := 0, 0, 0
 	for s := uint64(1); s <= *cases/2; s++ {
 		if *seed != 0 && s != *seed {
@@ -105,7 +105,7 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		if custom {
 			continue
 		}
-		heat := judge.Parameter(t, headOf(v), value.EncodeJSON(schema), value.EncodeJSON(val))
+		heat := oracle.Parameter(t, headOf(v), value.EncodeJSON(schema), value.EncodeJSON(val))
 		got, err := parameterOf(v, schema, val)
 		switch {
 		case err == nil && heat.Error != "" && onlyPython(schema):
@@ -125,7 +125,7 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 	t.Logf("%d values and %d refusals agree, %d patterns were left to Heat", values, refused, leftToHeat)
 }
 
-// cfnDeclaration says the same in the terms of CloudFormation, more or less.
+// cfnDeclaration is roughly the same in CloudFormation's notation.
 func cfnDeclaration(g *generator, schema *value.Dict) *value.Dict {
 	kind, _ := schema.Get("type")
 	out := dict("Type", pick[value.Value](g, CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), CFNType(kind.(string)), kind))
@@ -160,7 +160,7 @@ func schemaConstraints(schema *value.Dict) (out []*value.Dict) {
 	return out
 }
 
-// onlyPython says whether a pattern is one that hotc leaves to Heat.
+// onlyPython reports whether hotc leaves a pattern to Heat.
 func onlyPython(schema *value.Dict) bool {
 	patterns := schemaConstraints(schema)
 	if _, isCFN := schema.Get("AllowedPattern"); isCFN {
@@ -199,7 +199,7 @@ func parameterOf(v Version, schema *value.Dict, val value.Value) (value.Value, e
 	return p.Cast(val)
 }
 
-// What is expected is said in the message.
+// The message says what is expected.
 func TestConstraintMessages(t *testing.T) {
 	for _, c := range []struct{ declaration, value, want string }{
 		{`{type: number}`, `"many"`, `a number is expected, not "many"`},

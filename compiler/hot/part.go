@@ -7,11 +7,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// part is a piece of an expression on its way into the one around it. What is known is
-// only its value: most values are parts of a larger one, and need no expression of
-// their own.
+// part is a piece of an expression under construction. A known one is only a value:
+// most values are parts of a larger one, and need no expression of their own.
 type part struct {
-	expr  *Expr // nil where there is only a value
+	expr  *Expr // nil for a mere value
 	value value.Value
 }
 
@@ -23,7 +22,7 @@ func (p part) at(place source.Place) *Expr {
 	return p.expr
 }
 
-// known gives the value, if the part has one and is there at all.
+// known returns the value, if the part is known and not absent.
 func (p part) known() (value.Value, bool) {
 	if p.expr == nil {
 		return p.value, true
@@ -31,7 +30,7 @@ func (p part) known() (value.Value, bool) {
 	return p.expr.Value, p.expr.IsValue() && !p.expr.isAbsent()
 }
 
-// orNull is null in the place of what is left out.
+// orNull replaces an absent part by null.
 func (p part) orNull() part {
 	if p.expr != nil && p.expr.isAbsent() {
 		return part{}
@@ -39,8 +38,8 @@ func (p part) orNull() part {
 	return p
 }
 
-// partStack are the parts of collections that are not finished: those of an inner one
-// lie behind those of the one around it.
+// partStack holds the parts of unfinished collections: those of an inner one follow
+// those of the enclosing one.
 type partStack []part
 
 func (s *partStack) push(p part) {
@@ -50,7 +49,7 @@ func (s *partStack) push(p part) {
 	*s = append(*s, p)
 }
 
-// allKnown says whether all parts have values.
+// allKnown reports whether all parts are known.
 func allKnown(parts []part) bool {
 	return !slices.ContainsFunc(parts, func(p part) bool { _, known := p.known(); return !known })
 }
@@ -64,7 +63,7 @@ func valuesOf(parts []part) []value.Value {
 	return values
 }
 
-// of is the list or map with folded parts in the places of its own.
+// of is the list or map with its parts replaced by folded ones.
 func (e *Expr) of(parts []part) part {
 	if allKnown(parts) {
 		if e.Kind == ListExpr {
@@ -91,7 +90,7 @@ func dictOf(keys []string, parts []part) *value.Dict {
 	return value.DictFrom(keys, func(i int) value.Value { v, _ := parts[i].known(); return v })
 }
 
-// with is the list or map with other items, itself if they are the same.
+// with is the list or map with other items; e itself if they are the same.
 func (e *Expr) with(items []*Expr) *Expr {
 	if len(items) == 0 || &items[0] == &e.Items[0] {
 		return e

@@ -9,48 +9,49 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// What only Heat decides of whether something is there: a resource whose condition
-// is left to it, the members of a group whose number is. These are calls of plans;
-// no template has them.
+// Existence that only Heat decides: of a resource by its condition, of the members of
+// a group by its size. These calls occur in plans, never in templates.
 var (
-	// AbsentRef is what nobody gives: {"$absent": WHY}. It fails with an AbsentError.
+	// AbsentRef is a value that is never written: {"$absent": WHY}. It fails with an
+	// AbsentError.
 	AbsentRef = &Function{Name: "$absent", Reference: true}
-	// PresentTest says whether a group of COUNT members has number N, counted from 0:
+	// PresentTest tests whether a group of COUNT members has member N, counted from 0:
 	// {"$present": [COUNT, N]}.
 	PresentTest = &Function{Name: "$present", Apply: applyPresent}
-	// MembersOf are the first COUNT items of a list, or entries of a map, and fail if there
-	// are fewer: {"$members": [GROUP, COUNT, ITEMS]}. The others are not looked at.
+	// MembersOf are the first COUNT items of a list, or entries of a map:
+	// {"$members": [GROUP, COUNT, ITEMS]}. It fails if there are fewer; the rest is not
+	// evaluated.
 	MembersOf = &Function{Name: "$members", Lazy: foldMembersOf}
-	// ItemOf is an item of a list of Heat's: {"$item": [LIST, N]}.
+	// ItemOf is an item of a list that Heat provides: {"$item": [LIST, N]}.
 	ItemOf = &Function{Name: "$item", Apply: applyItem}
 )
 
-// OwnFact is what a role's input reads of its own server: {fact: NAME}, where the block's
+// OwnFact is a fact of a role's own server in an input: {fact: NAME}, where the block's
 // schema allows it. It is not a function of the language.
 var OwnFact = &Function{Name: "fact", Reference: true}
 
-// presenceFunctions are all of them.
+// presenceFunctions are the functions above that plans add.
 var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, JoinedOf, ItemOf}
 
-// AbsentError says that nobody gives a value, since Heat has not made who would.
+// AbsentError says that a value is never written, since Heat has not created its writer.
 type AbsentError struct{ Why string }
 
 func (e *AbsentError) Error() string { return e.Why }
 
-// OfPresence says whether a call is one of those that no template has.
+// OfPresence reports whether the function is one that only plans have.
 func (f *Function) OfPresence() bool { return slices.Contains(presenceFunctions, f) }
 
-// AsksPresence says whether there is such a call in the expression.
+// AsksPresence reports whether the expression calls such a function.
 func (e *Expr) AsksPresence() bool {
 	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && x.Func.OfPresence() })
 }
 
-// CountDefault is how many members a group has whose count is null or not said
+// CountDefault is the size of a group whose count is null or missing
 // (heat/engine/resources/openstack/heat/resource_group.py, properties_schema).
 const CountDefault = 1
 
-// GroupSize is a group's number of members as Heat reads it from a property, by
-// Python's int; missing is the property's default, which null stands for
+// GroupSize is a group's size as Heat reads it from a property, with Python's int;
+// missing is the property's default, which replaces null
 // (heat/engine/properties.py, Property._get_integer).
 func GroupSize(v value.Value, missing int) (int, error) {
 	if v == nil {
@@ -67,7 +68,7 @@ func GroupSize(v value.Value, missing int) (int, error) {
 func applyPresent(_ *work, arg value.Value) (value.Value, error) {
 	args, _ := arg.([]value.Value)
 	if len(args) != 2 {
-		return nil, fmt.Errorf("$present needs a number of members and one of them")
+		return nil, fmt.Errorf("$present needs a group's size and a member")
 	}
 	size, err := GroupSize(args[0], CountDefault)
 	n, ok := args[1].(int64)
@@ -101,11 +102,11 @@ func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
 	return f.fold(out.collapse())
 }
 
-// gathered is what MembersOf and JoinedOf are about.
+// gathered is the argument of MembersOf and JoinedOf.
 type gathered struct {
 	call  *Expr // with its count folded
 	group string
-	known bool // how many members there are
+	known bool // size is
 	size  int
 	items *Expr
 }
@@ -127,7 +128,7 @@ func (f *folder) members(call *Expr) (gathered, error) {
 	return g, err
 }
 
-// entries are the items of a list, or those of a map with their keys.
+// entries are the items of a list, or the values of a map with their keys.
 func (e *Expr) entries() (keys []string, items []*Expr) {
 	if items, ok := e.list(); ok {
 		return nil, items
@@ -138,8 +139,8 @@ func (e *Expr) entries() (keys []string, items []*Expr) {
 	return e.Keys, e.Items
 }
 
-// DecidedSize is what Heat decided of the stack's topology as a number of members: true is 1, false
-// and what cannot be read are 0.
+// DecidedSize is Heat's decision about a part of the topology as a number of members: true is
+// 1, false and what cannot be read are 0.
 func DecidedSize(value json.RawMessage) int {
 	v, err := yaml.DecodeJSON(value)
 	if err != nil {

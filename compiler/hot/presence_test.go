@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// heatDecides answers what Heat decided, and counts which cells are read.
+// heatDecides returns Heat's decisions, and records which cells are read.
 type heatDecides struct {
 	deploy map[string]string
 	read   []string
@@ -23,8 +23,8 @@ func (h *heatDecides) Deploy(key string) (json.RawMessage, error) {
 	return json.RawMessage(h.deploy[key]), nil
 }
 
-// What depends on Heat's decisions is evaluated on the server: only those are read who
-// are there.
+// What depends on Heat's decisions is evaluated on the server: only existing members are
+// read.
 func TestPresence(t *testing.T) {
 	const (
 		members = `{"$members": ["g", {"$deploy": "n"}, [{"$cell": "a"}, {"$cell": "b"}, 7]]}`
@@ -74,7 +74,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// Forms that no compiler writes are refused, whatever is in them.
+// Forms that no compiler writes are refused.
 func TestBrokenPresence(t *testing.T) {
 	for _, expr := range []string{`{"$members": 1}`, `{"$members": ["g", 1]}`, `{"$members": ["g", 1, "x"]}`, `{"$present": [1]}`, `{"$present": [1, "x"]}`, `{"$item": []}`, `{"$present": null}`} {
 		e, err := ParseResidual(json.RawMessage(expr), nil)

@@ -7,23 +7,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Ref is what a reference names. It is read here, and by nobody else.
+// Ref is the target of a reference. Only this file reads it from a call.
 type Ref struct {
 	Kind RefKind
-	// Name is that of the parameter, the resource, the file or the cell; "" if it is
-	// computed.
+	// Name is that of the parameter, resource, file or cell; "" if computed.
 	Name string
-	// Attribute is the one of a resource; "" if there is none, or it is computed.
+	// Attribute is that of a resource; "" if there is none, or it is computed.
 	Attribute string
-	Path      []value.Value // behind that, up to what is computed
-	// Computed says that a part is, and nothing is known of what follows it.
+	Path      []value.Value // after these, up to the first computed part
+	// Computed says that a part is computed; what follows it is unknown.
 	Computed bool
 	At       source.Place
 
 	steps []value.Value
 }
 
-// RefKind is what a reference leads to.
+// RefKind is the kind of a reference's target.
 type RefKind uint8
 
 // The kinds of references.
@@ -37,7 +36,7 @@ const (
 	ToDeploy
 )
 
-// Ref is what a call refers to; its kind is NoRef for all else.
+// Ref is the target of a call; its kind is NoRef for anything but a reference.
 func (e *Expr) Ref() Ref {
 	if e.Kind != CallExpr || e.Func.refers == NoRef {
 		return Ref{At: e.At}
@@ -66,7 +65,7 @@ func (e *Expr) Ref() Ref {
 	return r
 }
 
-// read takes the parts of a reference that are known.
+// read sets the known parts of a reference.
 func (r *Ref) read(parts []value.Value) {
 	if len(parts) == 0 {
 		return
@@ -81,29 +80,29 @@ func (r *Ref) read(parts []value.Value) {
 	r.Path = parts
 }
 
-// Names says whether a reference is one to that resource.
+// Names reports whether the reference is to that resource.
 func (r Ref) Names(resource string) bool { return r.OfResource() && r.Name == resource }
 
-// Cell is the cell that a reference to one names.
+// Cell is the name of the cell, for a reference to one.
 func (r Ref) Cell() contract.CellName { return contract.CellName(r.Name) }
 
-// OfResource says whether a reference is one to a resource that is known by name.
+// OfResource reports whether the reference is to a resource known by name.
 func (r Ref) OfResource() bool {
 	return (r.Kind == ToAttribute || r.Kind == ToResource) && r.Name != ""
 }
 
-// Steps are what stands behind the name, the attribute first, up to what is computed.
+// Steps are the parts after the name, the attribute first, up to the first computed one.
 func (r Ref) Steps() []value.Value { return r.steps }
 
-// NodeRef is a reference as it stands in a text, with the nodes of its parts.
+// NodeRef is a reference in a template, with the nodes of its parts.
 type NodeRef struct {
 	Ref
 	Arg   *yaml.Node
 	Parts []*yaml.Node // of a list: the name's, the attribute's, those of the path
 }
 
-// NamedAt is the parameter, resource or file to which the call in a node refers by its name
-// alone, as most do: no expression is to be made for that.
+// NamedAt is the parameter, resource or file to which the call in a node refers by a literal
+// name, as most do, without building an expression.
 func (t *Template) NamedAt(n *yaml.Node) (r Ref, is bool) {
 	f, arg := t.callOf(n)
 	if f == nil || f.refers != ToParameter && f.refers != ToResource && f.refers != ToFile {
@@ -113,7 +112,7 @@ func (t *Template) NamedAt(n *yaml.Node) (r Ref, is bool) {
 	return Ref{Kind: f.refers, Name: name, At: t.Place(n)}, is && name != ""
 }
 
-// RefAt is what the call in a node refers to.
+// RefAt is the target of the call in a node.
 func (t *Template) RefAt(n *yaml.Node) NodeRef {
 	f, arg := t.callOf(n)
 	if f == nil || f.refers == NoRef {

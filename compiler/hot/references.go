@@ -10,7 +10,7 @@ import (
 )
 
 // The references: calls that a Resolve function answers. Apply of a reference only
-// looks at its argument (heat/engine/hot/functions.py: GetParam, GetAttThenSelect,
+// checks its argument (heat/engine/hot/functions.py: GetParam, GetAttThenSelect,
 // GetAtt, GetAttAllAttributes, GetResource, GetFile, ResourceFacade).
 
 var (
@@ -18,9 +18,9 @@ var (
 	getResource = &Function{Name: "get_resource", Reference: true, refers: ToResource, Gives: contract.String, Apply: nameArgument("get_resource", "a resource")}
 	getFile     = &Function{Name: "get_file", Reference: true, refers: ToFile, Apply: nameArgument("get_file", "a file")}
 
-	// get_attr asked for the attribute and then selected from it until 2013-05-23,
-	// hands the whole path to the resource since 2014-10-16, and gives all
-	// attributes of a resource since 2015-10-15.
+	// get_attr selects from the attribute's value in 2013-05-23, passes the whole path
+	// to the resource since 2014-10-16, and can return all attributes of a resource
+	// since 2015-10-15.
 	getAttrThenSelect = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: sized("get_attr", 2, anyNumber, "the resource, the attribute and a path"), Apply: attrArgument(false, false), Lazy: foldThenSelect}
 	getAttr           = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: sized("get_attr", 2, anyNumber, "the resource, the attribute and a path"), Apply: attrArgument(false, true), Positional: 2}
 	getAttrAll        = &Function{Name: "get_attr", Reference: true, refers: ToAttribute, Check: checkGetAttrAll, Apply: attrArgument(true, true), Positional: 2, Lazy: foldAttributes}
@@ -69,13 +69,13 @@ func checkGetAttrAll(arg *Expr) error {
 		return nil
 	}
 	if s, ok := arg.text(); ok && len(characters(s)) == 1 {
-		return nil // Heat takes a string for a list of characters
+		return nil // Heat reads a string as a list of characters
 	}
-	return wants("get_attr", "a list of the resource and, mostly, an attribute and a path", arg)
+	return wants("get_attr", "a list of the resource, and optionally an attribute and a path", arg)
 }
 
-// attrArgument checks get_attr's argument: null for all attributes, and steps of
-// a path that a resource can be asked for, as the versions have it.
+// attrArgument checks get_attr's argument by the rules of a version: null for all
+// attributes, and which steps a path may have.
 func attrArgument(all, pathToResource bool) func(*work, value.Value) (value.Value, error) {
 	return func(_ *work, arg value.Value) (value.Value, error) {
 		_, attribute, path, err := readAttr(arg)
@@ -97,8 +97,8 @@ func attrArgument(all, pathToResource bool) func(*work, value.Value) (value.Valu
 	}
 }
 
-// foldThenSelect folds the path only if there is an attribute to walk into: Heat
-// does not look at it if that is null.
+// foldThenSelect folds the path only if there is an attribute to select from: Heat
+// does not evaluate it if that is null.
 func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	items, _ := call.arg.list()
 	first, err := f.list(call, items[:2])
@@ -123,8 +123,8 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	return call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: slices.Concat(parts, items[2:])}), nil
 }
 
-// foldAttributes tells a null that stands in the text, for all attributes, from one
-// that is computed, which Heat asks the resource for and fails.
+// foldAttributes distinguishes a literal null, for all attributes, from a computed one,
+// with which Heat fails.
 func foldAttributes(f *folder, call *Expr) (*Expr, error) {
 	arg, err := f.argument(call.Func, call.arg)
 	if err != nil {
@@ -191,15 +191,14 @@ func checkYaql(arg *Expr) error {
 	}
 	for _, k := range keys {
 		if k != "expression" && k != "data" {
-			return fmt.Errorf("yaql has no key %q, only expression and data", k)
+			return fmt.Errorf("yaql: unknown key %q; the keys are expression and data", k)
 		}
 	}
 	return nil
 }
 
-// Select walks into a value as get_attr does with the rest of its argument: a
-// step that leads nowhere gives null (heat/engine/attributes.py,
-// select_from_attribute).
+// Select follows a path into a value as get_attr does: a missing step gives null
+// (heat/engine/attributes.py, select_from_attribute).
 func Select(v value.Value, path []value.Value) value.Value {
 	for _, step := range path {
 		var ok bool
@@ -210,8 +209,8 @@ func Select(v value.Value, path []value.Value) value.Value {
 	return v
 }
 
-// SelectParam walks into a parameter's value as get_param does: a step that leads
-// nowhere gives "", and a list's index may be a string.
+// SelectParam follows a path into a parameter's value as get_param does: a missing step
+// gives "", and a list's index may be a string.
 func SelectParam(v value.Value, path []value.Value) value.Value {
 	for _, step := range path {
 		if s, isText := step.(string); isText {
@@ -231,7 +230,7 @@ func SelectParam(v value.Value, path []value.Value) value.Value {
 	return v
 }
 
-// step1 is Python's collection[key], for keys that are strings or integers.
+// step1 is Python's collection[key], for string and integer keys.
 func step1(v, key value.Value) (value.Value, bool) {
 	switch c := v.(type) {
 	case *value.Dict:
@@ -276,9 +275,8 @@ func position(key value.Value, n int) (int, bool) {
 	return int(i), i >= 0 && i < int64(n)
 }
 
-// meaningOfRef is what Ref means with this argument: a resource of the template,
-// else a parameter (heat/engine/cfn/functions.py, Ref). HOT's is read as the
-// function that it means.
+// meaningOfRef is the function that Ref means with this argument: that of a resource of
+// the template, otherwise of a parameter (heat/engine/cfn/functions.py, Ref).
 func (n *names) meaningOfRef(f *Function, arg *yaml.Node) *Function {
 	name, ok := arg.Text()
 	isResource := ok && n.isResource(name)

@@ -15,8 +15,8 @@ import (
 
 // repeating is one variant of repeat.
 type repeating struct {
-	maps         bool // for_each may give a map, whose keys it takes
-	permutations bool // the key permutations is known
+	maps         bool // for_each accepts maps, and iterates over their keys
+	permutations bool // it has the key permutations
 }
 
 var (
@@ -74,7 +74,7 @@ func (r repeating) apply(w *work, arg value.Value) (value.Value, error) {
 	return l.out, err
 }
 
-// lists are what to iterate over; null is nothing.
+// lists are the lists to iterate over; null is an empty one.
 func (r repeating) lists(each *value.Dict, nested bool) ([][]value.Value, error) {
 	lists := make([][]value.Value, each.Len())
 	length := -1
@@ -110,7 +110,7 @@ type loop struct {
 	out     []value.Value
 }
 
-// permute goes through all combinations, the last key's values fastest.
+// permute iterates over all combinations, the last key's values fastest.
 func (l *loop) permute(lists [][]value.Value, i int) error {
 	if i == len(lists) {
 		return l.add()
@@ -144,7 +144,7 @@ func (l *loop) add() error {
 	if l.hasText {
 		for i, v := range l.values {
 			if _, ok := v.(string); !ok {
-				return fmt.Errorf("repeat: only strings can be put in for %q, not %s", l.keys[i], value.TypeName(v))
+				return fmt.Errorf("repeat: %q can only be replaced by strings, not %s", l.keys[i], value.TypeName(v))
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (l *loop) add() error {
 	return err
 }
 
-// replace puts the values in. What does not change is not copied.
+// replace inserts the values. What does not change is not copied.
 func (l *loop) replace(v value.Value) (value.Value, error) {
 	if err := l.work.spend(sizeOf(v)); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (l *loop) replace(v value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// text replaces one key after the other; what was put in is looked at again.
+// text replaces one key after the other, also in what was inserted before.
 func (l *loop) text(s string) (string, error) {
 	for i, k := range l.keys {
 		uses := strings.Count(s, k)
@@ -211,7 +211,7 @@ func (l *loop) text(s string) (string, error) {
 	return s, nil
 }
 
-// sizeOf is what a copy of a value costs, without what is in it.
+// sizeOf is the cost of a shallow copy of a value.
 func sizeOf(v value.Value) int {
 	if d, ok := v.(*value.Dict); ok {
 		return perItem + perEntry*d.Len()

@@ -10,14 +10,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// str_replace and its stricter sisters (heat/engine/hot/functions.py: Replace,
+// str_replace and its stricter variants (heat/engine/hot/functions.py: Replace,
 // ReplaceJson, ReplaceJsonStrict, ReplaceJsonVeryStrict).
 
 // replacing is one variant of str_replace.
 type replacing struct {
 	name       string
-	structures bool // maps and lists are put in as JSON
-	strict     bool // every placeholder must stand in the template
+	structures bool // maps and lists are inserted as JSON
+	strict     bool // every placeholder must occur in the template
 	veryStrict bool // and no value may be empty
 }
 
@@ -81,21 +81,21 @@ func (r replacing) replace(w *work, t, p value.Value) (value.Value, error) {
 	return fill(w, segments, with)
 }
 
-// text is a value as it is put into the template.
+// text is a value as inserted into the template.
 func (r replacing) text(key string, v value.Value) (string, error) {
 	var text string
 	switch x := v.(type) {
 	case nil:
 	case []value.Value:
 		if !r.structures {
-			return "", fmt.Errorf("%s: the param %q is a list; only strings and numbers can be put in", r.name, key)
+			return "", fmt.Errorf("%s: the param %q is a list; only strings and numbers can be inserted", r.name, key)
 		}
 		if text = value.InsertedJSON(v); len(x) == 0 && r.veryStrict {
 			text = ""
 		}
 	case *value.Dict:
 		if !r.structures {
-			return "", fmt.Errorf("%s: the param %q is a map; only strings and numbers can be put in", r.name, key)
+			return "", fmt.Errorf("%s: the param %q is a map; only strings and numbers can be inserted", r.name, key)
 		}
 		if text = value.InsertedJSON(v); x.Len() == 0 && r.veryStrict {
 			text = ""
@@ -109,7 +109,7 @@ func (r replacing) text(key string, v value.Value) (string, error) {
 	return text, nil
 }
 
-// placeholders are the keys in Heat's order: the longer first, else by code point.
+// placeholders are the keys in Heat's order: longer ones first, then by code point.
 func placeholders(keys []string) []string {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, func(a, b string) int {
@@ -124,12 +124,11 @@ type segment struct {
 	key  int // index of the placeholder; -1 for text
 }
 
-// maxUses is how many placeholders may stand in one template: more do not stand in a text
-// that Heat takes.
+// maxUses limits the placeholders in one template: no text that Heat accepts has more.
 const maxUses = 1 << 18
 
-// split takes a template apart at its placeholders. A piece is only ever searched
-// for later ones, so that nothing that is put in is looked at again.
+// split splits a template at its placeholders. Each piece is searched only for later
+// ones, so that inserted text is never searched.
 func split(template string, keys []string) ([]segment, error) {
 	all := 0
 	segments := append(make([]segment, 0, 2*len(keys)+1), segment{template, -1})
@@ -148,7 +147,7 @@ func split(template string, keys []string) ([]segment, error) {
 			continue
 		}
 		if all += uses; all > maxUses {
-			return nil, fmt.Errorf("the placeholders stand in the template more than %d times", maxUses)
+			return nil, fmt.Errorf("the template uses placeholders more than %d times", maxUses)
 		}
 		next = slices.Grow(next[:0], len(segments)+2*uses)
 		for _, s := range segments {
@@ -176,7 +175,7 @@ func (r replacing) allFound(segments []segment, keys []string) error {
 	}
 	for i, k := range keys {
 		if !found[i] {
-			return fmt.Errorf("%s: the param %q does not stand in the template", r.name, k)
+			return fmt.Errorf("%s: the param %q does not occur in the template", r.name, k)
 		}
 	}
 	return nil
@@ -202,15 +201,15 @@ func fill(w *work, segments []segment, with []string) (string, error) {
 	return b.String(), nil
 }
 
-// partial puts in what is known, if the template that this leaves is taken apart
-// at the very same places for the rest: a known value that holds another
-// placeholder, or makes one with its neighbours, keeps the call as it is.
+// partial inserts what is known, if the resulting template splits at the same places
+// for the rest: if a known value contains another placeholder, or forms one with its
+// neighbours, the call stays as it is.
 func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 	t, _ := call.arg.entry("template")
 	params, _ := call.arg.entry("params")
 	template, ok := t.text()
 	if t.IsValue() && !ok {
-		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, t.called())
+		return nil, fmt.Errorf("%s: template must be a string, not %s", r.name, t.described())
 	}
 	if !ok || params.Kind != MapExpr {
 		return call, nil
@@ -239,14 +238,14 @@ func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 		}
 	}
 	if len(left.Keys) == 1 && f.isFunction(left.Keys[0]) {
-		return call, nil // it would look like a call
+		return call, nil // it would be read as a call
 	}
 	return call.withArg(&Expr{Kind: MapExpr, At: call.arg.At, Keys: []string{"template", "params"},
 		Items: []*Expr{Constant(rest, t.At), left}}), nil
 }
 
-// known gives the texts of the placeholders that are known, nil if none is or if
-// it is not even known which placeholders there are.
+// known returns the texts of the known placeholders, nil if none is known, or if it
+// is unknown which placeholders there are.
 func (r replacing) known(keys []string, params *Expr) (with []string, open []bool, err error) {
 	with, open = make([]string, len(keys)), make([]bool, len(keys))
 	any := false
@@ -285,8 +284,8 @@ func openKeys(keys []string, open []bool) []string {
 	return out
 }
 
-// sameUse says whether the melded template uses the open placeholders at exactly
-// the places where the original does.
+// sameUse reports whether the merged template uses the open placeholders at the same
+// places as the original.
 func sameUse(before, after []segment, keys, with []string, open []bool) bool {
 	left := openKeys(keys, open)
 	want := layout(before, func(s segment) (string, bool) { return with[s.key], open[s.key] })

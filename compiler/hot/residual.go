@@ -13,24 +13,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A residual expression is what the compiler leaves for the agent, as JSON:
-// HOT's own form, and a few that no template has (docs/plan.md).
+// A residual expression is what the compiler leaves for the agent to evaluate, as
+// JSON: in HOT's notation, with a few functions that only plans have (docs/plan.md).
 
 // The references of a plan.
 var (
 	// CellRef reads a cell: {"$cell": NAME} or {"$cell": [NAME, PATH…]}.
 	CellRef = &Function{Name: "$cell", Reference: true, refers: ToCell}
-	// DeployRef is a value that Heat put into the boot file: {"$deploy": KEY}.
+	// DeployRef reads a value that Heat wrote into the boot file: {"$deploy": KEY}.
 	DeployRef = &Function{Name: "$deploy", Reference: true, refers: ToDeploy}
-	// refused is a call that fails, in a branch that may never be taken:
+	// refused is a call that always fails, in a branch that may never be taken:
 	// {"$refused": WHY}.
 	refused = &Function{Name: "$refused", Check: func(why *Expr) error { return fmt.Errorf("%s", value.ToString(why.Value)) }}
 )
 
 // planTable are the functions of residual expressions: the last variant of each,
-// older ones under NAME@VERSION, the functions of conditions (no name means
-// something else there) and the references above. What only Heat can compute is
-// in no plan.
+// older ones as NAME@VERSION, the condition functions (whose names do not conflict)
+// and the references above. What only Heat can compute is in no plan.
 func planTable() map[string]*Function {
 	t := map[string]*Function{CellRef.Name: CellRef, DeployRef.Name: DeployRef}
 	for _, list := range everyFunction {
@@ -54,7 +53,7 @@ func (s since) planName() string {
 	return s.function.Name + "@" + s.until.String()
 }
 
-// planArg is a call's argument as a plan has it.
+// planArg is a call's argument in a plan.
 func (e *Expr) planArg() *Expr {
 	if e.Func.refusal != "" {
 		return Constant(e.Func.refusal, e.At)
@@ -74,8 +73,8 @@ func planNameOf(f *Function) string {
 	return f.Name
 }
 
-// EncodeResidual writes an expression for a plan, with the places of its calls
-// by JSON pointer ("" is the whole), as a plan's type of them.
+// EncodeResidual encodes an expression for a plan, with the positions of its calls
+// by JSON pointer ("" is the whole).
 func EncodeResidual[Position ~string](e *Expr) (expr json.RawMessage, at map[string]Position) {
 	at = map[string]Position{"": Position(e.At.Portable())}
 	enc := encoder{found: func(pointer string, place source.Place) { at[pointer] = Position(place.Portable()) }}
@@ -85,11 +84,11 @@ func EncodeResidual[Position ~string](e *Expr) (expr json.RawMessage, at map[str
 
 type encoder struct {
 	out     bytes.Buffer
-	pointer []byte // to what is written
+	pointer []byte // to what is being written
 	found   func(pointer string, place source.Place)
 }
 
-// within writes a part of what is written, which stands there under a name.
+// within writes a named part of the current expression.
 func (c *encoder) within(name string, e *Expr) {
 	mark := len(c.pointer)
 	c.pointer = append(append(c.pointer, '/'), escapePointer(name)...)
@@ -155,7 +154,7 @@ func (c *encoder) entries(e *Expr) {
 	c.out.WriteByte('}')
 }
 
-// escapePointer writes a key as a JSON pointer's token (RFC 6901).
+// escapePointer escapes a key as a JSON pointer's token (RFC 6901).
 func escapePointer(key string) string {
 	if !strings.ContainsAny(key, "~/") {
 		return key
@@ -163,7 +162,7 @@ func escapePointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// looksLikeCall says whether there is a map in the value that a plan reads as a call.
+// looksLikeCall reports whether the value contains a map that a plan reads as a call.
 func looksLikeCall(v value.Value) bool { return hasCallOf(v, isPlanName) }
 
 func isPlanName(name string) bool {
@@ -180,17 +179,17 @@ func isPlanName(name string) bool {
 	return false
 }
 
-// Residual is an expression that was read from a plan.
+// Residual is an expression read from a plan.
 type Residual struct{ expr *Expr }
 
-// Resolver gives what a residual expression refers to. Cell may block.
+// Resolver resolves the references of a residual expression. Cell may block.
 type Resolver interface {
 	Cell(name string) (json.RawMessage, error)
 	Deploy(key string) (json.RawMessage, error)
 }
 
-// ParseResidual reads a residual expression. The error is about the plan, which
-// was written by a compiler: the user cannot cause it with a template.
+// ParseResidual reads a residual expression. Its errors are faults of the plan, which
+// no template can cause.
 func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error) {
 	v, err := yaml.DecodeJSON(expr)
 	if err != nil {
@@ -209,8 +208,7 @@ type residualReader struct {
 	at    map[string]string
 }
 
-// read gives the parts of an expression without a place of their own that of the
-// part around them.
+// read reads a value; parts without a position get that of the enclosing part.
 func (r *residualReader) read(v value.Value, pointer string, around source.Place) (*Expr, error) {
 	if text, ok := r.at[pointer]; ok {
 		around = source.Remote(text)
@@ -254,7 +252,7 @@ func (r *residualReader) dict(d *value.Dict, pointer string, around source.Place
 			}
 			return r.entries(m, pointer+"/$map", around)
 		case strings.HasPrefix(name, "$"):
-			return nil, fmt.Errorf("residual expression: this hotc does not know %s", name)
+			return nil, fmt.Errorf("residual expression: unknown to this version of hotc: %s", name)
 		}
 	}
 	return r.entries(d, pointer, around)
@@ -272,8 +270,8 @@ func (r *residualReader) entries(d *value.Dict, pointer string, around source.Pl
 	return e.collapse(), nil
 }
 
-// Eval computes the expression. An error of the resolver comes back wrapped in
-// an *Error that has the place of the reference.
+// Eval computes the expression. It wraps an error of the resolver in an *Error with
+// the position of the reference.
 func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
 	joiner, knows := from.(Joiner)
 	if !knows {
@@ -284,12 +282,12 @@ func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
 		return nil, err
 	}
 	if !e.IsValue() {
-		return nil, errorf(e.At, "the expression cannot be computed here")
+		return nil, errorf(e.At, "only Heat can compute the expression")
 	}
 	if text := value.EncodeJSON(e.Value); json.Valid(text) {
 		return text, nil
 	}
-	return nil, errorf(e.At, "the value is infinite or no number, which JSON cannot say")
+	return nil, errorf(e.At, "JSON has no infinity or NaN")
 }
 
 func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
@@ -318,8 +316,8 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 }
 
 // NeedsHeat is the first call in the expression that no agent can compute: a
-// reference that is none of a plan's, or a function that only Heat has. It is nil if
-// there is none.
+// reference other than those of plans, or a function that only Heat has; nil if there
+// is none.
 func (e *Expr) NeedsHeat() *Expr {
 	var found *Expr
 	e.Walk(func(x *Expr) bool {
@@ -331,7 +329,7 @@ func (e *Expr) NeedsHeat() *Expr {
 	return found
 }
 
-// Cells are the cells that the expression may read, in the order of the text.
+// Cells are the cells that the expression may read, in source order.
 func (e *Expr) Cells() []contract.CellName {
 	var names []contract.CellName
 	e.Walk(func(x *Expr) bool {

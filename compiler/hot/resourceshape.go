@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// checkShape says which keys of a resource are not what Heat reads there (heat/engine/
+// checkShape checks the types of a resource's keys as Heat does (heat/engine/
 // template_common.py, _rsrc_defn_args).
 func (t *Template) checkShape(r *Resource, diags *source.Diagnostics) {
 	w := t.Words()
@@ -41,8 +41,8 @@ func (t *Template) checkShape(r *Resource, diags *source.Diagnostics) {
 	}
 }
 
-// deletionPolicies are those of every version; from 2016-10-14 on they may be written in
-// small letters (heat/engine/hot/template.py).
+// deletionPolicies are those of every version; since 2016-10-14 also in lower case
+// (heat/engine/hot/template.py).
 var deletionPolicies = []string{"Delete", "Retain", "Snapshot"}
 
 func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source.Diagnostics) {
@@ -54,11 +54,11 @@ func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source
 	if isText && slices.Contains(known, text) {
 		return
 	}
-	hint := Meant(text, deletionPolicies, "it is one of "+strings.Join(deletionPolicies, ", "))
+	hint := Meant(text, deletionPolicies, "use one of "+strings.Join(deletionPolicies, ", "))
 	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is not a valid %s", r.Name, shown(e.Value.Data()), e.Name), hint)
 }
 
-// kindOf is a node as people call it.
+// kindOf names the kind of a node, for a message.
 func kindOf(n *yaml.Node) string {
 	if n.IsNull() {
 		return "null"

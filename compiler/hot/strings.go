@@ -20,7 +20,7 @@ var (
 
 func checkSplit(arg *Expr) error {
 	if _, isText := arg.text(); isText || arg.isMap() {
-		return wants("str_split", "a list of the delimiter, the string and, perhaps, an index", arg)
+		return wants("str_split", "a list of the delimiter, the string and optionally an index", arg)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func checkSplit(arg *Expr) error {
 func applySplit(_ *work, arg value.Value) (value.Value, error) {
 	args, _ := arg.([]value.Value)
 	if len(args) < 2 {
-		return nil, fmt.Errorf("str_split needs a list of the delimiter, the string and, perhaps, an index")
+		return nil, fmt.Errorf("str_split needs a list of the delimiter, the string and optionally an index")
 	}
 	if args[1] == nil {
 		return nil, nil
@@ -43,12 +43,12 @@ func applySplit(_ *work, arg value.Value) (value.Value, error) {
 	}
 	i, ok := position(n, len(parts))
 	if !ok {
-		return nil, fmt.Errorf("str_split: index %s, but there are only the parts 0 to %d", value.ToString(n), len(parts)-1)
+		return nil, fmt.Errorf("str_split: index %s is out of range: the parts are 0 to %d", value.ToString(n), len(parts)-1)
 	}
 	return parts[i], nil
 }
 
-// splitText is Python's str.split: without a delimiter at white space.
+// splitText is Python's str.split: without a delimiter it splits at white space.
 func splitText(name string, delimiter, text value.Value) ([]value.Value, error) {
 	s, ok := text.(string)
 	if !ok {
@@ -89,7 +89,7 @@ func applyFnSplit(_ *work, arg value.Value) (value.Value, error) {
 	return parts, nil
 }
 
-// Fn::Base64 encodes nothing: Heat takes user data as plain text.
+// Fn::Base64 encodes nothing: Heat expects user data as plain text.
 func applyBase64(_ *work, arg value.Value) (value.Value, error) {
 	if _, ok := arg.(string); !ok {
 		return nil, fmt.Errorf("Fn::Base64 needs a string, not %s", value.TypeName(arg))
@@ -97,7 +97,7 @@ func applyBase64(_ *work, arg value.Value) (value.Value, error) {
 	return arg, nil
 }
 
-// shown is a value in a message.
+// shown formats a value for a message.
 func shown(v value.Value) string {
 	if s, ok := v.(string); ok && len(s) <= 60 {
 		return strconv.Quote(s)

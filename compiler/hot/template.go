@@ -14,8 +14,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Template is a template, in HOT or a CloudFormation format: its text, and what
-// stands in its sections.
+// Template is a template in HOT or a CloudFormation format: its text and its
+// sections.
 type Template struct {
 	File       *source.File
 	Root       *yaml.Node
@@ -62,22 +62,22 @@ func (t *Template) Output(name string) *Output {
 	return lists.Find(t.Outputs, func(o *Output) bool { return o.Name == name })
 }
 
-// ParameterNames are the names of the parameters, in the order of the text.
+// ParameterNames are the names of the parameters, in source order.
 func (t *Template) ParameterNames() []string {
 	return lists.Map(t.Parameters, func(p *Parameter) string { return p.Name })
 }
 
-// ResourceNames are the names of the resources, in the order of the text.
+// ResourceNames are the names of the resources, in source order.
 func (t *Template) ResourceNames() []string {
 	return lists.Map(t.Resources, func(r *Resource) string { return r.Name })
 }
 
-// OutputNames are the names of the outputs, in the order of the text.
+// OutputNames are the names of the outputs, in source order.
 func (t *Template) OutputNames() []string {
 	return lists.Map(t.Outputs, func(o *Output) string { return o.Name })
 }
 
-// Place is where a node or a key stands.
+// Place is the position of a node or key.
 func (t *Template) Place(n source.Spanned) source.Place {
 	return source.Place{File: t.File, Span: n.Extent()}
 }
@@ -95,11 +95,11 @@ var cfnSections = map[string]Version{"AWSTemplateFormatVersion": CFN20121212, "H
 	"Description": CFN20121212, "Mappings": CFN20121212, "Parameters": CFN20121212, "Resources": CFN20121212, "Outputs": CFN20121212,
 	"Conditions": CFN20100909}
 
-// Words are what the template's family calls things.
+// Words are the keywords of the template's format.
 func (t *Template) Words() *Words { return t.Version.Words() }
 
-// ParseTemplate reads a template. It returns nil if the text cannot be read; with
-// errors in a section it goes on, to find them all.
+// ParseTemplate reads a template. It returns nil if the text cannot be parsed; after
+// errors in a section it continues, to find them all.
 func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	root := yaml.Parse(file, diags)
 	if root == nil {
@@ -109,9 +109,9 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	if root.Kind != yaml.Map {
 		what := root.Kind.String()
 		if root.IsNull() {
-			what = "empty"
+			what = "an empty file"
 		}
-		diags.Error(source.NotATemplate, t.Place(root), "a template is a map of sections, this is "+what,
+		diags.Error(source.NotATemplate, t.Place(root), "a template must be a map of sections, not "+what,
 			"begin it with `heat_template_version: 2018-08-31`")
 		return nil
 	}
@@ -127,7 +127,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	}
 	for _, e := range root.Entries {
 		if first, ok := known[e.Name]; !ok || first > t.Version {
-			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("%q is not a section of a template of version %s", e.Name, t.Version), "")
+			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("unknown section %q in version %s", e.Name, t.Version), "")
 		}
 	}
 	t.readParameters(diags)
@@ -138,62 +138,62 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 	return t
 }
 
-// keepsIndentation refuses a text that the client spoils: it takes away the white space at
-// its beginning, and so the indentation of the first key alone
+// keepsIndentation refuses a template that the client would corrupt: it strips leading
+// white space, and with it the indentation of the first key only
 // (heatclient/common/template_format.py, parse).
 func (t *Template) keepsIndentation(diags *source.Diagnostics) bool {
 	start := t.Root.Span.Start
 	if t.Root.Style != yaml.Block || len(t.Root.Entries) < 2 || start == t.File.LineStart(start) || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
 		return true
 	}
-	diags.Error(source.NotYAML, t.Place(t.Root.Entries[0].Key), "the whole text is indented: Heat's client takes the white space before the first key away, and then that key stands in another column than the others", "take the indentation away, or begin the text with a comment")
+	diags.Error(source.NotYAML, t.Place(t.Root.Entries[0].Key), "the whole template is indented: Heat's client strips the white space before the first key, which then no longer lines up with the others", "remove the indentation, or start the file with a comment")
 	return false
 }
 
-// readVersion finds the one key that says what the template is written in
+// readVersion finds the only key that declares the template's version
 // (heat/engine/template.py, get_version).
 func (t *Template) readVersion(diags *source.Diagnostics) bool {
-	var said []*yaml.Entry
+	var declared []*yaml.Entry
 	for i := range t.Root.Entries {
 		e := &t.Root.Entries[i]
 		if _, isText := e.Value.Text(); isText && slices.Contains(versionKeys, e.Name) {
-			said = append(said, e)
+			declared = append(declared, e)
 		}
 	}
 	switch {
-	case len(said) == 0 && t.Root.Get("heat_template_version") != nil:
+	case len(declared) == 0 && t.Root.Get("heat_template_version") != nil:
 		t.unknownVersion(t.Root.Entry("heat_template_version"), diags)
 		return false
-	case len(said) == 0:
-		d := diags.Error(source.NotATemplate, source.Place{File: t.File}, "there is no heat_template_version", "begin the template with `heat_template_version: 2018-08-31`")
+	case len(declared) == 0:
+		d := diags.Error(source.NotATemplate, source.Place{File: t.File}, "heat_template_version is missing", "begin the template with `heat_template_version: 2018-08-31`")
 		if key, meant := VersionKey(t.Root); meant != "" {
 			d.At = t.Place(key.Key)
 			d.Meant(key.Name, meant)
 		}
 		return false
-	case len(said) > 1:
-		diags.Error(source.UnknownVersion, t.Place(said[1].Key), "the template says two versions, "+said[0].Name+" and "+said[1].Name, "leave one of them")
+	case len(declared) > 1:
+		diags.Error(source.UnknownVersion, t.Place(declared[1].Key), "the template declares two versions, "+declared[0].Name+" and "+declared[1].Name, "remove one of them")
 		return false
 	}
-	text, _ := said[0].Value.Text()
+	text, _ := declared[0].Value.Text()
 	v, ok := ParseVersion(text)
-	if said[0].Name != "heat_template_version" {
-		v = cfnVersions[said[0].Name]
-		ok = v.String() == said[0].Name+" "+text
+	if declared[0].Name != "heat_template_version" {
+		v = cfnVersions[declared[0].Name]
+		ok = v.String() == declared[0].Name+" "+text
 	}
 	if !ok {
-		t.unknownVersion(said[0], diags)
+		t.unknownVersion(declared[0], diags)
 	}
 	t.Version = v
 	return ok
 }
 
-// versionKeys are the keys that say what a template is written in.
+// versionKeys are the keys that declare a template's version.
 var versionKeys = []string{"heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"}
 
-// VersionKey is the entry by which a text says that it is a template. If there is none
-// it is one that was perhaps to be, and meant is its right name. Nil if neither is there,
-// and for a text that cannot be read, whose root is nil.
+// VersionKey is the entry that makes a file a template. If there is none, it is an entry
+// that probably misspells it, and meant is the right name. It is nil without either, and
+// for a file that cannot be parsed, whose root is nil.
 func VersionKey(root *yaml.Node) (key *yaml.Entry, meant string) {
 	for _, name := range versionKeys {
 		if e := root.Entry(name); e != nil {
@@ -209,18 +209,18 @@ func VersionKey(root *yaml.Node) (key *yaml.Entry, meant string) {
 	return nil, ""
 }
 
-// IsSection says whether a key is one of the top level of HOT.
+// IsSection reports whether a key is a section of HOT.
 func IsSection(name string) bool { _, is := sections[name]; return is }
 
 func (t *Template) unknownVersion(e *yaml.Entry, diags *source.Diagnostics) {
-	hint := "the versions are " + strings.Join(Versions(), ", ") + " and the releases' names from newton on"
+	hint := "use " + strings.Join(Versions(), ", ") + " or the name of a release since newton"
 	if v, isCFN := cfnVersions[e.Name]; isCFN {
 		hint = "write " + strings.Replace(v.String(), " ", ": ", 1)
 	}
 	diags.Error(source.UnknownVersion, t.Place(e.Value), fmt.Sprintf("unknown %s %s", e.Name, strings.TrimSpace(t.File.Slice(e.Value.Span))), hint)
 }
 
-// readMappings keeps the section that Fn::FindInMap looks into, as it stands.
+// readMappings keeps the section that Fn::FindInMap reads, as plain data.
 func (t *Template) readMappings(diags *source.Diagnostics) {
 	n := t.Root.Get("Mappings")
 	t.Functions.names.mappings = value.NewDict()
@@ -233,7 +233,7 @@ func (t *Template) readMappings(diags *source.Diagnostics) {
 	}
 }
 
-// section gives the entries of a section that must be a map of maps.
+// section returns the entries of a section, which must be a map of maps.
 func (t *Template) section(name string, diags *source.Diagnostics) []*yaml.Entry {
 	n := t.Root.Get(name)
 	if n.IsNull() {
@@ -274,7 +274,7 @@ func (t *Template) readResources(diags *source.Diagnostics) {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")
 		}
 		if strings.Contains(r.Name, "/") {
-			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("the resource name %q has a slash, which Heat refuses", e.Name), "")
+			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("the resource name %q contains a slash, which Heat refuses", e.Name), "")
 		}
 		t.Resources = append(t.Resources, r)
 		t.resources[r.Name] = r
@@ -294,35 +294,35 @@ var (
 	cfnOutputKeys = map[string]Version{"Description": CFN20121212, "Value": CFN20121212, "Condition": CFN20100909}
 )
 
-// keyHint says what was meant by a key that is none.
+// keyHint is the hint for an unknown key.
 func keyHint(k yaml.Entry, known map[string]Version) string {
 	otherwise := ""
 	if k.Value.Get("roles") != nil && known["metadata"] != 0 { // hotc's own block
-		otherwise = fmt.Sprintf("write it into the metadata: `metadata: {%s: …}`", k.Name)
+		otherwise = fmt.Sprintf("move it into the metadata: `metadata: {%s: …}`", k.Name)
 	}
 	return Meant(k.Name, slices.Sorted(maps.Keys(known)), otherwise)
 }
 
-// checkKeys says which keys Heat refuses, and which it passes over in a
-// CloudFormation template.
+// checkKeys reports the keys that Heat refuses, or ignores in a CloudFormation
+// template.
 func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Version, diags *source.Diagnostics) {
-	say := diags.Error
-	if of == "an output" { // Heat takes what it needs of it
-		say = diags.Warning
+	report := diags.Error
+	if of == "an output" { // Heat ignores unknown keys of it
+		report = diags.Warning
 	}
 	if t.Version.CFN() {
 		for _, k := range e.Value.Entries {
 			if first, ok := cfn[k.Name]; !ok || first > t.Version {
-				diags.Warning(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: Heat takes no notice of the key %q of %s here", e.Name, k.Name, of), "")
+				diags.Warning(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: Heat ignores the key %q of %s", e.Name, k.Name, of), "")
 			}
 		}
 		return
 	}
 	for _, k := range e.Value.Entries {
 		if first, ok := known[k.Name]; !ok {
-			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is not a key of %s", e.Name, k.Name, of), keyHint(k, known))
+			report(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: %q is not a key of %s", e.Name, k.Name, of), keyHint(k, known))
 		} else if first > t.Version {
-			say(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s exists from version %s on", e.Name, k.Name, of, first), "")
+			report(source.BadSection, t.Place(k.Key), fmt.Sprintf("%q: the key %q of %s needs version %s or later", e.Name, k.Name, of, first), "")
 		}
 	}
 }
@@ -353,7 +353,7 @@ func (r *Resource) MetadataEntry(key string) *yaml.Entry {
 	return r.Metadata.Value.Entry(key)
 }
 
-// Entries are the properties as they stand in the text.
+// Entries are the properties in source order.
 func (r *Resource) Entries() []yaml.Entry {
 	if r.Properties == nil {
 		return nil

@@ -26,14 +26,14 @@ func checkURL(arg *Expr) error {
 	}
 	for _, k := range keys {
 		if !slices.Contains(urlParts, k) {
-			return fmt.Errorf("make_url has no part %q, only %s", k, strings.Join(urlParts, ", "))
+			return fmt.Errorf("make_url: unknown part %q; the parts are %s", k, strings.Join(urlParts, ", "))
 		}
 	}
 	for _, part := range urlParts {
 		x, ok := arg.entry(part)
 		if !ok || x.Kind == CallExpr {
 			if ok && part == "query" {
-				return nil // as in Heat, which stops here
+				return nil // Heat checks no further either
 			}
 			continue
 		}
@@ -132,7 +132,7 @@ func urlQuery(d *value.Dict) string {
 func quotePlus(s string) string { return strings.ReplaceAll(quoteURL(s, " "), " ", "+") }
 
 // quoteURL is urllib.parse.quote: all bytes but letters, digits, _.-~ and the safe
-// ones are written as %XX.
+// ones become %XX.
 func quoteURL(s, safe string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -149,7 +149,7 @@ func quoteURL(s, safe string) string {
 	return b.String()
 }
 
-// schemesWithAuthority are those that get // even without a host
+// schemesWithAuthority are the schemes that get // even without a host
 // (urllib.parse.uses_netloc).
 var schemesWithAuthority = []string{"", "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https",
 	"shttp", "snews", "prospero", "rtsp", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss"}

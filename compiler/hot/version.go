@@ -2,9 +2,9 @@ package hot
 
 import "strings"
 
-// Version is what a template is written in: a heat_template_version, or one of the
-// two CloudFormation formats, which lack most of what HOT has and so come before
-// all of it in the order of versions.
+// Version is a template's version: a heat_template_version, or one of the two
+// CloudFormation formats. These lack most of HOT's features, so they are ordered before
+// all of HOT's versions.
 type Version uint8
 
 // The versions that Heat 19 knows (heat/engine/cfn/template.py,
@@ -25,7 +25,7 @@ const (
 	V20210416
 )
 
-// MemberVersion is that of the templates which hotc makes for members of groups.
+// MemberVersion is that of the templates that hotc generates for members of groups.
 const MemberVersion = V20151015
 
 // firstVersion and lastVersion are the ends of the order.
@@ -45,16 +45,16 @@ var releaseNames = map[string]Version{"newton": V20161014, "ocata": V20170224, "
 
 func (v Version) String() string { return versionNames[v] }
 
-// CFN says whether this is a CloudFormation format.
+// CFN reports whether this is a CloudFormation format.
 func (v Version) CFN() bool { return v < V20130523 }
 
-// hasConditions says whether there are conditions in this version.
+// hasConditions reports whether this version supports conditions.
 func (v Version) hasConditions() bool { return v >= V20161014 || v == CFN20100909 }
 
-// Versions are all versions of HOT, the oldest first.
+// Versions are all versions of HOT, oldest first.
 func Versions() []string { return versionNames[V20130523:] }
 
-// Head is how a template says its version: a key, and the value.
+// Head is the key and value that declare the version in a template.
 func (v Version) Head() (key, value string) {
 	if key, value, ok := strings.Cut(v.String(), " "); ok {
 		return key, value
@@ -62,7 +62,7 @@ func (v Version) Head() (key, value string) {
 	return "heat_template_version", v.String()
 }
 
-// ParseVersion reads a version of HOT by its date or its release's name.
+// ParseVersion parses a version of HOT: a date or a release's name.
 func ParseVersion(text string) (Version, bool) {
 	if v, ok := releaseNames[text]; ok {
 		return v, true

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 )
 
-// heatTable is what stock Heat says of a version.
+// heatTable is stock Heat's description of a version.
 type heatTable struct {
 	Functions     []string          `json:"functions"`
 	Removed       []string          `json:"removed"`
@@ -25,12 +25,12 @@ type heatTable struct {
 
 // Every version has exactly the functions, sections and keys that it has in Heat.
 func TestVersions(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	variants := map[string]*Function{} // Heat's class → our function
 	for v := firstVersion; v <= lastVersion; v++ {
 		t.Run(v.String(), func(t *testing.T) {
 			var heat heatTable
-			judge.Ask(t, "table", map[string]any{"head": headOf(v)}, &heat)
+			oracle.Ask(t, "table", map[string]any{"head": headOf(v)}, &heat)
 			table := v.Functions()
 			got := heatTable{Sections: keysOf(sections, v), ResourceKeys: keysOf(resourceKeys, v), OutputKeys: keysOf(outputKeys, v),
 				ParameterKeys: keysOf(parameterKeys, v), Functions: []string{}, Removed: []string{}, Conditions: []string{}}

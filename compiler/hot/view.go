@@ -10,16 +10,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// What calls say, beside what they refer to (ref.go). The argument of a call is read here and
-// where its function is made, and nowhere else.
+// Views of calls other than references (ref.go). Only these and the functions themselves read
+// the argument of a call.
 
-// If is an `if` that is written as a list.
+// If are the parts of an `if` with a literal list.
 type If struct {
 	Condition, Then *Expr
 	Else            *Expr // nil where there is none
 }
 
-// If takes an `if` apart.
+// If returns the parts of an `if`.
 func (e *Expr) If() (parts If, ok bool) {
 	if e.Kind != CallExpr || e.Func.Meaning() != "if" || e.arg.Kind != ListExpr || len(e.arg.Items) < 2 {
 		return If{}, false
@@ -31,7 +31,7 @@ func (e *Expr) If() (parts If, ok bool) {
 	return parts, true
 }
 
-// Branches are both, or the one that there is.
+// Branches are the branches that exist.
 func (c If) Branches() []*Expr {
 	if c.Else == nil {
 		return []*Expr{c.Then}
@@ -46,8 +46,7 @@ func (c If) argument(at source.Place) *Expr {
 // WithIf is the `if` with other parts.
 func (e *Expr) WithIf(c If) *Expr { return e.withArg(c.argument(e.arg.At)) }
 
-// NewIf is an `if` that means what another one does, which may be of a template's version
-// before; nil is one of the last.
+// NewIf is an `if` of the same variant as another; nil stands for the last one.
 func NewIf(like *Expr, at source.Place, c If) *Expr {
 	out := &Expr{Kind: CallExpr, Func: ifElse}
 	if like != nil {
@@ -57,10 +56,10 @@ func NewIf(like *Expr, at source.Place, c If) *Expr {
 	return out
 }
 
-// Members are the first of the items that a group's members give.
+// Members are the parts of a call of MembersOf or JoinedOf.
 type Members struct{ Group, Count, Items *Expr }
 
-// Members takes a call of MembersOf or JoinedOf apart.
+// Members returns the parts of a call of MembersOf or JoinedOf.
 func (e *Expr) Members() (m Members, ok bool) {
 	if e.Kind != CallExpr || e.Func != MembersOf && e.Func != JoinedOf {
 		return Members{}, false
@@ -68,12 +67,12 @@ func (e *Expr) Members() (m Members, ok bool) {
 	return Members{e.arg.Items[0], e.arg.Items[1], e.arg.Items[2]}, true
 }
 
-// NewMembers is such a call.
+// NewMembers builds a call of MembersOf.
 func NewMembers(at source.Place, m Members) *Expr {
 	return listCall(MembersOf, at, m.Group, m.Count, m.Items)
 }
 
-// Item takes a call of ItemOf apart.
+// Item returns the parts of a call of ItemOf.
 func (e *Expr) Item() (list *Expr, number value.Value, ok bool) {
 	if e.Kind != CallExpr || e.Func != ItemOf {
 		return nil, nil, false
@@ -81,12 +80,12 @@ func (e *Expr) Item() (list *Expr, number value.Value, ok bool) {
 	return e.arg.Items[0], e.arg.Items[1].Value, true
 }
 
-// NewItem is such a call.
+// NewItem builds a call of ItemOf.
 func NewItem(list *Expr, number int) *Expr {
 	return listCall(ItemOf, list.At, list, Constant(int64(number), list.At))
 }
 
-// NewPresent says whether a group of so many members has one of them.
+// NewPresent builds a call of PresentTest.
 func NewPresent(at source.Place, count *Expr, member int) *Expr {
 	return listCall(PresentTest, at, count, Constant(int64(member), at))
 }
@@ -95,10 +94,10 @@ func listCall(f *Function, at source.Place, items ...*Expr) *Expr {
 	return NewCall(f, at, &Expr{Kind: ListExpr, At: at, Items: items})
 }
 
-// MapPresence changes the parts of a call of those that no template has (OfPresence).
+// MapPresence maps the parts of a call that only plans have (OfPresence).
 func (e *Expr) MapPresence(change func(*Expr) *Expr) *Expr { return e.withArg(e.arg.Map(change)) }
 
-// Map changes what is inside a list or map, and the calls and values in the argument of a call.
+// Map maps the items of a list or map, or the calls and values in the argument of a call.
 func (e *Expr) Map(change func(*Expr) *Expr) *Expr {
 	out := *e
 	if e.Kind == CallExpr {
@@ -116,8 +115,8 @@ func (e *Expr) mapped(change func(*Expr) *Expr) *Expr {
 	return e.Map(func(x *Expr) *Expr { return x.mapped(change) })
 }
 
-// Logic takes a condition apart: an `equals` of two, `and`, `or`, `not` or `if`, and its
-// parts. All other meanings are "".
+// Logic returns the parts of a condition: an `equals` of two, `and`, `or`, `not` or `if`.
+// Otherwise meaning is "".
 func (e *Expr) Logic() (meaning string, parts []*Expr) {
 	if e.Kind != CallExpr {
 		return "", nil
@@ -138,7 +137,7 @@ func (e *Expr) Logic() (meaning string, parts []*Expr) {
 	return "", nil
 }
 
-// Operands says which parts of what kind a function works on, where its meaning says.
+// Operands are the kinds of operands that functions have.
 type Operands uint8
 
 // The operands of functions.
@@ -150,7 +149,7 @@ const (
 	SplitText              // of str_split
 )
 
-// Operands are the parts that a call works on, and the others.
+// Operands are the operands of a call, and its other arguments.
 func (e *Expr) Operands() (is Operands, parts, others []*Expr) {
 	if e.Kind != CallExpr || e.arg.Kind != ListExpr {
 		return OtherOperands, nil, nil
@@ -170,7 +169,7 @@ func (e *Expr) Operands() (is Operands, parts, others []*Expr) {
 	return is, items, nil
 }
 
-// Pattern is the text in which a call replaces words; nil if it replaces none.
+// Pattern is the template in which a call replaces placeholders; nil if it replaces none.
 func (e *Expr) Pattern() *Expr {
 	if e.Kind != CallExpr {
 		return nil
@@ -188,7 +187,7 @@ func (e *Expr) Pattern() *Expr {
 	return nil
 }
 
-// Beginning is the part with which the text of a call begins; nil if that is not known.
+// Beginning is the first part of a call's text; nil if unknown.
 func (e *Expr) Beginning() *Expr {
 	if e.Kind != CallExpr {
 		return nil
@@ -196,7 +195,7 @@ func (e *Expr) Beginning() *Expr {
 	switch e.Func.Meaning() {
 	case "Fn::Base64": // which encodes nothing
 		return e.arg
-	case "repeat": // which gives no text
+	case "repeat": // not a string
 		return nil
 	case "list_join", "Fn::Join":
 		if items, _ := e.arg.list(); len(items) > 1 {
@@ -208,20 +207,19 @@ func (e *Expr) Beginning() *Expr {
 	return e.Pattern()
 }
 
-// OwnFact is what a call of OwnFact names: a fact, or an address of a network and its
-// number.
+// OwnFact is the fact that a call of OwnFact names, or the network and number of an
+// address.
 func (e *Expr) OwnFact() (name contract.Fact, network, number value.Value) {
 	switch v := e.arg.Value.(type) {
 	case string:
 		return contract.Fact(v), nil, nil
-	case []value.Value: // as the schema has it
+	case []value.Value: // checked by the schema
 		return "", v[1], v[2]
 	}
 	return "", nil, nil
 }
 
-// AsValue is an expression as the value that a template would hold; instead, if it is not nil,
-// says what stands in the place of a call.
+// AsValue is an expression in template notation; instead, if not nil, may replace a call.
 func (e *Expr) AsValue(instead func(call *Expr) (v value.Value, is bool)) value.Value {
 	if e.Kind == CallExpr && instead != nil {
 		if v, is := instead(e); is {

@@ -5,13 +5,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// WithElse is an expression of the same value in which no `if` lacks its else, as far
-// as that can be said. Heat before 23.0.0 fails on a resource with one whose condition
-// is false: it copies the definition to hash it, and an Ellipsis cannot be copied
-// (heat/engine/rsrc_defn.py, _hash_data; heat/engine/function.py, Macro.__reduce__).
+// WithElse is an expression of the same value in which every `if` has an else, as far
+// as that can be expressed. Heat before 23.0.0 fails on a resource with one whose
+// condition is false: it copies the definition to hash it, and an Ellipsis cannot be
+// copied (heat/engine/rsrc_defn.py, _hash_data; heat/engine/function.py,
+// Macro.__reduce__).
 //
-// Where a whole value would be left out it is null. The list or map around an item or
-// entry becomes one of pieces, of which one may be empty.
+// A whole value that would be omitted becomes null. The list or map around an item or
+// entry is joined from pieces, one of which may be empty.
 func (e *Expr) WithElse() *Expr {
 	switch {
 	case !e.Any((*Expr).MayVanish):
@@ -31,8 +32,7 @@ func (e *Expr) WithElse() *Expr {
 	return e
 }
 
-// MayVanish says whether a call is an `if` that may leave out the item or entry around
-// it.
+// MayVanish reports whether a call is an `if` that may omit the item or entry around it.
 func (e *Expr) MayVanish() bool {
 	if !e.mayBeAbsent() {
 		return false
@@ -48,8 +48,8 @@ func (e *Expr) MayVanish() bool {
 	return vanishes
 }
 
-// elsewise is an `if` with its else, which is nothing if there was none, and its
-// values in their new form. What is no such `if` is a value.
+// elsewise adds the else nothing to an `if` without one, and maps its values. Anything
+// else is a value.
 func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 	if !e.MayVanish() {
 		return value(e)
@@ -62,11 +62,11 @@ func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
 	return e.withArg(e.arg.with(branches))
 }
 
-// joined makes of a list or map, if one of its parts may vanish, a call that joins its
+// joined turns a list or map with a part that may vanish into a call that joins its
 // pieces.
 func (e *Expr) joined(by *Function, empty *Expr) *Expr {
 	var pieces []*Expr
-	open := false // whether the last piece takes more parts
+	open := false // the last piece can be extended
 	for i, x := range e.Items {
 		piece := func(x *Expr) *Expr {
 			one := &Expr{Kind: e.Kind, At: e.At, Items: []*Expr{x.WithElse()}}
@@ -91,9 +91,9 @@ func (e *Expr) joined(by *Function, empty *Expr) *Expr {
 	return NewCall(by, e.At, &Expr{Kind: ListExpr, At: e.At, Items: pieces})
 }
 
-// argumentWithElse is the argument of a call: functions take its list or map apart
-// themselves, so that must stay. What they find left out is null to them where it has
-// a place of its own, and else an empty piece.
+// argumentWithElse is the argument of a call, which must stay a literal list or map for
+// the function. What is omitted in it becomes null in a fixed position, otherwise an
+// empty piece.
 func (e *Expr) argumentWithElse() *Expr {
 	arg := e.arg
 	if arg.Kind != ListExpr && arg.Kind != MapExpr {
@@ -109,13 +109,13 @@ func (e *Expr) argumentWithElse() *Expr {
 		case e.Func.joinsLists():
 			items[i] = x.elsewise((*Expr).WithElse, Constant([]value.Value{}, x.At))
 		default:
-			items[i] = x // only Heat's own way says what it means
+			items[i] = x // there is no equivalent
 		}
 	}
 	return arg.with(items)
 }
 
-// joinsLists says whether the function's argument is lists, one after another.
+// joinsLists reports whether the function joins the lists in its argument.
 func (f *Function) joinsLists() bool {
 	return f.Name == "list_concat" || f.Name == "list_concat_unique" || f.Name == "list_join"
 }

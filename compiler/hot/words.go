@@ -1,6 +1,6 @@
 package hot
 
-// Words are what a family of templates calls its sections, and the keys in them.
+// Words are the names of the sections in a template format, and of the keys in them.
 type Words struct {
 	Description, Parameters, Conditions, Resources, Outputs string // sections
 
@@ -26,7 +26,7 @@ var cfnWords = Words{
 	If: "Fn::If",
 }
 
-// Words are those of the version's family.
+// Words are the keywords of the version's format.
 func (v Version) Words() *Words {
 	if v.CFN() {
 		return &cfnWords
@@ -34,8 +34,8 @@ func (v Version) Words() *Words {
 	return &hotWords
 }
 
-// The pseudo parameters that every stack has; those of CloudFormation know the
-// stack's id as part of an ARN only (heat/engine/cfn/parameters.py).
+// The pseudo parameters of every stack; CloudFormation's contain the stack's id only
+// as part of an ARN (heat/engine/cfn/parameters.py).
 const (
 	StackName    = "OS::stack_name"
 	StackID      = "OS::stack_id"
@@ -44,8 +44,8 @@ const (
 	CFNRegion    = "AWS::Region"
 )
 
-// PseudoParameters are the parameters that every stack has. OS::region is not
-// among them: Heat knows the name but gives it no value.
+// PseudoParameters are the pseudo parameters of every stack, without OS::region: Heat
+// knows the name but sets no value.
 func (v Version) PseudoParameters() []string {
 	if v.CFN() {
 		return []string{CFNStackID, CFNStackName, CFNRegion}

@@ -10,19 +10,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// yaql is a language of its own (python3-yaql). Paths into the data, and the commonest
-// queries over lists of well-typed values, are computed here. All else is Heat's: what
-// is not plainly one of these, whatever might fail, and data so large that Heat's
-// limits of iterators and memory could matter.
+// yaql is a language of its own (python3-yaql). Paths into the data, and the most common
+// queries over lists of well-typed values, are computed here. Everything else is left to
+// Heat: other queries, whatever might fail, and data so large that Heat's limits on
+// iterators and memory could matter.
 
-// What yaql may work on here, far below Heat's defaults of limit_iterators (200
-// items) and memory_quota (10,000 bytes).
+// The limits here, far below Heat's defaults of limit_iterators (200 items) and
+// memory_quota (10,000 bytes).
 const (
 	yaqlItems = 100
 	yaqlBytes = 2000
 )
 
-// applyYaql evaluates what it is sure of.
+// applyYaql evaluates the queries that it supports.
 func applyYaql(_ *work, arg value.Value) (value.Value, error) {
 	d, _ := arg.(*value.Dict)
 	text, isText := d.At("expression").(string)
@@ -50,14 +50,14 @@ func applyYaql(_ *work, arg value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// iterated is a list that yaql goes over once: it has no index.
+// iterated is a list that yaql iterates over once: it has no index.
 type iterated []value.Value
 
-// query is a part of an expression: what it makes of the current value ("$"). It is
-// not ok where Heat might see more than one meaning, or fail.
+// query is a part of an expression, a function of the current value ("$"). It is not ok
+// where the meaning is unclear, or Heat might fail.
 type query func(value.Value) (v value.Value, ok bool)
 
-// holdsIterated finds a list within a value that was not gone over.
+// holdsIterated reports whether a value contains an iterator.
 func holdsIterated(v value.Value) bool {
 	switch v := v.(type) {
 	case iterated:
@@ -77,7 +77,7 @@ type yaqlReader struct {
 	failed bool
 }
 
-// skip goes over white space; it returns the next byte, 0 at the end.
+// skip skips white space; it returns the next byte, 0 at the end.
 func (q *yaqlReader) skip() byte {
 	for q.at < len(q.text) && strings.IndexByte(" \t\r\n", q.text[q.at]) >= 0 {
 		q.at++
@@ -102,10 +102,10 @@ func (q *yaqlReader) word() string {
 	return q.text[start:q.at]
 }
 
-// reservedInYaql are words that are operators or values.
+// reservedInYaql are the words that are operators or literals.
 var reservedInYaql = map[string]bool{"and": true, "or": true, "not": true, "in": true, "is": true, "mod": true, "true": true, "false": true, "null": true}
 
-// chain is a value, and what is taken from it one after the other.
+// chain is a value followed by attributes, indices and method calls.
 func (q *yaqlReader) chain() query {
 	out := q.primary()
 	for !q.failed {
@@ -199,7 +199,7 @@ func (q *yaqlReader) primary() query {
 	return q.fail()
 }
 
-// constant is a literal, which nothing is taken from here.
+// constant is a literal; attributes and indices of literals are left to Heat.
 func (q *yaqlReader) constant(v value.Value) query {
 	if c := q.skip(); c == '.' || c == '[' {
 		return q.fail()
@@ -207,7 +207,7 @@ func (q *yaqlReader) constant(v value.Value) query {
 	return func(value.Value) (value.Value, bool) { return v, true }
 }
 
-// argument is a chain, or two that are compared.
+// argument is a chain, or a comparison of two.
 func (q *yaqlReader) argument() query {
 	left := q.chain()
 	operator := ""
@@ -258,7 +258,7 @@ func yaqlOrder(is func(int) bool) func(a, b value.Value) (value.Value, bool) {
 	}
 }
 
-// isYaqlScalar says whether a value is one that compares as it looks.
+// isYaqlScalar reports whether yaql compares the value as we do.
 func isYaqlScalar(v value.Value) bool {
 	switch v.(type) {
 	case nil, string, int64:

@@ -11,11 +11,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// yaqlData is what the random queries are about.
+// yaqlData is the data of the random queries.
 const yaqlData = `{"n": [3, 1, 2, 1], "s": ["b", "a", "b", "é"], "m": [{"k": "x", "v": 1}, {"k": "y", "v": 2}, {"k": "x", "v": null}], "d": {"one": 1, "two": [2, 3], "sub": {"k": "z"}},
   "deep": [1, [2, [3, "c"]], []], "none": [], "null": null, "text": "añb", "mixed": [1, "1", true, null, 1.5, {"k": 1}], "yes": true, "f": [1.5, 2]}`
 
-// yaqlQuery is a random expression: of what hotc computes, and somewhat more.
+// yaqlQuery is a random expression of what hotc supports, and a little more.
 func yaqlQuery(g *generator) string {
 	text := "$"
 	if g.IntN(12) > 0 {
@@ -44,9 +44,9 @@ func yaqlStep(g *generator) string {
 		"join("+pick(g, "','", "''", "1", "$.data.text")+")", "orderBy($)", "toUpper()", "select( $.k ).distinct( )", "where($.v != null).select($.k)", "any()", "sum(1)")
 }
 
-// What hotc computes of yaql is what Heat computes; the rest it leaves.
+// hotc computes the same as Heat, or leaves the query to Heat.
 func TestYaqlAgreesWithHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	computed, left, failed := 0, 0, 0
 	stack := worldStack(worldTemplate(V20180831, nil))
 	data, err := yaml.DecodeJSON([]byte(yaqlData))
@@ -62,12 +62,12 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 			queries = append(queries, query)
 			texts = append(texts, json.RawMessage(fmt.Sprintf(`{"yaql": {"expression": %s, "data": %s}}`, value.EncodeJSON(query), yaqlData)))
 		}
-		for i, verdict := range judge.Evaluate(t, stack, texts) {
+		for i, verdict := range oracle.Evaluate(t, stack, texts) {
 			arg := value.NewDict()
 			arg.Set("expression", queries[i])
 			arg.Set("data", data)
 			e, err := Fold(NewCall(yaql, source.Place{}, Constant(arg, source.Place{})), func(call *Expr) (*Expr, error) { return call, nil })
-			if err != nil { // a query that cannot be read
+			if err != nil { // an invalid query
 				if verdict.Error == "" {
 					t.Errorf("%s: Heat reads it, hotc says: %v", queries[i], err)
 				}
@@ -99,7 +99,7 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 	}
 }
 
-// Data that Heat's limits might matter for is left to Heat.
+// Data for which Heat's limits might matter is left to Heat.
 func TestYaqlLimits(t *testing.T) {
 	for items, want := range map[int]bool{yaqlItems: true, yaqlItems + 1: false} {
 		list := make([]value.Value, items)

@@ -8,11 +8,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// The methods of yaql that are computed (yaql/standard_library: collections.py,
-// queries.py, strings.py).
+// The supported methods of yaql (yaql/standard_library: collections.py, queries.py,
+// strings.py).
 
-// yaqlMethod is a method: how many arguments it takes, and what it does. The arguments
-// are evaluated for each item of the list, or for the value around.
+// yaqlMethod is a method with the number of its arguments, which are evaluated for each
+// item of the list, or for the enclosing value.
 type yaqlMethod struct {
 	least, most int
 	apply       func(on, at value.Value, args []query) (value.Value, bool)
@@ -35,7 +35,7 @@ var yaqlMethods = map[string]yaqlMethod{
 	"values":   {0, 0, yaqlValues},
 }
 
-// method reads a method's arguments, behind its bracket.
+// method reads a method's arguments, after the opening parenthesis.
 func (q *yaqlReader) method(on query, name string) query {
 	var args []query
 	for q.skip() != ')' {
@@ -64,7 +64,7 @@ func (q *yaqlReader) method(on query, name string) query {
 	}
 }
 
-// yaqlList is a list that is not too long.
+// yaqlList is a list within the limit.
 func yaqlList(v value.Value) ([]value.Value, bool) {
 	list, isList := v.([]value.Value)
 	if lazy, isLazy := v.(iterated); isLazy {
@@ -84,7 +84,7 @@ func yaqlLen(on value.Value) (value.Value, bool) {
 	return int64(len(list)), ok
 }
 
-// yaqlNumbers joins integers, of which there must be one.
+// yaqlNumbers folds a non-empty list of integers.
 func yaqlNumbers(join func(a, b int64) int64) func(on, at value.Value, args []query) (value.Value, bool) {
 	return func(on, _ value.Value, _ []query) (value.Value, bool) {
 		list, ok := yaqlList(on)
@@ -107,7 +107,7 @@ func yaqlNumbers(join func(a, b int64) int64) func(on, at value.Value, args []qu
 	}
 }
 
-// yaqlEnd takes an item of a list; the argument is for an empty one.
+// yaqlEnd takes an item of a list; the argument is the default for an empty one.
 func yaqlEnd(take func([]value.Value) value.Value) func(on, at value.Value, args []query) (value.Value, bool) {
 	return func(on, at value.Value, args []query) (value.Value, bool) {
 		list, ok := yaqlList(on)
@@ -211,7 +211,7 @@ func yaqlJoin(on, at value.Value, args []query) (value.Value, bool) {
 	return strings.Join(parts, between), true
 }
 
-// yaqlValues are a map's values; its keys and items come as a set, in no order.
+// yaqlValues are a map's values. Its keys and items are unordered sets in yaql.
 func yaqlValues(on, _ value.Value, _ []query) (value.Value, bool) {
 	d, isMap := on.(*value.Dict)
 	if !isMap || d.Len() > yaqlItems {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// yaqlTokens are the tokens of a query, in the order in which the library tries them
+// yaqlTokens are the tokens of a query, in the order in which the library matches them
 // (yaql/language/lexer.py, and the operators of yaql/language/factory.py).
 var yaqlTokens = []struct {
 	kind    byte
@@ -26,21 +26,21 @@ var yaqlTokens = []struct {
 
 var yaqlBinary = []string{"mod", "in", "and", "or"}
 
-// yaqlSyntax is what is wrong with a query, nil if the library would read it: operands and
-// operators in turn, with brackets that match.
+// yaqlSyntax checks the syntax of a query: alternating operands and operators, and matching
+// brackets.
 func yaqlSyntax(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
-		return nil // what the library takes for a letter is not looked into
+		return nil // the library's idea of a letter is not reproduced
 	}
 	y := &yaqlParser{}
 	for at := 0; at < len(text); {
 		kind, token := yaqlToken(text[at:])
 		private := kind == 'w' && strings.HasPrefix(token, "__")
 		if kind == 0 || private || at > 0 && isWordByte(text[at-1]) && isWordByte(text[at]) {
-			return fmt.Errorf("this query cannot be read: %q has no meaning there (character %d)", text[at:at+1], at+1)
+			return fmt.Errorf("invalid query: unknown token %q at character %d", text[at:at+1], at+1)
 		}
 		if !y.take(kind, token) {
-			return fmt.Errorf("this query cannot be read: %q does not belong there (character %d)", token, at+1)
+			return fmt.Errorf("invalid query: unexpected %q at character %d", token, at+1)
 		}
 		if y.lost {
 			return nil
@@ -48,7 +48,7 @@ func yaqlSyntax(text string) error {
 		at += len(token)
 	}
 	if !y.operand || len(y.open) > 0 {
-		return fmt.Errorf("this query ends too early")
+		return fmt.Errorf("invalid query: unexpected end")
 	}
 	return nil
 }
@@ -66,12 +66,12 @@ func yaqlToken(text string) (kind byte, token string) {
 	return 0, ""
 }
 
-// yaqlParser knows what may come next.
+// yaqlParser tracks what may follow.
 type yaqlParser struct {
-	open    []byte // the brackets around; f of a function
+	open    []byte // the open brackets; f of a function
 	operand bool   // one has just ended
 	fresh   bool   // a bracket was just opened
-	lost    bool   // this is not looked into any further
+	lost    bool   // the rest is not checked
 }
 
 func (y *yaqlParser) take(kind byte, token string) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 )
 
-// yaqlJudge reads a JSON list of queries and says of each whether the library reads it.
-const yaqlJudge = `import json, sys, yaql
+// yaqlOracle reads a JSON list of queries and reports for each whether the library parses it.
+const yaqlOracle = `import json, sys, yaql
 parse = yaql.YaqlFactory().create({})
 def reads(q):
     try:
@@ -23,8 +23,7 @@ def reads(q):
 json.dump([reads(q) for q in json.load(sys.stdin)], sys.stdout)
 `
 
-// What is refused here, the library of stock Heat refuses; of what that refuses nearly all is
-// refused here.
+// hotc refuses only queries that stock Heat's library refuses, and nearly all of these.
 func TestYaqlSyntaxAgreesWithHeat(t *testing.T) {
 	if os.Getenv(hottest.SkipVariable) == "1" {
 		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
@@ -41,7 +40,7 @@ func TestYaqlSyntaxAgreesWithHeat(t *testing.T) {
 		}
 		queries = append(queries, q.String())
 	}
-	for range 3000 { // readable ones with a slip
+	for range 3000 { // valid ones with a typo
 		q := []byte(queries[2+r.IntN(9)])
 		i := r.IntN(len(q))
 		switch r.IntN(3) {
@@ -58,7 +57,7 @@ func TestYaqlSyntaxAgreesWithHeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/bin/python3", "-c", yaqlJudge)
+	cmd := exec.Command("/usr/bin/python3", "-c", yaqlOracle)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(string(in)), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

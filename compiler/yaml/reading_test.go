@@ -42,9 +42,9 @@ func readAs(text string) (string, error) {
 	return string(value.EncodeJSON(root.Data())), nil
 }
 
-func compareReading(t *testing.T, judge *hottest.Oracle, text string) bool {
+func compareReading(t *testing.T, oracle *hottest.Oracle, text string) bool {
 	t.Helper()
-	heat := judge.Read(t, text)
+	heat := oracle.Read(t, text)
 	got, err := readAs(text)
 	if err != nil && heat.Error == "" && refusedOnPurpose(text, err, heat) {
 		return true
@@ -73,16 +73,16 @@ func refusedOnPurpose(text string, err error, heat hottest.Verdict) bool {
 
 // Texts of all kinds are to hotc what they are to PyYAML as Heat uses it.
 func TestReadsAsHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	for _, scalar := range trickyScalars {
 		for _, form := range []string{"a: %s\n", "a: [%s, b]\n", "%s: a\n", "a:\n  - %s\n", "a: {b: %s}\n", "a: !!str %s\n", "a: !!int %s\n",
 			"a: !!float %s\n", "a: !!bool %s\n", "a: !!null %s\n", "a: '%s'\n", "? %s\n: b\n", "a: ! %s\n"} {
-			compareReading(t, judge, strings.ReplaceAll(form, "%s", scalar))
+			compareReading(t, oracle, strings.ReplaceAll(form, "%s", scalar))
 		}
 	}
 	for _, text := range trickyTexts {
-		compareReading(t, judge, text)
-		compareReading(t, judge, strings.ReplaceAll(text, "\n", "\r\n"))
+		compareReading(t, oracle, text)
+		compareReading(t, oracle, strings.ReplaceAll(text, "\n", "\r\n"))
 	}
 }
 
@@ -111,7 +111,7 @@ var trickyTexts = []string{"", "\n", "# only a comment\n", "---\n", "---\na: 1\n
 
 // Random texts, and texts with random mistakes.
 func TestReadsRandomTextsAsHeat(t *testing.T) {
-	judge := hottest.Start(t)
+	oracle := hottest.Start(t)
 	failed := 0
 	for s := uint64(1); s <= *cases/2 && failed < 10; s++ {
 		if *seed != 0 && s != *seed {
@@ -122,7 +122,7 @@ func TestReadsRandomTextsAsHeat(t *testing.T) {
 		if s%2 == 0 {
 			text = withMistakes(g, text)
 		}
-		if !compareReading(t, judge, text) {
+		if !compareReading(t, oracle, text) {
 			failed++
 			t.Logf("-seed %d", s)
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// elsewhere stands for a function that call.go has.
+// elsewhere is the placeholder of a function that call.go implements.
 var elsewhere any = func() {}
 
-// builtins are the functions that text/template has of itself, less `call`: no value
-// here is a function.
+// builtins are the built-in functions of text/template, except `call`: no value here is
+// a function.
 func builtins() map[string]any {
 	return map[string]any{
 		"and": elsewhere, "or": elsewhere,
@@ -37,8 +37,8 @@ func builtins() map[string]any {
 	}
 }
 
-// methods are the methods that a template may call, of the types that functions of
-// sprig give. Each takes its receiver first.
+// methods are the methods that a template may call, on types that sprig's functions
+// return. Each takes its receiver first.
 var methods = []struct {
 	name string
 	call any
@@ -58,7 +58,7 @@ var methods = []struct {
 	{"Milliseconds", time.Duration.Milliseconds}, {"String", time.Duration.String},
 }
 
-// method finds a method of a value; an invalid one is none.
+// method finds a method of a value; it is invalid if there is none.
 func method(of any, name string) reflect.Value {
 	for _, m := range methods {
 		if f := reflect.ValueOf(m.call); m.name == name && f.Type().In(0) == reflect.TypeOf(of) {
@@ -78,8 +78,7 @@ func length(value any) (int, error) {
 	return 0, fmt.Errorf("len of type %T", value)
 }
 
-// index is the value that indices lead to, each into what the one before gave. A key
-// that a map does not have gives the zero of its values.
+// index applies one index after the other. A missing key of a map gives the zero value.
 func index(of any, indices ...any) (any, error) {
 	item := indirect(reflect.ValueOf(of))
 	if !item.IsValid() {
@@ -168,8 +167,7 @@ func ordered(v reflect.Value) bool {
 	return v.CanInt() || v.CanUint() || v.CanFloat() || v.Kind() == reflect.String
 }
 
-// compare is less than, equal to or more than 0 as a is less than, equal to or more
-// than b.
+// compare is negative, 0 or positive, like cmp.Compare.
 func compare(a, b any) (int, error) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if !x.IsValid() || !y.IsValid() || !ordered(x) || !ordered(y) {

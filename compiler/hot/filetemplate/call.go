@@ -6,7 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// function is a call of a function by its name; n is what an error points at.
+// function calls a function by its name; n is the node for errors.
 func (e *execution) function(dot any, name string, n parse.Node, args arguments) any {
 	e.node = n
 	switch name {
@@ -18,7 +18,7 @@ func (e *execution) function(dot any, name string, n parse.Node, args arguments)
 	return e.call(dot, name, reflect.ValueOf(e.t.functions[name]), n, args)
 }
 
-// decide is `and` or `or`, which look no further than the outcome is known.
+// decide is `and` or `or`, which short-circuit.
 func (e *execution) decide(dot any, name string, n parse.Node, args arguments) any {
 	if args.none() {
 		e.fail("wrong number of args for %s: want at least 1 got 0", name)
@@ -35,18 +35,18 @@ func (e *execution) decide(dot any, name string, n parse.Node, args arguments) a
 	return value
 }
 
-// call calls a function, or a method with its receiver.
+// call calls a function, or a method whose receiver is in.
 func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, args arguments, in ...reflect.Value) any {
 	typ := f.Type()
-	given, wanted := len(args.nodes), typ.NumIn()-len(in)
+	got, wanted := len(args.nodes), typ.NumIn()-len(in)
 	if args.piped {
-		given++
+		got++
 	}
 	switch {
-	case typ.IsVariadic() && given < wanted-1:
-		e.fail("wrong number of args for %s: want at least %d got %d", name, wanted-1, given)
-	case !typ.IsVariadic() && given != wanted:
-		e.fail("wrong number of args for %s: want %d got %d", name, wanted, given)
+	case typ.IsVariadic() && got < wanted-1:
+		e.fail("wrong number of args for %s: want at least %d got %d", name, wanted-1, got)
+	case !typ.IsVariadic() && got != wanted:
+		e.fail("wrong number of args for %s: want %d got %d", name, wanted, got)
 	}
 	next := func() reflect.Type {
 		if last := typ.NumIn() - 1; typ.IsVariadic() && len(in) >= last {
@@ -68,8 +68,8 @@ func (e *execution) call(dot any, name string, f reflect.Value, n parse.Node, ar
 	return out
 }
 
-// safely calls a function that gives a value, or a value and an error. Functions of
-// sprig panic where others return an error.
+// safely calls a function that returns a value, or a value and an error. Some of sprig's
+// functions panic instead of returning an error.
 func safely(f reflect.Value, in []reflect.Value) (value any, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -89,8 +89,8 @@ func safely(f reflect.Value, in []reflect.Value) (value any, err error) {
 	return out[0].Interface(), nil
 }
 
-// argument is a node's value as a parameter's type. A literal takes that type, if it
-// can.
+// argument converts a node's value to a parameter's type. A literal takes that type if
+// possible.
 func (e *execution) argument(dot any, typ reflect.Type, n parse.Node) reflect.Value {
 	number, is := n.(*parse.NumberNode)
 	if !is || typ.Kind() == reflect.Interface {

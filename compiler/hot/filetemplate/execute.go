@@ -14,19 +14,19 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Read gives an input's value.
+// Read returns an input's value.
 type Read func(input string) (json.RawMessage, error)
 
-// root is the dot and `$` of a template that is called with the inputs: they are not
-// read before one of them is named, or all are wanted as a map.
+// root is the dot and `$` of a template called with the inputs: an input is read only
+// when it is named, or all are used as a map.
 type root struct{}
 
-// execution is one execution of a template. It ends early by a panic with a failure,
-// which Execute takes.
+// execution is one execution of a template. It aborts with a panic of a failure, which
+// Execute recovers.
 type execution struct {
 	t     *Template
 	tree  *parse.Tree
-	node  parse.Node // what is looked at, for the place in an error
+	node  parse.Node // the current one, for the position of an error
 	out   io.Writer
 	read  Read
 	vars  []variable
@@ -40,11 +40,11 @@ type variable struct {
 
 type failure struct{ err error }
 
-// maxDepth is how deep templates may call each other.
+// maxDepth limits the nesting of template calls.
 const maxDepth = 10000
 
-// Execute writes what the template gives. An error of read or of w is returned as it
-// is; of others the text begins with NAME:LINE:COLUMN.
+// Execute writes the template's output. An error of read or of w is returned as it is;
+// any other starts with NAME:LINE:COLUMN.
 func (t *Template) Execute(w io.Writer, name string, read Read) (err error) {
 	e := &execution{t: t, tree: t.trees[ownName], out: w, read: read}
 	defer func() {
@@ -64,7 +64,7 @@ func (t *Template) Execute(w io.Writer, name string, read Read) (err error) {
 	return nil
 }
 
-// placed is an error of the template, at a place in it.
+// placed is an error at a position in the template.
 type placed struct{ place, message string }
 
 func (p *placed) Error() string { return p.message }
@@ -74,7 +74,7 @@ func (e *execution) fail(format string, args ...any) {
 	panic(failure{&placed{strings.TrimPrefix(location, ownName) + ": ", fmt.Sprintf(format, args...)}})
 }
 
-// flow says how a node has ended.
+// flow is how a node ended.
 type flow int
 
 const (
@@ -195,18 +195,18 @@ func (e *execution) called(dot any, n *parse.TemplateNode) {
 	case tree == nil:
 		e.fail("template %q not defined", n.Name)
 	case e.depth == maxDepth:
-		e.fail("templates call each other more than %d deep", maxDepth)
+		e.fail("template calls are nested more than %d deep", maxDepth)
 	}
-	var given any
+	var argument any
 	if passed(n.Pipe, dot == any(root{}), e.value("$") == any(root{})) {
-		given = root{}
+		argument = root{}
 	} else {
-		given = e.pipe(dot, n.Pipe)
+		argument = e.pipe(dot, n.Pipe)
 	}
-	e.template(tree, given)
+	e.template(tree, argument)
 }
 
-// forget drops the variables that came after the first n.
+// forget drops all variables but the first n.
 func (e *execution) forget(n int) { e.vars = e.vars[:n] }
 
 func (e *execution) variable(name string) *variable {
@@ -215,14 +215,14 @@ func (e *execution) variable(name string) *variable {
 			return &e.vars[i]
 		}
 	}
-	e.fail("undefined variable: %s", name) // the parser has seen to it
+	e.fail("undefined variable: %s", name) // the parser rules this out
 	return nil
 }
 
 func (e *execution) value(name string) any      { return e.variable(name).value }
 func (e *execution) set(name string, value any) { e.variable(name).value = value }
 
-// whole is a value that something wants as a whole: of the inputs, all as a map.
+// whole is a value used as a whole: for the inputs, a map of all.
 func (e *execution) whole(value any) any {
 	if value != any(root{}) {
 		return value
@@ -248,7 +248,7 @@ func (e *execution) input(name string) any {
 	panic(failure{err})
 }
 
-// pipe is a pipeline's value, and sets the variables that it declares.
+// pipe evaluates a pipeline, and sets the variables that it declares.
 func (e *execution) pipe(dot any, p *parse.PipeNode) any {
 	if p == nil {
 		return nil
@@ -268,7 +268,7 @@ func (e *execution) pipe(dot any, p *parse.PipeNode) any {
 	return value
 }
 
-// arguments are a command's, and what the command before in its pipeline gave.
+// arguments are a command's arguments, and the value piped into it.
 type arguments struct {
 	nodes []parse.Node
 	piped bool
@@ -319,7 +319,7 @@ func (e *execution) operand(dot any, n parse.Node) any {
 	return nil
 }
 
-// number is a literal's value, where nothing asks for a type: Go's rules.
+// number is a literal's value without an expected type, by Go's rules.
 func (e *execution) number(n *parse.NumberNode) any {
 	hex := len(n.Text) > 2 && n.Text[0] == '0' && (n.Text[1] == 'x' || n.Text[1] == 'X') && !strings.ContainsAny(n.Text, "pP")
 	switch {
@@ -333,8 +333,8 @@ func (e *execution) number(n *parse.NumberNode) any {
 	return int(n.Int64)
 }
 
-// path is the value that a chain of names leads to: of the inputs, of a variable's
-// value, or of what stands in parentheses.
+// path evaluates a chain of names, on the inputs, on a variable, or on an expression in
+// parentheses.
 func (e *execution) path(dot any, n parse.Node, args arguments) any {
 	e.node = n
 	var from any
@@ -365,7 +365,7 @@ func (e *execution) path(dot any, n parse.Node, args arguments) any {
 	return e.whole(from)
 }
 
-// field is a map's value under a key, a struct's field, or what a method gives.
+// field is a map's value for a key, a struct's field, or a method's result.
 func (e *execution) field(dot, of any, name string, n parse.Node, args arguments) any {
 	if of == nil {
 		e.fail("nil data; no entry for key %q", name)

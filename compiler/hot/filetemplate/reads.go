@@ -6,41 +6,40 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// Step is a read of an input, or a place where the template's way forks.
+// Step is a read of an input, or a fork of the control flow.
 type Step struct {
 	Offset int // in the template's text
-	// Input is what is read; "" at a fork, and where the name is computed (Any).
+	// Input is the input read; "" for a fork, and if the name is computed (Any).
 	Input string
 	Any   bool
 	Ways  [][]Step // of a fork: exactly one is taken
 }
 
-// Steps are the template's reads, in the order in which it comes to them.
+// Steps are the template's reads, in the order of execution.
 func (t *Template) Steps() []Step { return t.steps }
 
-// call is a call of a defined template, with the inputs as its dot or with something
-// else.
+// call is a call of a defined template, with the inputs or another value as its dot.
 type call struct {
 	name   string
 	inputs bool
 }
 
-// walk follows the tree from the main template to those that it calls. A template
-// that nobody calls is not looked at.
+// walk visits the main template and those that it calls; templates never called are
+// not visited.
 type walk struct {
 	t      *Template
-	called map[call]bool // those that are being walked: a recursion reads nothing new
+	called map[call]bool // calls in progress: a recursion reads nothing new
 	calls  int
-	wrong  *Error // the first thing that is wrong
+	wrong  *Error // the first one
 }
 
-// scope says whether the dot and `$` are the inputs at a place.
+// scope says whether the dot and `$` are the inputs.
 type scope struct{ dot, dollar bool }
 
-// maxCalls is how many calls of defined templates are followed.
+// maxCalls limits the calls of defined templates that are followed.
 const maxCalls = 10000
 
-// leaves says that what follows in a loop's body is perhaps not reached.
+// leaves says that the rest of a loop's body may not be reached.
 type leaves bool
 
 func (w *walk) template(c call) ([]Step, leaves) {
@@ -79,7 +78,7 @@ func (w *walk) node(n parse.Node, s scope) ([]Step, leaves) {
 	case *parse.WithNode:
 		return w.branch(&n.BranchNode, s, scope{false, s.dollar})
 	case *parse.RangeNode:
-		steps, _ := w.branch(&n.BranchNode, s, scope{false, s.dollar}) // a break leaves no more than the loop
+		steps, _ := w.branch(&n.BranchNode, s, scope{false, s.dollar}) // a break leaves only the loop
 		return steps, false
 	case *parse.TemplateNode:
 		if passed(n.Pipe, s.dot, s.dollar) {
@@ -135,7 +134,7 @@ func (w *walk) command(c *parse.CommandNode, piped bool, s scope) []Step {
 			}
 		}
 		return append(w.arguments(c.Args[1:], s), Step{Offset: int(c.Pos), Any: true})
-	case "and", "or": // look at their arguments one by one, until the outcome is known
+	case "and", "or": // short-circuit
 		if len(c.Args) > 2 {
 			return append(w.argument(c.Args[1], s), fork(c, nil, w.arguments(c.Args[2:], s))...)
 		}

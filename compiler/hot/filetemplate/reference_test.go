@@ -14,8 +14,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/racetest"
 )
 
-// Random templates give what text/template gives, which has all inputs in a map from
-// the beginning, or fail as they do there.
+// Random templates have the same output as with text/template, whose inputs are all
+// in a map from the start, or fail as there.
 func TestAsTextTemplate(t *testing.T) {
 	racetest.Skip(t)
 	whole := 0
@@ -36,7 +36,7 @@ func TestAsTextTemplate(t *testing.T) {
 		}
 	}
 	if whole < 1000 {
-		t.Errorf("only %d templates were executed to their end", whole)
+		t.Errorf("only %d templates were executed completely", whole)
 	}
 }
 
@@ -64,7 +64,7 @@ func reference(t *testing.T, text string) (string, error) {
 	return out.String(), err
 }
 
-// generator writes templates. Each action ends in toJson, so that values are printed
+// generator writes templates. Each action ends in toJson, so that both print values
 // alike.
 type generator struct {
 	*rand.Rand

@@ -3,15 +3,15 @@
 //
 // The dot is the role's inputs: {{ .db_name }}, {{ $.db_name }}, {{ input "a.b" }}
 // for names that are not identifiers, and {{ . }} for all of them as a map. An input
-// is read when the template comes to it and no earlier, which text/template cannot
-// do: what a map holds must be there. So this package shares the library's parser and
-// executes the tree itself (execute.go). The compiler walks the same tree for the
-// order of reads (reads.go), so that what it knows is what the server does. Another
-// reason: text/template looks methods up by name, and a program that can do so keeps
-// every method of every type; the agent would be a quarter larger.
+// is read only when execution reaches it, which text/template cannot do: the values of
+// a map must exist. So this package shares the library's parser but executes the tree
+// itself (execute.go). The compiler walks the same tree for the order of reads
+// (reads.go), so that it predicts what happens on the server. Another reason:
+// text/template looks up methods by name, so the linker keeps every method of every
+// type; the agent would be a quarter larger.
 //
-// A value is printed as a role's environment has it: a string as it is, any other as
-// JSON. A key that is not there is an error, not "<no value>".
+// A value is printed as in a role's environment: a string as it is, any other as JSON.
+// A missing key is an error, not "<no value>".
 package filetemplate
 
 import (
@@ -36,22 +36,22 @@ type Template struct {
 	steps     []Step
 }
 
-// Error is what is wrong with a template, at a place in its text.
+// Error is an error at a position in a template.
 type Error struct {
 	Offset  int // in bytes
 	Message string
 	Hint    string
-	// Undeclared says that it names an input that is not there.
+	// Undeclared says that the template reads an undeclared input.
 	Undeclared bool
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// inputFunction is the function that reads the input that its argument names.
+// inputFunction is the function that reads the input named by its argument.
 const inputFunction = "input"
 
-// withheld are functions of sprig that would show the agent's environment, or ask a
-// name server without a limit of time.
+// withheld are sprig's functions that would expose the agent's environment, or query a
+// name server without a timeout.
 var withheld = []string{"env", "expandenv", "getHostByName"}
 
 func functions() map[string]any {
@@ -64,8 +64,7 @@ func functions() map[string]any {
 	return all
 }
 
-// Parse reads a template of a role with these inputs. What is wrong with it is an
-// *Error.
+// Parse parses a template of a role with these inputs. Its errors are of type *Error.
 func Parse(text string, inputs []string) (*Template, error) {
 	t := &Template{functions: functions(), inputs: inputs}
 	trees, err := parse.Parse(ownName, text, "", "", t.functions)
@@ -76,7 +75,7 @@ func Parse(text string, inputs []string) (*Template, error) {
 	w := &walk{t: t, called: map[call]bool{}}
 	t.steps, _ = w.template(call{ownName, true})
 	if w.wrong == nil && w.calls > maxCalls {
-		w.wrong = &Error{Message: "the template calls templates too often"}
+		w.wrong = &Error{Message: "the template calls too many templates"}
 	}
 	if w.wrong != nil {
 		return nil, w.wrong
@@ -84,8 +83,8 @@ func Parse(text string, inputs []string) (*Template, error) {
 	return t, nil
 }
 
-// input is the read of the input that the first keys of a path name, and the rest,
-// keys of its value. No input has the name if it is "".
+// input splits a path into the input's name and the keys within its value. The name is ""
+// if there is no such input.
 func (t *Template) input(path []string) (name string, rest []string) {
 	for i := len(path); i > 0; i-- {
 		if name := strings.Join(path[:i], "."); slices.Contains(t.inputs, name) {
@@ -95,7 +94,7 @@ func (t *Template) input(path []string) (name string, rest []string) {
 	return "", nil
 }
 
-// isRoot says whether a node is the dot or `$` itself.
+// isRoot reports whether a node is the dot or `$` of the inputs.
 func isRoot(n parse.Node, dot, dollar bool) bool {
 	switch n := n.(type) {
 	case *parse.DotNode:
@@ -106,12 +105,12 @@ func isRoot(n parse.Node, dot, dollar bool) bool {
 	return false
 }
 
-// passed says whether a pipeline is nothing but the dot or `$`.
+// passed reports whether a pipeline is just the dot or `$` of the inputs.
 func passed(p *parse.PipeNode, dot, dollar bool) bool {
 	return p != nil && len(p.Decl) == 0 && len(p.Cmds) == 1 && len(p.Cmds[0].Args) == 1 && isRoot(p.Cmds[0].Args[0], dot, dollar)
 }
 
-// ownName is how a template is called in the library's errors.
+// ownName is the template's name in the library's errors.
 const ownName = "hotc"
 
 var parseMessage = regexp.MustCompile(`(?s)^template: ` + ownName + `:(\d+): (.*)$`)
@@ -135,12 +134,12 @@ func parseError(text string, err error) *Error {
 	}
 	e := &Error{Offset: offset, Message: found[2]}
 	if strings.HasSuffix(e.Message, "unexpected EOF") {
-		e.Message = "it ends before what it has opened is closed"
-		e.Hint = "what an if, range, with, block or define opens, {{ end }} closes"
+		e.Message = "unexpected end of the template"
+		e.Hint = "close every if, range, with, block and define with {{ end }}"
 	}
 	for _, name := range withheld {
 		if strings.HasPrefix(e.Message, fmt.Sprintf("function %q not defined", name)) {
-			e.Hint = "hotc leaves " + strings.Join(withheld, ", ") + " out of sprig's functions: give the value as an input"
+			e.Hint = "hotc does not support sprig's " + strings.Join(withheld, ", ") + ": pass the value as an input"
 		}
 	}
 	return e

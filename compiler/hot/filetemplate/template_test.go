@@ -23,7 +23,7 @@ func names() []string {
 	return list
 }
 
-// order writes steps in one line: a fork is {way|way}.
+// order formats steps on one line: a fork is {way|way}.
 func order(steps []filetemplate.Step) string {
 	var parts []string
 	for _, s := range steps {
@@ -43,7 +43,7 @@ func order(steps []filetemplate.Step) string {
 	return strings.Join(parts, " ")
 }
 
-// What a template gives, which inputs it is known to read, and which it has read.
+// The output of templates, the predicted reads of inputs, and the actual ones.
 func TestTemplates(t *testing.T) {
 	for _, c := range []struct{ text, want, steps, reads string }{
 		{"host {{ .db }}:{{ $.port }}", "host 10.0.0.7:3306", "db port", "db port"},
@@ -77,7 +77,7 @@ func TestTemplates(t *testing.T) {
 			continue
 		}
 		if got := order(parsed.Steps()); got != c.steps {
-			t.Errorf("%s\n is known to read %s\n not %s", c.text, got, c.steps)
+			t.Errorf("%s\n should read %s\n not %s", c.text, got, c.steps)
 		}
 		var out strings.Builder
 		var reads []string
@@ -94,17 +94,17 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// What is wrong with a template, and where.
+// Parse errors and their positions.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a\nb {{ .db", `2: unclosed action`},
-		{"{{ if .db }}", `1: it ends before what it has opened is closed (what an if, range, with, block or define opens, {{ end }} closes)`},
+		{"{{ if .db }}", `1: unexpected end of the template (close every if, range, with, block and define with {{ end }})`},
 		{"x {{ .dB }}", `1: the role declares no input "dB" (did you mean "db"?)`},
 		{"\n{{ .node.name }} {{ $.nobody.name }}", `2: the role declares no input "nobody"`},
 		{`{{ input "nobody" }}`, `1: the role declares no input "nobody"`},
 		{"a\n{{ nothing 1 }}", `2: function "nothing" not defined`},
-		{`{{ env "HOME" }}`, `1: function "env" not defined (hotc leaves env, expandenv, getHostByName out of sprig's functions: give the value as an input)`},
-		{doubling(40), "1: the template calls templates too often"},
+		{`{{ env "HOME" }}`, `1: function "env" not defined (hotc does not support sprig's env, expandenv, getHostByName: pass the value as an input)`},
+		{doubling(40), "1: the template calls too many templates"},
 	} {
 		_, err := filetemplate.Parse(c.text, names())
 		var wrong *filetemplate.Error
@@ -132,7 +132,7 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// What goes wrong on the server names the place; an error of a read is passed on.
+// Errors of the execution have a position; an error of a read is passed on.
 func TestExecutionFails(t *testing.T) {
 	gone := errors.New("the producer has failed")
 	for _, c := range []struct{ text, want string }{
@@ -145,7 +145,7 @@ func TestExecutionFails(t *testing.T) {
 		{`{{ .port 1 }}`, `x.tmpl:1:3: can't give argument to non-function .port`},
 		{`{{ (now).Clock }}`, `x.tmpl:1:8: can't evaluate field Clock in type time.Time`},
 		{`{{ fail "no" }}`, `x.tmpl:1:3: error calling fail: no`},
-		{"{{ .port }}{{ template \"t\" . }}{{ define \"t\" }}{{ template \"t\" . }}{{ end }}", `x.tmpl:1:59: templates call each other more than 10000 deep`},
+		{"{{ .port }}{{ template \"t\" . }}{{ define \"t\" }}{{ template \"t\" . }}{{ end }}", `x.tmpl:1:59: template calls are nested more than 10000 deep`},
 		{"{{ .none }}{{ .off }}", gone.Error()},
 	} {
 		parsed, err := filetemplate.Parse(c.text, names())
@@ -165,7 +165,7 @@ func TestExecutionFails(t *testing.T) {
 	}
 }
 
-// Nothing that is read makes the parser panic, and its steps end.
+// No input makes the parser panic or loop.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"{{ .db }}", "{{ range $i, $h := .hosts }}{{ $.port }}{{ end }}", `{{ define "a" }}{{ .x }}{{ end }}{{ template "a" . }}`,
 		"{{ with $x := .node }}{{ .y.z }}{{ end }}", "{{ and .a (or .b .c) | default $ }}", "{{ (input \"db\").x }}"} {

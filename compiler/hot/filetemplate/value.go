@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// decode is a value as templates calculate with it: whole numbers are int, as
-// literals in templates are.
+// decode is a value for templates: whole numbers are int, as literals are.
 func decode(text json.RawMessage) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
@@ -40,7 +39,7 @@ func plain(value any) any {
 	return value
 }
 
-// printed is the text of a value.
+// printed is a value as printed.
 func printed(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -62,7 +61,7 @@ func printed(value any) string {
 	return fmt.Sprint(value)
 }
 
-// truth says whether a value counts as true: whether it is not the zero of its type.
+// truth reports whether a value counts as true: whether it is not the zero of its type.
 func truth(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {

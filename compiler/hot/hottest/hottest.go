@@ -1,8 +1,8 @@
-// Package hottest asks stock Heat what it makes of an expression, a text or a
-// parameter: hotc's reading of HOT must be Heat's reading. It is for tests only.
+// Package hottest compares hotc with stock Heat in tests: it asks Heat's own code for the
+// value of an expression, a template or a parameter.
 //
-// One Python process answers all questions, with the code of Debian's python3-heat
-// itself; importing that takes more than a second.
+// One Python process with Debian's python3-heat answers all questions; its imports take
+// more than a second.
 package hottest
 
 import (
@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-//go:embed judge.py
+//go:embed oracle.py
 var script string
 
-// SkipVariable is the environment variable that lets tests do without Heat.
+// SkipVariable is the environment variable that skips tests that need Heat.
 const SkipVariable = "HOTC_SKIP_HEAT"
 
-// Oracle is a process with stock Heat's code in it.
+// Oracle is a process that runs stock Heat's code.
 type Oracle struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -31,9 +31,8 @@ type Oracle struct {
 	out *bufio.Reader
 }
 
-// Start starts a judge for a test, or skips the test if the environment says so.
-// A machine without python3-heat is a failure: the tests that matter most must not
-// vanish in silence.
+// Start starts an oracle for a test, or skips the test if the environment says so. Without
+// python3-heat the test fails: the most important tests must not be skipped silently.
 func Start(t testing.TB) *Oracle {
 	t.Helper()
 	if os.Getenv(SkipVariable) == "1" {
@@ -52,30 +51,30 @@ func Start(t testing.TB) *Oracle {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
-	j := &Oracle{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
-	t.Cleanup(j.stop)
-	return j
+	o := &Oracle{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	t.Cleanup(o.stop)
+	return o
 }
 
-func (j *Oracle) stop() {
-	_ = j.in.Close()
-	_ = j.cmd.Wait()
+func (o *Oracle) stop() {
+	_ = o.in.Close()
+	_ = o.cmd.Wait()
 }
 
 // Ask sends a question and reads the answer into a value.
-func (j *Oracle) Ask(t testing.TB, what string, question map[string]any, answer any) {
+func (o *Oracle) Ask(t testing.TB, what string, question map[string]any, answer any) {
 	t.Helper()
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	question["ask"] = what
 	line, err := json.Marshal(question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.in.Write(append(line, '\n')); err != nil {
+	if _, err := o.in.Write(append(line, '\n')); err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
-	reply, err := j.out.ReadBytes('\n')
+	reply, err := o.out.ReadBytes('\n')
 	if err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
@@ -87,23 +86,22 @@ func (j *Oracle) Ask(t testing.TB, what string, question map[string]any, answer 
 		t.Fatal(err)
 	}
 	if got.Failure != "" {
-		t.Fatalf("the judge failed: %s", got.Failure)
+		t.Fatalf("the oracle failed: %s", got.Failure)
 	}
 	if err := json.Unmarshal(got.Answer, answer); err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", got.Answer, err))
 	}
 }
 
-// Verdict is what Heat makes of something: a value as JSON, or an error.
+// Verdict is Heat's result: a value as JSON, or an error.
 type Verdict struct {
 	Value string `json:"value"`
 	Error string `json:"error"`
-	// SecondTry says that a text was only read by PyYAML's slow loader, which Heat
-	// falls back to.
+	// SecondTry says that only PyYAML's slow loader, Heat's fallback, read the text.
 	SecondTry bool `json:"second_try"`
 }
 
-// Stack is what expressions are evaluated in.
+// Stack is the context in which expressions are evaluated.
 type Stack struct {
 	Template  string
 	Values    json.RawMessage
@@ -125,49 +123,49 @@ func (s Stack) question() map[string]any {
 	return q
 }
 
-// Evaluate gives Heat's values of expressions.
-func (j *Oracle) Evaluate(t testing.TB, s Stack, expressions []json.RawMessage) []Verdict {
+// Evaluate returns Heat's values of expressions.
+func (o *Oracle) Evaluate(t testing.TB, s Stack, expressions []json.RawMessage) []Verdict {
 	t.Helper()
 	q := s.question()
 	q["expressions"] = expressions
 	var out []Verdict
-	j.Ask(t, "evaluate", q, &out)
+	o.Ask(t, "evaluate", q, &out)
 	return out
 }
 
-// Read gives Heat's reading of a template's text.
-func (j *Oracle) Read(t testing.TB, text string) Verdict {
+// Read returns Heat's parsed form of a template.
+func (o *Oracle) Read(t testing.TB, text string) Verdict {
 	t.Helper()
 	var out Verdict
-	j.Ask(t, "read", map[string]any{"text": text}, &out)
+	o.Ask(t, "read", map[string]any{"text": text}, &out)
 	return out
 }
 
-// Parameter gives Heat's value of a parameter; head is the key and the value that
-// say a template's version.
-func (j *Oracle) Parameter(t testing.TB, head [2]string, schema, value json.RawMessage) Verdict {
+// Parameter returns Heat's value of a parameter; head is the key and value that declare
+// the template's version.
+func (o *Oracle) Parameter(t testing.TB, head [2]string, schema, value json.RawMessage) Verdict {
 	t.Helper()
 	var out Verdict
-	j.Ask(t, "parameter", map[string]any{"head": head, "schema": schema, "value": value}, &out)
+	o.Ask(t, "parameter", map[string]any{"head": head, "schema": schema, "value": value}, &out)
 	return out
 }
 
-// Seconds is the processor's time that Heat takes, the best of some times: "timing"
-// is its YAML loader alone.
-func (j *Oracle) Seconds(t testing.TB, what string, q map[string]any) float64 {
+// Seconds is the CPU time that Heat takes, the best of several runs: "timing" is its YAML
+// loader alone.
+func (o *Oracle) Seconds(t testing.TB, what string, q map[string]any) float64 {
 	t.Helper()
 	var out struct {
 		Seconds float64 `json:"seconds"`
 	}
-	j.Ask(t, what, q, &out)
+	o.Ask(t, what, q, &out)
 	return out.Seconds
 }
 
-// Resolving is the processor's time that Heat takes to read a template and resolve its
-// resources' properties and metadata, the best of some times.
-func (j *Oracle) Resolving(t testing.TB, s Stack, times int) float64 {
+// Resolving is the CPU time that Heat takes to read a template and resolve its resources'
+// properties and metadata, the best of several runs.
+func (o *Oracle) Resolving(t testing.TB, s Stack, times int) float64 {
 	t.Helper()
 	q := s.question()
 	q["times"] = times
-	return j.Seconds(t, "resolving", q)
+	return o.Seconds(t, "resolving", q)
 }

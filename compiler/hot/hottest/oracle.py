@@ -1,4 +1,4 @@
-"""Answers questions about HOT with stock Heat's own code, a JSON line each."""
+"""Answers questions about HOT with stock Heat's own code, one JSON line each."""
 import json
 import logging
 import sys
@@ -23,7 +23,7 @@ IDENTIFIER = identifier.HeatIdentifier('project', 'stack', 'stack-id')
 
 
 class Attributes(dict):
-    """A resource's attributes, with the paths that templates may ask for."""
+    """A resource's attributes, with the paths that templates may use."""
 
     def __getitem__(self, key):
         hash(key)
@@ -48,7 +48,7 @@ def evaluate(req):
 
 
 def resolve(tmpl, stack, snippet, req):
-    # some functions change the list that a parameter's value is
+    # some functions modify a parameter's list
     stack.parameters = tmpl.parameters(IDENTIFIER, tmpl.env.params)
     tmpl._conditions_cache = None, None
     parsed = tmpl.parse(stack, snippet)
