@@ -240,9 +240,9 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 		return text
 	}
 	if !n.roles {
-		w := hot.V20151015.Words()
+		w := hot.V20151015.Keywords()
 		if root.Get("heat_template_version") == nil {
-			w = hot.CFN20100909.Words()
+			w = hot.CFN20100909.Keywords()
 		}
 		for _, r := range root.Get(w.Resources).All() {
 			if m := r.Value.Get(w.Metadata).Entry("hotc"); m != nil {

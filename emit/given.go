@@ -77,7 +77,7 @@ func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags 
 func unknownParameter(t *hot.Template, name string, at source.Place, diags *source.Diagnostics) {
 	known, hint := t.ParameterNames(), "the template declares no parameters"
 	if len(known) > 0 {
-		hint = hot.Meant(name, known, "the template declares "+strings.Join(known, ", "))
+		hint = hot.DidYouMean(name, known, "the template declares "+strings.Join(known, ", "))
 	}
 	diags.Error(source.UnknownParameter, at, fmt.Sprintf("the template has no parameter %q", name), hint)
 }

@@ -381,7 +381,7 @@ func (b *binder) failed(at source.Place, err error) {
 		d := b.diags.Error(source.MissingProducer, absent.at, absent.Error(), "")
 		d.Hint = "give the input a `default`, or make it `optional`"
 		if b.reader == nil {
-			d.Hint = "omit the reference under the same condition, with `" + b.template.Words().If + "`"
+			d.Hint = "omit the reference under the same condition, with `" + b.template.Keywords().If + "`"
 		}
 		d.Notes = append(d.Notes, absent.why.Note(absent.resource))
 		return

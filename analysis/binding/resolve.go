@@ -34,7 +34,7 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 		b.note(call, contract.Static, "files are read at compile time", "", "")
 		return out, err
 	}
-	if !call.Func.OfPresence() {
+	if !call.Func.IsExistence() {
 		b.note(call, contract.Deploy, "only Heat knows it", "", "")
 	}
 	return call, nil
@@ -113,7 +113,7 @@ func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 
 // unknown reports an unknown name, with the nearest known one.
 func (b *binder) unknown(code source.Code, call *hot.Expr, message, name string, known []string) {
-	b.report(source.Error, code, call.At, message, hot.Meant(name, known, ""))
+	b.report(source.Error, code, call.At, message, hot.DidYouMean(name, known, ""))
 }
 
 func (b *binder) absence(call *hot.Expr, name string) error {
@@ -210,7 +210,7 @@ func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attr
 	message := fmt.Sprintf("no role of server %q declares an output %q, and it is not an attribute of a server", server, attribute)
 	hint := "declare it under `outputs:` of the role that writes it"
 	if s := b.program.Server(server); s != nil {
-		hint = hot.Meant(attribute, s.Attributes(), hint)
+		hint = hot.DidYouMean(attribute, s.Attributes(), hint)
 		if s.Role(attribute) != nil {
 			hint = fmt.Sprintf("%q is a role: its outputs are attributes of its server; omit %q", attribute, attribute)
 		}

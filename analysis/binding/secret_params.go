@@ -29,7 +29,7 @@ func (b *binder) secretParameters() {
 			b.unknownSecret(name)
 		case !p.Hidden:
 			b.diags.Error(source.SecretParameter, b.program.Template.Place(p.Entry.Key), fmt.Sprintf("`--secret-param` names the parameter %q, but it is not hidden", name),
-				fmt.Sprintf("set `%s: true` to keep its value secret everywhere", b.program.Template.Words().Hidden))
+				fmt.Sprintf("set `%s: true` to keep its value secret everywhere", b.program.Template.Keywords().Hidden))
 		default:
 			b.secretParams[name] = p
 		}
@@ -41,7 +41,7 @@ func (b *binder) unknownSecret(name string) {
 	hidden := lists.Map(lists.Only(b.program.Template.Parameters, func(p *hot.Parameter) bool { return p.Hidden }), func(p *hot.Parameter) string { return p.Name })
 	hint := "the template has no hidden parameter"
 	if len(hidden) > 0 {
-		hint = hot.Meant(name, hidden, "the hidden parameters are "+strings.Join(hidden, ", "))
+		hint = hot.DidYouMean(name, hidden, "the hidden parameters are "+strings.Join(hidden, ", "))
 	}
 	b.diags.Error(source.UnknownParameter, source.Place{}, fmt.Sprintf("--secret-param: the template has no parameter %q", name), hint)
 }

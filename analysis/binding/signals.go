@@ -211,7 +211,7 @@ func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
 			known = append(known, lists.Map(s.Roles, func(role *program.Role) string { return path + "." + role.Name })...)
 		}
 	}
-	if hint := hot.Meant(on, known, ""); hint != "" {
+	if hint := hot.DidYouMean(on, known, ""); hint != "" {
 		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on %q, which is neither a resource nor a role", r.Name, on), hint)
 	}
 }

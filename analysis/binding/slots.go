@@ -38,7 +38,7 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 	case contract.Static:
 		return e
 	case contract.Deploy:
-		if !e.AsksPresence() && (len(s.guards) > 0 || !e.CallsRemoved()) {
+		if !e.UsesExistence() && (len(s.guards) > 0 || !e.CallsRemoved()) {
 			return s.slot(e)
 		}
 	}
@@ -51,9 +51,9 @@ func (s slots) in(e *hot.Expr) *hot.Expr {
 		return e
 	case is:
 		return s.branches(e, choice)
-	case e.Func.OfPresence():
+	case e.Func.IsExistence():
 		s.decider = nil
-		return e.MapPresence(s.in)
+		return e.MapExistence(s.in)
 	}
 	inner := s
 	switch e.Func.Meaning() {
@@ -77,7 +77,7 @@ func (s slots) branches(e *hot.Expr, choice hot.If) *hot.Expr {
 		}
 		inner.known[test] = taken
 		inner.decider = nil
-		if TimeOf(choice.Condition) == contract.Deploy && !choice.Condition.AsksPresence() && !IsCarried(choice.Condition) {
+		if TimeOf(choice.Condition) == contract.Deploy && !choice.Condition.UsesExistence() && !IsCarried(choice.Condition) {
 			inner.guards = append(inner.guards[:len(inner.guards):len(inner.guards)], guard{e, choice.Condition, taken})
 		}
 		return inner.in(x)

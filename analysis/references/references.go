@@ -154,7 +154,7 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 		return c.given(call)
 	})
 	if err != nil {
-		if c.inOutput && e.Misshapen() == nil {
+		if c.inOutput && e.Malformed() == nil {
 			severity = source.Warning
 		}
 		c.wrong(err, severity)
@@ -263,7 +263,7 @@ func (c *checker) parameter(r hot.Ref, severity source.Severity) {
 func (c *checker) find(at source.Place, name string, severity source.Severity) {
 	r := c.template.Resource(name)
 	switch {
-	case r == nil && c.template.Root.Get(c.template.Words().Resources).Get(name) != nil: // it exists, but is malformed
+	case r == nil && c.template.Root.Get(c.template.Keywords().Resources).Get(name) != nil: // it exists, but is malformed
 	case r == nil:
 		known := c.template.ResourceNames()
 		c.unknown(severity, source.UnknownResource, at, fmt.Sprintf("there is no resource %q", name), name, known)

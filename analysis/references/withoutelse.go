@@ -15,7 +15,7 @@ func (c *checker) withoutElse(n *yaml.Node) {
 	}
 	if len(n.Entries) == 1 && n.Entries[0].Name == "if" {
 		e := c.template.Expr(n)
-		if folded, err := c.fold(e); e.MayVanish() && err == nil && (!folded.IsValue() || folded.Value == nil) {
+		if folded, err := c.fold(e); e.MayBeOmitted() && err == nil && (!folded.IsValue() || folded.Value == nil) {
 			c.noElse(c.template.Place(n.Entries[0].Key))
 		}
 	}
@@ -28,7 +28,7 @@ func (c *checker) withoutElse(n *yaml.Node) {
 // where possible.
 func (c *checker) leftWithoutElse(bound *hot.Expr) {
 	bound.WithElse().Walk(func(x *hot.Expr) bool {
-		if x.MayVanish() && len(x.Cells()) == 0 {
+		if x.MayBeOmitted() && len(x.Cells()) == 0 {
 			c.noElse(x.At)
 		}
 		return true

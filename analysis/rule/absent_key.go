@@ -20,7 +20,7 @@ func findAbsentKeys(l *Checker) {
 		}
 		for _, e := range params.Entries {
 			if e.Name != "" && !strings.Contains(text, e.Name) {
-				l.Report(e.Key, fmt.Sprintf("%q does not occur in the template of str_replace: it replaces nothing", e.Name), hot.Meant(e.Name, strings.Fields(text), ""))
+				l.Report(e.Key, fmt.Sprintf("%q does not occur in the template of str_replace: it replaces nothing", e.Name), hot.DidYouMean(e.Name, strings.Fields(text), ""))
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func findGroupedParameters(l *Checker) {
 
 // declares says whether a parameter is declared, even if with mistakes.
 func (l *Checker) declares(name string) bool {
-	return l.Template.Parameter(name) != nil || l.Template.Root.Get(l.Template.Words().Parameters).Entry(name) != nil
+	return l.Template.Parameter(name) != nil || l.Template.Root.Get(l.Template.Keywords().Parameters).Entry(name) != nil
 }
 
 // falsy says whether a node is falsy in Python.

@@ -41,7 +41,7 @@ func (l *Checker) misspelt(n *yaml.Node) {
 func (l *Checker) nearFunction(name string) string {
 	near, is := l.near[name]
 	if !is {
-		near = hot.MeantFunction(name)
+		near = hot.IntendedFunction(name)
 		if l.near == nil {
 			l.near = map[string]string{}
 		}

@@ -30,7 +30,7 @@ func undeclared(role *program.Role, op program.StepOp, kind string, declared []s
 		if slices.Contains(declared, name) {
 			continue
 		}
-		hint := hot.Meant(name, declared, fmt.Sprintf("declare it under `%ss:` of the role", kind))
+		hint := hot.DidYouMean(name, declared, fmt.Sprintf("declare it under `%ss:` of the role", kind))
 		diags.Warning(source.NotDeclared, steps[name].At, fmt.Sprintf("role %s declares no %s %q", role.Key(), kind, name), hint).Note(role.At, "the role")
 	}
 }

@@ -141,7 +141,7 @@ func (l *Checker) named(n *yaml.Node) (r *hot.Resource, kind string) {
 		return nil, ""
 	}
 	if r, kind = l.present(name); r == nil {
-		l.Report(n, fmt.Sprintf("there is no resource %q", name), hot.Meant(name, l.Template.ResourceNames(), ""))
+		l.Report(n, fmt.Sprintf("there is no resource %q", name), hot.DidYouMean(name, l.Template.ResourceNames(), ""))
 	}
 	return r, kind
 }
@@ -166,7 +166,7 @@ func (l *Checker) expired(b *Block) {
 // a reference, which makes the group wait for it.
 func (l *Checker) launchConfiguration(b *Block) {
 	n := b.Get("LaunchConfigurationName")
-	if r, _ := l.named(n); r != nil && b.Resource.Entry.Value.Get(l.Template.Words().DependsOn) == nil {
+	if r, _ := l.named(n); r != nil && b.Resource.Entry.Value.Get(l.Template.Keywords().DependsOn) == nil {
 		l.Report(n, fmt.Sprintf("the group needs a reference to %q, not its name", r.Name), "write `get_resource`, or `Ref`")
 	}
 }
@@ -203,7 +203,7 @@ func (l *Checker) usersDatabases(b *Block) {
 	for _, user := range b.Get("users").List() {
 		for _, n := range user.Get("databases").List() {
 			if name := l.text(n); name != "" && !slices.Contains(names, name) {
-				l.Report(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.Meant(name, names, ""))
+				l.Report(n, fmt.Sprintf("%s has no database %q", b.Of, name), hot.DidYouMean(name, names, ""))
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func findSnapshotPolicies(l *Checker) {
 		if b.Path != "" || b.Type.Snapshots || b.Type.Own != "" || l.Template.Resource(b.Resource.Name) != b.Resource {
 			continue
 		}
-		n := b.Resource.Entry.Value.Get(l.Template.Words().DeletionPolicy)
+		n := b.Resource.Entry.Value.Get(l.Template.Keywords().DeletionPolicy)
 		if n == nil {
 			continue
 		}

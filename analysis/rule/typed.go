@@ -142,7 +142,7 @@ func (w *walker) resource(r *hot.Resource, kind string, group *program.StackReso
 		}
 	}
 	w.block(b)
-	if n := r.Entry.Value.Get(w.Template.Words().UpdatePolicy); group == nil && n != nil && n.Kind == yaml.Map && !w.IsCall(n) {
+	if n := r.Entry.Value.Get(w.Template.Keywords().UpdatePolicy); group == nil && n != nil && n.Kind == yaml.Map && !w.IsCall(n) {
 		w.block(&Block{Of: "the update policy of " + t.Name, Path: "update_policy", Type: t, Resource: r, Known: t.UpdatePolicy, Node: n, At: n})
 	}
 }

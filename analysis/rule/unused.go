@@ -21,13 +21,13 @@ func findUnusedParameters(l *Checker) {
 	used, all := l.referred(hot.ToParameter)
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
-			l.Report(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.unsafeRemove(p.Entry, l.Template.Words().Parameters)
+			l.Report(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.unsafeRemove(p.Entry, l.Template.Keywords().Parameters)
 		}
 	}
 }
 
 func findUnusedConditions(l *Checker) {
-	conditions := l.Template.Root.Get(l.Template.Words().Conditions).All()
+	conditions := l.Template.Root.Get(l.Template.Keywords().Conditions).All()
 	if len(conditions) == 0 {
 		return
 	}
@@ -35,7 +35,7 @@ func findUnusedConditions(l *Checker) {
 	collectWords(l.Template.Root, words)
 	for _, c := range conditions {
 		if !words[c.Name] {
-			l.Report(c.Key, fmt.Sprintf("nothing uses the condition %q", c.Name), "").Fix = l.unsafeRemove(&c, l.Template.Words().Conditions)
+			l.Report(c.Key, fmt.Sprintf("nothing uses the condition %q", c.Name), "").Fix = l.unsafeRemove(&c, l.Template.Keywords().Conditions)
 		}
 	}
 }

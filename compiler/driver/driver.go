@@ -99,5 +99,5 @@ func (r Role) namesFile(text string) bool {
 
 // KeyHint is the hint for an unknown key of a source.
 func KeyHint(key string, known []string) string {
-	return hot.Meant(key, known, "the keys are "+strings.Join(known, ", "))
+	return hot.DidYouMean(key, known, "the keys are "+strings.Join(known, ", "))
 }

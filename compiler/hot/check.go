@@ -116,7 +116,7 @@ func (e *Expr) harmless() bool {
 }
 
 // mayBeAbsent reports that the item or entry with this expression may be omitted.
-func (e *Expr) mayBeAbsent() bool { return e.Kind == CallExpr && e.Func.mayLeaveOut }
+func (e *Expr) mayBeAbsent() bool { return e.Kind == CallExpr && e.Func.omittable }
 
 // anyNumber is the upper bound of lists of any length.
 const anyNumber = 1 << 30

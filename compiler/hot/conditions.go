@@ -19,7 +19,7 @@ import (
 
 var (
 	ifElse     = &Function{Name: "if", Check: sized("if", 3, 3, branchesOfIf), Lazy: foldIf, usesNames: true}
-	ifNullable = &Function{Name: "if", Check: sized("if", 2, 3, branchesOfIf), Lazy: foldIf, usesNames: true, mayLeaveOut: true}
+	ifNullable = &Function{Name: "if", Check: sized("if", 2, 3, branchesOfIf), Lazy: foldIf, usesNames: true, omittable: true}
 	equals     = &Function{Name: "equals", Gives: contract.Boolean, Check: sized("equals", 2, 2, "two values"), Apply: applyEquals, Positional: everyItem}
 	not        = &Function{Name: "not", Gives: contract.Boolean, Check: checkNot, Lazy: foldNot, usesNames: true}
 	and        = &Function{Name: "and", Gives: contract.Boolean, Check: sized("and", 2, anyNumber, "at least two conditions"), Lazy: foldAll(false), usesNames: true}

@@ -43,7 +43,7 @@ func (t *Template) Enabled(condition *yaml.Entry) *Expr {
 // readConditions reads the conditions section. Each must be true, false or a call, not
 // the name of another (heat/engine/conditions.py).
 func (t *Template) readConditions(diags *source.Diagnostics) {
-	name := t.Words().Conditions
+	name := t.Keywords().Conditions
 	n := t.Root.Get(name)
 	if n == nil || !t.Version.hasConditions() {
 		return

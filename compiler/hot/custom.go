@@ -12,15 +12,15 @@ import (
 // CustomConstraint says how a value violates a custom constraint; nil if it does not, or if
 // only the cloud can decide.
 func CustomConstraint(name string, v value.Value) error {
-	if text, is := v.(string); is && customs[name] != nil {
-		return customs[name](text)
+	if text, is := v.(string); is && customConstraints[name] != nil {
+		return customConstraints[name](text)
 	}
 	return nil
 }
 
-// customs are common constraints that need no cloud (heat/engine/constraint/common_constraints.py,
+// customConstraints are common constraints that need no cloud (heat/engine/constraint/common_constraints.py,
 // neutron_lib/api/validators).
-var customs = map[string]func(string) error{
+var customConstraints = map[string]func(string) error{
 	"ip_addr":  address,
 	"net_cidr": cidr,
 	"ip_or_cidr": func(text string) error {

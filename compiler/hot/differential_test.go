@@ -179,7 +179,7 @@ func trialsOf(t *testing.T, oracle *hottest.Oracle, v Version, seeds []uint64, e
 	for i, s := range seeds {
 		g := newGenerator(s, v)
 		text := json.RawMessage(value.EncodeJSON(expression(g)))
-		outputs = append(outputs, fmt.Sprintf(`"o%d": {%q: %s}`, i, v.Words().Value, text))
+		outputs = append(outputs, fmt.Sprintf(`"o%d": {%q: %s}`, i, v.Keywords().Value, text))
 		texts = append(texts, text)
 		out = append(out, &trial{seed: s, text: text})
 	}
@@ -350,7 +350,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 				continue
 			}
 			changed++
-			if out.Any((*Expr).MayVanish) {
+			if out.Any((*Expr).MayBeOmitted) {
 				left++
 			}
 			with, texts = append(with, x), append(texts, json.RawMessage(value.EncodeJSON(v)))

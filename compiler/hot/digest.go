@@ -23,7 +23,7 @@ import (
 // hashlib. Some are always available (hashlib.algorithms_guaranteed); the others depend
 // on the OpenSSL of the machine that Heat runs on, so they are left to Heat.
 
-var digest = &Function{Name: "digest", Gives: contract.String, Apply: applyDigest, heats: func(arg *Expr) bool {
+var digest = &Function{Name: "digest", Gives: contract.String, Apply: applyDigest, leftToHeat: func(arg *Expr) bool {
 	items, _ := arg.list()
 	if len(items) == 0 || !items[0].IsValue() {
 		return false
@@ -71,8 +71,8 @@ var algorithms = []struct {
 	{"blake2s", false, func() hash.Hash { return unkeyed(blake2s.New256) }},
 }
 
-// perhapsThere are algorithms, and spellings of them, that an OpenSSL may support.
-var perhapsThere = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
+// maybeSupported are algorithms, and spellings of them, that an OpenSSL may support.
+var maybeSupported = []string{"blake2b", "blake2s", "ripemd160", "sm3", "md5-sha1", "md4", "mdc2", "whirlpool"}
 
 func hashOf(algorithm string) (func() hash.Hash, error) {
 	name := strings.ToLower(algorithm)
@@ -81,7 +81,7 @@ func hashOf(algorithm string) (func() hash.Hash, error) {
 			return a.make, nil
 		}
 	}
-	if slices.Contains(perhapsThere, name) {
+	if slices.Contains(maybeSupported, name) {
 		return nil, errLeftToHeat
 	}
 	return nil, fmt.Errorf("digest: unknown algorithm %s; use md5, sha1, sha224, sha256, sha384, sha512 or another of hashlib's", shown(algorithm))

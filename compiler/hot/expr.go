@@ -214,18 +214,18 @@ func (r *exprReader) argument(f *Function, arg *yaml.Node, functions map[string]
 // the argument of a call; how that is structured only view.go knows.
 func (e *Expr) Inside() iter.Seq[*Expr] {
 	if e.Kind == CallExpr {
-		return func(yield func(*Expr) bool) { e.arg.scatter(yield) }
+		return func(yield func(*Expr) bool) { e.arg.leaves(yield) }
 	}
 	return slices.Values(e.Items)
 }
 
-// scatter yields the calls and single values of an argument until yield returns false.
-func (e *Expr) scatter(yield func(*Expr) bool) bool {
+// leaves yields the calls and single values of an argument until yield returns false.
+func (e *Expr) leaves(yield func(*Expr) bool) bool {
 	_, items := e.entries()
 	if e.Kind == CallExpr || len(items) == 0 {
 		return yield(e)
 	}
-	return !slices.ContainsFunc(items, func(x *Expr) bool { return !x.scatter(yield) })
+	return !slices.ContainsFunc(items, func(x *Expr) bool { return !x.leaves(yield) })
 }
 
 // Walk visits an expression and everything inside, in source order; visit decides

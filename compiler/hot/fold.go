@@ -101,11 +101,11 @@ func fold(e *Expr, resolve Resolve, joiner Joiner) (*Expr, error) {
 func (t *Template) Fold(n *yaml.Node, resolve Resolve) (*Expr, error) {
 	f := t.spare.Swap(nil) // calls may nest, or run in parallel
 	if f == nil {
-		f = &roomyFolder{}
+		f = &pooledFolder{}
 	}
 	f.folder = folder{resolve: resolve, isFunction: isFunctionName, work: work{left: maxWork}, parts: f.room[:0]}
 	defer func() {
-		*f = roomyFolder{}
+		*f = pooledFolder{}
 		t.spare.Store(f)
 	}()
 	r := exprReader{file: t.File, table: t.Functions, parts: &f.parts, folder: &f.folder}
@@ -126,8 +126,8 @@ type folder struct {
 	joiner     Joiner          // nil where the members of groups are not known yet
 }
 
-// roomyFolder is a folder with room for the first parts, reused by the next run.
-type roomyFolder struct {
+// pooledFolder is a folder with room for the first parts, reused by the next run.
+type pooledFolder struct {
 	folder
 	room [8]part
 }
@@ -329,9 +329,9 @@ func (f *folder) unused(e *Expr) (settled bool, err error) {
 	return f.unused(e.arg)
 }
 
-// Misshapen returns the error of Heat for an expression that it only parses and validates, as
+// Malformed returns the error of Heat for an expression that it only parses and validates, as
 // it does with outputs: the later evaluation may still fail.
-func (e *Expr) Misshapen() error {
+func (e *Expr) Malformed() error {
 	f := folder{resolve: func(call *Expr) (*Expr, error) { return call, nil }, work: work{left: maxWork}}
 	_, err := f.unused(e)
 	return err

@@ -183,7 +183,7 @@ func withOutput(v Version, value []byte) *Template {
 	if v.CFN() {
 		head += "Mappings: {m: {a: {x: 1}}}\n"
 	}
-	head += fmt.Sprintf("%s:\n  o:\n    %s:\n      ", v.Words().Outputs, v.Words().Value)
+	head += fmt.Sprintf("%s:\n  o:\n    %s:\n      ", v.Keywords().Outputs, v.Keywords().Value)
 	template := ParseTemplate(source.NewFile("f.yaml", append([]byte(head), value...)), &diags)
 	if template == nil || len(template.Outputs) == 0 {
 		return nil

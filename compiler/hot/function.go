@@ -45,13 +45,13 @@ type Function struct {
 	// refers is the target of a reference.
 	refers RefKind
 
-	// heats decides by the known part of an argument whether only Heat can compute
+	// leftToHeat decides by the known part of an argument whether only Heat can compute
 	// the call.
-	heats func(arg *Expr) bool
+	leftToHeat func(arg *Expr) bool
 
-	usesNames   bool   // its argument may contain names of conditions or mappings
-	mayLeaveOut bool   // the item or entry with the call may be omitted
-	refusal     string // why every call is an error
+	usesNames bool   // its argument may contain names of conditions or mappings
+	omittable bool   // the item or entry with the call may be omitted
+	refusal   string // why every call is an error
 }
 
 // Meaning is the HOT name of the function: get_attr for Fn::GetAtt too.
@@ -60,7 +60,7 @@ func (f *Function) Meaning() string { return cmp.Or(f.means, f.Name) }
 // OnlyHeat reports whether the expression is a call that only Heat can compute, whatever
 // its unknown parts are.
 func (e *Expr) OnlyHeat() bool {
-	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.heats != nil && e.Func.heats(e.arg))
+	return e.Kind == CallExpr && (e.Func.HeatOnly || e.Func.leftToHeat != nil && e.Func.leftToHeat(e.arg))
 }
 
 // everyItem is Positional for functions that unpack their list.
@@ -211,9 +211,9 @@ func FirstVersion(name string) (Version, bool) {
 	return 0, false
 }
 
-// MeantFunction is the HOT function that a key probably misspells, "" if none. Only names of
+// IntendedFunction is the HOT function that a key probably misspells, "" if none. Only names of
 // several words count: the others, or similar words, may be the only key of any map.
-func MeantFunction(key string) string {
+func IntendedFunction(key string) string {
 	var several []string
 	for _, s := range functions {
 		switch {

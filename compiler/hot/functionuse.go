@@ -58,7 +58,7 @@ func (c *functionChecker) visit(n *yaml.Node, inBranch bool) {
 func (c *functionChecker) call(e *yaml.Entry, inBranch bool) {
 	f := c.t.Functions.Lookup(e.Name)
 	if f != nil {
-		c.takenApart(f, e.Value)
+		c.checkConsumed(f, e.Value)
 		if c.gone[e.Name] {
 			d := c.diags.Error(source.UnknownFunction, c.t.Place(e.Key), f.Check(nil).Error(), replacementOf[e.Name])
 			if inBranch {
@@ -86,11 +86,11 @@ func (c *functionChecker) call(e *yaml.Entry, inBranch bool) {
 		"raise heat_template_version to "+first.String()+", after checking that nothing else you use changes")
 }
 
-// takenApart warns of a list parameter as the whole argument of a function that
+// checkConsumed warns of a list parameter as the whole argument of a function that
 // removes items from it: Heat changes the parameter's own list
 // (heat/engine/hot/functions.py: StrSplit and MapReplace, result), and evaluates a
 // resource more than once.
-func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
+func (c *functionChecker) checkConsumed(f *Function, arg *yaml.Node) {
 	if f != strSplit && f != mapReplace {
 		return
 	}
@@ -98,7 +98,7 @@ func (c *functionChecker) takenApart(f *Function, arg *yaml.Node) {
 	case called == nil:
 	case called.Meaning() == "if" && len(inner.Items) > 1:
 		for _, branch := range inner.Items[1:] {
-			c.takenApart(f, branch)
+			c.checkConsumed(f, branch)
 		}
 	case called.refers == ToParameter:
 		c.diags.Warning(source.BadArgument, c.t.Place(arg), fmt.Sprintf("%s empties the parameter's own list when Heat evaluates it, and Heat evaluates it more than once: this resource cannot be created", f.Name),

@@ -12,7 +12,7 @@ import (
 func (e *Expr) HOT() (v value.Value, ok bool) {
 	switch e.Kind {
 	case ValueExpr:
-		return e.Value, !hasCallShape(e.Value)
+		return e.Value, !containsCall(e.Value)
 	case CallExpr:
 		ok = e.Func != CellRef && e.Func != DeployRef
 	default:
@@ -31,13 +31,13 @@ func (e *Expr) looksLikeCall(isFunction func(string) bool) bool {
 	return e.Kind == MapExpr && len(e.Keys) == 1 && isFunction(e.Keys[0])
 }
 
-// hasCallShape reports whether the value contains a map that some version of HOT reads
+// containsCall reports whether the value contains a map that some version of HOT reads
 // as a call.
-func hasCallShape(v value.Value) bool { return hasCallOf(v, isFunctionName) }
+func containsCall(v value.Value) bool { return containsCallOf(v, isFunctionName) }
 
-// hasCallOf reports whether the value contains a map whose only key is a function's name.
-func hasCallOf(v value.Value, isName func(string) bool) bool {
-	has := func(x value.Value) bool { return hasCallOf(x, isName) }
+// containsCallOf reports whether the value contains a map whose only key is a function's name.
+func containsCallOf(v value.Value, isName func(string) bool) bool {
+	has := func(x value.Value) bool { return containsCallOf(x, isName) }
 	switch v := v.(type) {
 	case []value.Value:
 		return slices.ContainsFunc(v, has)

@@ -24,10 +24,10 @@ func NewJoined(e *Expr) *Expr {
 	return listCall(JoinedOf, e.At, m.Group, m.Count, m.Items)
 }
 
-// firsts takes as many of the first members as the group's size says.
-type firsts struct{}
+// firstMembers takes as many of the first members as the group's size says.
+type firstMembers struct{}
 
-func (firsts) Joined(group string, count, possible int) ([]int, error) {
+func (firstMembers) Joined(group string, count, possible int) ([]int, error) {
 	if count > possible {
 		return nil, tooMany(group, count, possible)
 	}

@@ -12,7 +12,7 @@ import (
 
 var (
 	mapMerge   = &Function{Name: "map_merge", Gives: contract.JSON, works: MergedMaps, Apply: applyMerge, Partial: merging.partial}
-	mapReplace = &Function{Name: "map_replace", Gives: contract.JSON, Apply: applyMapReplace, heats: replacesByNoString}
+	mapReplace = &Function{Name: "map_replace", Gives: contract.JSON, Apply: applyMapReplace, leftToHeat: mayInsertNonString}
 )
 
 func applyMerge(w *work, arg value.Value) (value.Value, error) {
@@ -131,8 +131,8 @@ func replaceInMap(in, keys, values *value.Dict) (value.Value, error) {
 	return out, nil
 }
 
-// replacesByNoString reports whether map_replace may insert a key that is not a string.
-func replacesByNoString(arg *Expr) bool {
+// mayInsertNonString reports whether map_replace may insert a key that is not a string.
+func mayInsertNonString(arg *Expr) bool {
 	args, _ := arg.list()
 	if len(args) != 2 {
 		return false

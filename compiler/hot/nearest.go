@@ -28,8 +28,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// Meant is a hint at the known name that was probably meant, or otherwise another hint.
-func Meant(name string, known []string, otherwise string) string {
+// DidYouMean is a hint at the known name that was probably meant, or otherwise another hint.
+func DidYouMean(name string, known []string, otherwise string) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -28,7 +28,7 @@ var parameterKeys = map[string]Version{"type": V20130523, "description": V201305
 	"tags": V20180302}
 
 func (t *Template) readParameters(diags *source.Diagnostics) {
-	for _, e := range t.section(t.Words().Parameters, diags) {
+	for _, e := range t.section(t.Keywords().Parameters, diags) {
 		r := parameterReader{t: t, diags: diags, p: &Parameter{Name: e.Name, Entry: e}}
 		r.read(e)
 		t.Parameters = append(t.Parameters, r.p)
@@ -62,7 +62,7 @@ func (r *parameterReader) read(e *yaml.Entry) {
 		}
 	}
 	r.readType(e)
-	if p.Default = n.Get(r.t.Words().Default); p.Default.IsNull() {
+	if p.Default = n.Get(r.t.Keywords().Default); p.Default.IsNull() {
 		p.Default = nil
 	}
 	if r.t.Version.CFN() {
@@ -84,7 +84,7 @@ func (r *parameterReader) readHOT(n *yaml.Node) {
 }
 
 func (r *parameterReader) readType(e *yaml.Entry) {
-	n := e.Value.Get(r.t.Words().Type)
+	n := e.Value.Get(r.t.Keywords().Type)
 	said := func(name string) string { return name }
 	if r.t.Version.CFN() {
 		said = CFNType
@@ -125,7 +125,7 @@ func (r *parameterReader) checkDefault() {
 func (t *Template) Declaration(p *Parameter) *value.Dict {
 	declaration := value.NewDict()
 	for _, e := range p.Entry.Value.Entries {
-		if e.Name != t.Words().Default {
+		if e.Name != t.Keywords().Default {
 			declaration.Set(e.Name, e.Value.Data())
 		}
 	}
@@ -133,7 +133,7 @@ func (t *Template) Declaration(p *Parameter) *value.Dict {
 	parameters, template := value.NewDict(), value.NewDict()
 	parameters.Set(p.Name, declaration)
 	template.Set(key, version)
-	template.Set(t.Words().Parameters, parameters)
+	template.Set(t.Keywords().Parameters, parameters)
 	return template
 }
 

@@ -180,7 +180,7 @@ func onlyPython(schema *value.Dict) bool {
 
 func parameterOf(v Version, schema *value.Dict, val value.Value) (value.Value, error) {
 	key, date := v.Head()
-	text := fmt.Sprintf(`{%q: %q, %q: {"p": %s}}`, key, date, v.Words().Parameters, value.EncodeJSON(schema))
+	text := fmt.Sprintf(`{%q: %q, %q: {"p": %s}}`, key, date, v.Keywords().Parameters, value.EncodeJSON(schema))
 	var diags source.Diagnostics
 	template := ParseTemplate(source.NewFile("p.json", []byte(text)), &diags)
 	if diags.Failed() {

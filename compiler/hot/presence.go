@@ -30,20 +30,20 @@ var (
 // schema allows it. It is not a function of the language.
 var OwnFact = &Function{Name: "fact", Reference: true}
 
-// presenceFunctions are the functions above that plans add.
-var presenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, JoinedOf, ItemOf}
+// existenceFunctions are the functions above that plans add.
+var existenceFunctions = []*Function{AbsentRef, PresentTest, MembersOf, JoinedOf, ItemOf}
 
 // AbsentError says that a value is never written, since Heat has not created its writer.
 type AbsentError struct{ Why string }
 
 func (e *AbsentError) Error() string { return e.Why }
 
-// OfPresence reports whether the function is one that only plans have.
-func (f *Function) OfPresence() bool { return slices.Contains(presenceFunctions, f) }
+// IsExistence reports whether the function is one that only plans have.
+func (f *Function) IsExistence() bool { return slices.Contains(existenceFunctions, f) }
 
-// AsksPresence reports whether the expression calls such a function.
-func (e *Expr) AsksPresence() bool {
-	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && x.Func.OfPresence() })
+// UsesExistence reports whether the expression calls such a function.
+func (e *Expr) UsesExistence() bool {
+	return e.Any(func(x *Expr) bool { return x.Kind == CallExpr && x.Func.IsExistence() })
 }
 
 // CountDefault is the size of a group whose count is null or missing
@@ -102,8 +102,8 @@ func foldMembersOf(f *folder, call *Expr) (*Expr, error) {
 	return f.fold(out.collapse())
 }
 
-// gathered is the argument of MembersOf and JoinedOf.
-type gathered struct {
+// memberCall is the argument of MembersOf and JoinedOf.
+type memberCall struct {
 	call  *Expr // with its count folded
 	group string
 	known bool // size is
@@ -111,16 +111,16 @@ type gathered struct {
 	items *Expr
 }
 
-func (f *folder) members(call *Expr) (gathered, error) {
+func (f *folder) members(call *Expr) (memberCall, error) {
 	args, _ := call.arg.list()
 	if len(args) != 3 {
-		return gathered{}, fmt.Errorf("%s needs the group's name, its size and the items", call.Func.Name)
+		return memberCall{}, fmt.Errorf("%s needs the group's name, its size and the items", call.Func.Name)
 	}
 	count, err := f.fold(args[1])
 	if err != nil {
-		return gathered{}, err
+		return memberCall{}, err
 	}
-	g := gathered{group: value.ToString(args[0].Value), items: args[2], known: count.IsValue()}
+	g := memberCall{group: value.ToString(args[0].Value), items: args[2], known: count.IsValue()}
 	g.call = call.withArg(&Expr{Kind: ListExpr, At: call.arg.At, Items: []*Expr{args[0], count, args[2]}})
 	if g.known {
 		g.size, err = GroupSize(count.Value, CountDefault)

@@ -40,7 +40,7 @@ func planTable() map[string]*Function {
 		}
 	}
 	t[refused.Name] = refused
-	for _, f := range presenceFunctions {
+	for _, f := range existenceFunctions {
 		t[f.Name] = f
 	}
 	return t
@@ -163,7 +163,7 @@ func escapePointer(key string) string {
 }
 
 // looksLikeCall reports whether the value contains a map that a plan reads as a call.
-func looksLikeCall(v value.Value) bool { return hasCallOf(v, isPlanName) }
+func looksLikeCall(v value.Value) bool { return containsCallOf(v, isPlanName) }
 
 func isPlanName(name string) bool {
 	if strings.HasPrefix(name, "$") {
@@ -275,7 +275,7 @@ func (r *residualReader) entries(d *value.Dict, pointer string, around source.Pl
 func (r *Residual) Eval(from Resolver) (json.RawMessage, error) {
 	joiner, knows := from.(Joiner)
 	if !knows {
-		joiner = firsts{}
+		joiner = firstMembers{}
 	}
 	e, err := fold(r.expr, func(call *Expr) (*Expr, error) { return resolveFrom(from, call) }, joiner)
 	if err != nil {

@@ -28,7 +28,7 @@ type Template struct {
 
 	parameters map[string]*Parameter
 	resources  map[string]*Resource
-	spare      atomic.Pointer[roomyFolder] // for the next Fold
+	spare      atomic.Pointer[pooledFolder] // for the next Fold
 }
 
 // Resource is a resource of the template.
@@ -95,8 +95,8 @@ var cfnSections = map[string]Version{"AWSTemplateFormatVersion": CFN20121212, "H
 	"Description": CFN20121212, "Mappings": CFN20121212, "Parameters": CFN20121212, "Resources": CFN20121212, "Outputs": CFN20121212,
 	"Conditions": CFN20100909}
 
-// Words are the keywords of the template's format.
-func (t *Template) Words() *Words { return t.Version.Words() }
+// Keywords are the keywords of the template's format.
+func (t *Template) Keywords() *Keywords { return t.Version.Keywords() }
 
 // ParseTemplate reads a template. It returns nil if the text cannot be parsed; after
 // errors in a section it continues, to find them all.
@@ -256,7 +256,7 @@ func (t *Template) section(name string, diags *source.Diagnostics) []*yaml.Entry
 }
 
 func (t *Template) readResources(diags *source.Diagnostics) {
-	w := t.Words()
+	w := t.Keywords()
 	entries := t.section(w.Resources, diags)
 	t.Resources, t.resources = make([]*Resource, 0, len(entries)), make(map[string]*Resource, len(entries))
 	all := make([]Resource, len(entries))
@@ -268,7 +268,7 @@ func (t *Template) readResources(diags *source.Diagnostics) {
 			r.Condition = e.Value.Entry(w.Condition)
 		}
 		t.checkKeys("a resource", e, resourceKeys, cfnResourceKeys, diags)
-		t.checkShape(r, diags)
+		t.checkKeyTypes(r, diags)
 		r.Type, _ = r.TypeNode.Text()
 		if r.Type == "" {
 			diags.Error(source.BadSection, t.Place(e.Key), fmt.Sprintf("resource %q has no type", e.Name), "for a server: `"+w.Type+": OS::Nova::Server`")
@@ -300,7 +300,7 @@ func keyHint(k yaml.Entry, known map[string]Version) string {
 	if k.Value.Get("roles") != nil && known["metadata"] != 0 { // hotc's own block
 		otherwise = fmt.Sprintf("move it into the metadata: `metadata: {%s: …}`", k.Name)
 	}
-	return Meant(k.Name, slices.Sorted(maps.Keys(known)), otherwise)
+	return DidYouMean(k.Name, slices.Sorted(maps.Keys(known)), otherwise)
 }
 
 // checkKeys reports the keys that Heat refuses, or ignores in a CloudFormation
@@ -330,7 +330,7 @@ func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Ver
 func (t *Template) hasResource(name string) bool { return t.resources[name] != nil }
 
 func (t *Template) readOutputs(diags *source.Diagnostics) {
-	w := t.Words()
+	w := t.Keywords()
 	for _, e := range t.section(w.Outputs, diags) {
 		t.checkKeys("an output", e, outputKeys, cfnOutputKeys, diags)
 		o := &Output{Name: e.Name, Entry: e, Value: e.Value.Get(w.Value)}

@@ -94,8 +94,8 @@ func listCall(f *Function, at source.Place, items ...*Expr) *Expr {
 	return NewCall(f, at, &Expr{Kind: ListExpr, At: at, Items: items})
 }
 
-// MapPresence maps the parts of a call that only plans have (OfPresence).
-func (e *Expr) MapPresence(change func(*Expr) *Expr) *Expr { return e.withArg(e.arg.Map(change)) }
+// MapExistence maps the parts of a call that only plans have (IsExistence).
+func (e *Expr) MapExistence(change func(*Expr) *Expr) *Expr { return e.withArg(e.arg.Map(change)) }
 
 // Map maps the items of a list or map, or the calls and values in the argument of a call.
 func (e *Expr) Map(change func(*Expr) *Expr) *Expr {

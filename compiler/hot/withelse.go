@@ -15,10 +15,10 @@ import (
 // entry is joined from pieces, one of which may be empty.
 func (e *Expr) WithElse() *Expr {
 	switch {
-	case !e.Any((*Expr).MayVanish):
+	case !e.Any((*Expr).MayBeOmitted):
 		return e
-	case e.MayVanish():
-		return e.elsewise((*Expr).WithElse, Constant(nil, e.At))
+	case e.MayBeOmitted():
+		return e.addElse((*Expr).WithElse, Constant(nil, e.At))
 	}
 	switch e.Kind {
 	case ListExpr:
@@ -32,8 +32,8 @@ func (e *Expr) WithElse() *Expr {
 	return e
 }
 
-// MayVanish reports whether a call is an `if` that may omit the item or entry around it.
-func (e *Expr) MayVanish() bool {
+// MayBeOmitted reports whether a call is an `if` that may omit the item or entry around it.
+func (e *Expr) MayBeOmitted() bool {
 	if !e.mayBeAbsent() {
 		return false
 	}
@@ -43,19 +43,19 @@ func (e *Expr) MayVanish() bool {
 	}
 	vanishes := len(items) == 2
 	for _, branch := range items[1:] {
-		vanishes = vanishes || branch.MayVanish()
+		vanishes = vanishes || branch.MayBeOmitted()
 	}
 	return vanishes
 }
 
-// elsewise adds the else nothing to an `if` without one, and maps its values. Anything
+// addElse adds the else nothing to an `if` without one, and maps its values. Anything
 // else is a value.
-func (e *Expr) elsewise(value func(*Expr) *Expr, nothing *Expr) *Expr {
-	if !e.MayVanish() {
+func (e *Expr) addElse(value func(*Expr) *Expr, nothing *Expr) *Expr {
+	if !e.MayBeOmitted() {
 		return value(e)
 	}
 	items, _ := e.arg.list()
-	branches := append([]*Expr{items[0]}, lists.Map(items[1:], func(x *Expr) *Expr { return x.elsewise(value, nothing) })...)
+	branches := append([]*Expr{items[0]}, lists.Map(items[1:], func(x *Expr) *Expr { return x.addElse(value, nothing) })...)
 	if len(branches) == 2 {
 		branches = append(branches, nothing)
 	}
@@ -75,8 +75,8 @@ func (e *Expr) joined(by *Function, empty *Expr) *Expr {
 			}
 			return one
 		}
-		switch one := x.elsewise(piece, empty); {
-		case x.MayVanish():
+		switch one := x.addElse(piece, empty); {
+		case x.MayBeOmitted():
 			pieces, open = append(pieces, one), false
 		case open:
 			last := pieces[len(pieces)-1]
@@ -102,12 +102,12 @@ func (e *Expr) argumentWithElse() *Expr {
 	items := make([]*Expr, len(arg.Items))
 	for i, x := range arg.Items {
 		switch {
-		case !x.MayVanish(), arg.Kind == MapExpr && e.Func.Name != "make_url", i < e.Func.Positional:
+		case !x.MayBeOmitted(), arg.Kind == MapExpr && e.Func.Name != "make_url", i < e.Func.Positional:
 			items[i] = x.WithElse()
 		case e.Func == mapMerge:
-			items[i] = x.elsewise((*Expr).WithElse, Constant(value.NewDict(), x.At))
+			items[i] = x.addElse((*Expr).WithElse, Constant(value.NewDict(), x.At))
 		case e.Func.joinsLists():
-			items[i] = x.elsewise((*Expr).WithElse, Constant([]value.Value{}, x.At))
+			items[i] = x.addElse((*Expr).WithElse, Constant([]value.Value{}, x.At))
 		default:
 			items[i] = x // there is no equivalent
 		}

@@ -47,7 +47,7 @@ func located[Opened any](dir string, open func(path string) (Opened, error)) fun
 
 func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
 	l.diags.Error(source.UnknownParameter, around.Place(e.Key), fmt.Sprintf("the template %s has no parameter %q", l.name(s.Template.File.Name), e.Name),
-		hot.Meant(e.Name, s.Template.ParameterNames(), ""))
+		hot.DidYouMean(e.Name, s.Template.ParameterNames(), ""))
 }
 
 // value finds the value of one parameter, if it is known. Values of hidden

@@ -95,7 +95,7 @@ func (l *loader) canScale(n *program.StackResource, r *hot.Resource) bool {
 		return refuse(fmt.Sprintf("the members of %q have roles, and lie in members of %q, a group that scales, too: hotc does not compile one in the other yet", r.Name, around.StackResource.Resource.Name),
 			"use OS::Heat::ResourceGroup for the inner one")
 	}
-	if size := r.Property(desiredCapacity); !size.IsNull() && s.Template.Expr(size).MayVanish() {
+	if size := r.Property(desiredCapacity); !size.IsNull() && s.Template.Expr(size).MayBeOmitted() {
 		return refuse(fmt.Sprintf("the members of %q have roles, and whether it has a desired_capacity is left to Heat, which hotc does not compile yet", r.Name), "give the `if` an else: what min_size says")
 	}
 	return true

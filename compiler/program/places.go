@@ -56,7 +56,7 @@ func (s *Stack) Places(yield func(Place) bool) {
 			return
 		}
 	}
-	w := s.Template.Words()
+	w := s.Template.Keywords()
 	if e := s.Template.Root.Entry(w.Conditions); e != nil && !yield(Place{Kind: InTopology, Entry: e, Node: e.Value}) {
 		return
 	}
@@ -78,7 +78,7 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 	if x.nest != nil && len(x.nest.members) == 0 {
 		x.nest = nil
 	}
-	w := s.Template.Words()
+	w := s.Template.Keywords()
 	for i := range r.Entry.Value.Entries {
 		e := &r.Entry.Value.Entries[i]
 		going := true

@@ -165,7 +165,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 			return &term{number: int64(n.Most())}
 		}
 		e := t.Expr(size)
-		if e.MayVanish() {
+		if e.MayBeOmitted() {
 			return sizeOf(e, emitplan.HOT(e))
 		}
 		return sizeOf(e, size.Data())

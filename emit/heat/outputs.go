@@ -24,7 +24,7 @@ func (s *stack) outputs() {
 		}
 	}
 	removed := lists.Map(lists.Only(s.template.Outputs, func(o *hot.Output) bool { return s.analysis.Removed[o] }), func(o *hot.Output) string { return o.Name })
-	outputs := s.template.Words().Outputs
+	outputs := s.template.Keywords().Outputs
 	section := s.text.Root.Entry(outputs)
 	switch {
 	case len(removed) == 0 || len(removed) < len(section.Value.Entries):

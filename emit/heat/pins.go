@@ -19,7 +19,7 @@ func (s *stack) pins() {
 		}
 		n := s.text.Parameter(p.Name).Entry.Value
 		added := value.NewDict()
-		s.put(n, added, s.template.Words().Default, values[0])
+		s.put(n, added, s.template.Keywords().Default, values[0])
 		if s.template.Version.CFN() {
 			s.put(n, added, "AllowedValues", values)
 			s.put(n, added, "ConstraintDescription", pinnedBecause)

@@ -26,7 +26,7 @@ func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.
 	}
 	switch choice, is := e.If(); {
 	case !is:
-	case choice.Condition.AsksPresence(): // a member of a group
+	case choice.Condition.UsesExistence(): // a member of a group
 		return s.withValues(choice.Then, val), true
 	case binding.IsCarried(choice.Condition):
 		return s.decidedElsewhere(e, choice, val), true

@@ -10,7 +10,7 @@ import (
 
 // unshare writes out what the edits touch.
 func (s *stack) unshare() (edit.Editable, error) {
-	t, w := s.template, s.template.Words()
+	t, w := s.template, s.template.Keywords()
 	return edit.Unshare(t, len(s.program.Servers)+len(s.files.Moved) > 0, func(sh *edit.Sharing) {
 		for _, p := range s.sites {
 			if r := t.Resource(p.resource); r != nil {

@@ -220,7 +220,7 @@ func (r *configReader) known(at source.Spanned, name string) {
 	if slices.Contains(ruleNames(), name) {
 		return
 	}
-	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hot.Meant(name, ruleNames(), "`hotc rule` lists them"))
+	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hot.DidYouMean(name, ruleNames(), "`hotc rule` lists them"))
 }
 
 // ruleNames are the names by which rules are chosen.

@@ -170,7 +170,7 @@ func near(name string, known []string, all string) string {
 	default:
 		all += strings.Join(known, ", ")
 	}
-	return hot.Meant(name, known, all)
+	return hot.DidYouMean(name, known, all)
 }
 
 func (l *lowering) roleNames() []string {

@@ -225,7 +225,7 @@ func suggestKey(name, where string) string {
 		return fmt.Sprintf("%s belongs elsewhere: docs/metadata.md lists the keys of %s", name, where)
 	}
 	sort.Strings(known)
-	return hot.Meant(name, known, "docs/metadata.md lists the keys")
+	return hot.DidYouMean(name, known, "docs/metadata.md lists the keys")
 }
 
 // plainJSON converts a node to what the schema library decodes from JSON; infinities,

@@ -49,7 +49,7 @@ func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*
 	if l.keys == nil {
 		l.keys = l.rolesOf(l.program.Servers)
 	}
-	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), cmp.Or(l.roleHint(in, key), hot.Meant(key, l.keys, "")))
+	l.diags.Error(source.UnknownRole, at, fmt.Sprintf("there is no role %q", key), cmp.Or(l.roleHint(in, key), hot.DidYouMean(key, l.keys, "")))
 	return nil
 }
 

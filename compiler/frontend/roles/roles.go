@@ -183,7 +183,7 @@ func (l *lowering) driver(role *program.Role, name, install *yaml.Node) *driver.
 	role.Driver, _ = name.Text()
 	tool := l.find(role, install)
 	if tool == nil {
-		hint = hot.Meant(role.Driver, known, hint+l.pluginHint(role.Driver))
+		hint = hot.DidYouMean(role.Driver, known, hint+l.pluginHint(role.Driver))
 		l.diags.Error(source.UnknownDriver, l.template.Place(name), fmt.Sprintf("there is no driver %q", role.Driver), hint)
 		return nil
 	}

@@ -74,7 +74,7 @@ func (l *lowering) misspelt(n *yaml.Node) {
 	if len(n.Entries) == 1 {
 		key := n.Entries[0].Name
 		_, known := hot.FirstVersion(key)
-		near := hot.MeantFunction(key)
+		near := hot.IntendedFunction(key)
 		if !known && near == "" && strings.HasPrefix(key, "get_") {
 			near = "get_attr"
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// elsewhere is the placeholder of a function that call.go implements.
-var elsewhere any = func() {}
+// placeholder is the placeholder of a function that call.go implements.
+var placeholder any = func() {}
 
 // builtins are the built-in functions of text/template, except `call`: no value here is
 // a function.
 func builtins() map[string]any {
 	return map[string]any{
-		"and": elsewhere, "or": elsewhere,
+		"and": placeholder, "or": placeholder,
 		"not":      func(value any) bool { return !truth(value) },
 		"len":      length,
 		"index":    index,

@@ -52,7 +52,7 @@ func (t *Template) Execute(w io.Writer, name string, read Read) (err error) {
 		case nil:
 		case failure:
 			err = f.err
-			var own *placed
+			var own *positioned
 			if errors.As(err, &own) {
 				err = errors.New(name + own.place + own.message)
 			}
@@ -64,14 +64,14 @@ func (t *Template) Execute(w io.Writer, name string, read Read) (err error) {
 	return nil
 }
 
-// placed is an error at a position in the template.
-type placed struct{ place, message string }
+// positioned is an error at a position in the template.
+type positioned struct{ place, message string }
 
-func (p *placed) Error() string { return p.message }
+func (p *positioned) Error() string { return p.message }
 
 func (e *execution) fail(format string, args ...any) {
 	location, _ := e.tree.ErrorContext(e.node)
-	panic(failure{&placed{strings.TrimPrefix(location, ownName) + ": ", fmt.Sprintf(format, args...)}})
+	panic(failure{&positioned{strings.TrimPrefix(location, ownName) + ": ", fmt.Sprintf(format, args...)}})
 }
 
 // flow is how a node ended.
@@ -114,7 +114,7 @@ func (e *execution) walk(dot any, n parse.Node) flow {
 	case *parse.RangeNode:
 		return e.loop(dot, n)
 	case *parse.TemplateNode:
-		e.called(dot, n)
+		e.invoke(dot, n)
 	case *parse.BreakNode:
 		return breaks
 	case *parse.ContinueNode:
@@ -189,7 +189,7 @@ func (e *execution) loop(dot any, n *parse.RangeNode) flow {
 	return onward
 }
 
-func (e *execution) called(dot any, n *parse.TemplateNode) {
+func (e *execution) invoke(dot any, n *parse.TemplateNode) {
 	tree := e.t.trees[n.Name]
 	switch {
 	case tree == nil:
@@ -198,7 +198,7 @@ func (e *execution) called(dot any, n *parse.TemplateNode) {
 		e.fail("template calls are nested more than %d deep", maxDepth)
 	}
 	var argument any
-	if passed(n.Pipe, dot == any(root{}), e.value("$") == any(root{})) {
+	if passesInputs(n.Pipe, dot == any(root{}), e.value("$") == any(root{})) {
 		argument = root{}
 	} else {
 		argument = e.pipe(dot, n.Pipe)

@@ -81,7 +81,7 @@ func (w *walk) node(n parse.Node, s scope) ([]Step, leaves) {
 		steps, _ := w.branch(&n.BranchNode, s, scope{false, s.dollar}) // a break leaves only the loop
 		return steps, false
 	case *parse.TemplateNode:
-		if passed(n.Pipe, s.dot, s.dollar) {
+		if passesInputs(n.Pipe, s.dot, s.dollar) {
 			own, _ := w.template(call{n.Name, true})
 			return own, false
 		}

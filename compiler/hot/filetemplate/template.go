@@ -50,17 +50,17 @@ func (e *Error) Error() string { return e.Message }
 // inputFunction is the function that reads the input named by its argument.
 const inputFunction = "input"
 
-// withheld are sprig's functions that would expose the agent's environment, or query a
+// unsupported are sprig's functions that would expose the agent's environment, or query a
 // name server without a timeout.
-var withheld = []string{"env", "expandenv", "getHostByName"}
+var unsupported = []string{"env", "expandenv", "getHostByName"}
 
 func functions() map[string]any {
 	all := builtins()
 	maps.Copy(all, sprig.TxtFuncMap())
-	for _, name := range withheld {
+	for _, name := range unsupported {
 		delete(all, name)
 	}
-	all[inputFunction] = elsewhere
+	all[inputFunction] = placeholder
 	return all
 }
 
@@ -105,8 +105,8 @@ func isRoot(n parse.Node, dot, dollar bool) bool {
 	return false
 }
 
-// passed reports whether a pipeline is just the dot or `$` of the inputs.
-func passed(p *parse.PipeNode, dot, dollar bool) bool {
+// passesInputs reports whether a pipeline is just the dot or `$` of the inputs.
+func passesInputs(p *parse.PipeNode, dot, dollar bool) bool {
 	return p != nil && len(p.Decl) == 0 && len(p.Cmds) == 1 && len(p.Cmds[0].Args) == 1 && isRoot(p.Cmds[0].Args[0], dot, dollar)
 }
 
@@ -137,14 +137,14 @@ func parseError(text string, err error) *Error {
 		e.Message = "unexpected end of the template"
 		e.Hint = "close every if, range, with, block and define with {{ end }}"
 	}
-	for _, name := range withheld {
+	for _, name := range unsupported {
 		if strings.HasPrefix(e.Message, fmt.Sprintf("function %q not defined", name)) {
-			e.Hint = "hotc does not support sprig's " + strings.Join(withheld, ", ") + ": pass the value as an input"
+			e.Hint = "hotc does not support sprig's " + strings.Join(unsupported, ", ") + ": pass the value as an input"
 		}
 	}
 	return e
 }
 
 func undeclared(pos parse.Pos, name string, inputs []string) *Error {
-	return &Error{Offset: int(pos), Message: fmt.Sprintf("the role declares no input %q", name), Undeclared: true, Hint: hot.Meant(name, inputs, "")}
+	return &Error{Offset: int(pos), Message: fmt.Sprintf("the role declares no input %q", name), Undeclared: true, Hint: hot.DidYouMean(name, inputs, "")}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// checkShape checks the types of a resource's keys as Heat does (heat/engine/
+// checkKeyTypes checks the types of a resource's keys as Heat does (heat/engine/
 // template_common.py, _rsrc_defn_args).
-func (t *Template) checkShape(r *Resource, diags *source.Diagnostics) {
-	w := t.Words()
+func (t *Template) checkKeyTypes(r *Resource, diags *source.Diagnostics) {
+	w := t.Keywords()
 	for i := range r.Entry.Value.Entries {
 		e := &r.Entry.Value.Entries[i]
 		wrong := func(what string) {
@@ -54,7 +54,7 @@ func (t *Template) checkDeletionPolicy(r *Resource, e *yaml.Entry, diags *source
 	if isText && slices.Contains(known, text) {
 		return
 	}
-	hint := Meant(text, deletionPolicies, "use one of "+strings.Join(deletionPolicies, ", "))
+	hint := DidYouMean(text, deletionPolicies, "use one of "+strings.Join(deletionPolicies, ", "))
 	diags.Error(source.BadSection, t.Place(e.Value), fmt.Sprintf("%q: %s is not a valid %s", r.Name, shown(e.Value.Data()), e.Name), hint)
 }
 

@@ -1,7 +1,7 @@
 package hot
 
-// Words are the names of the sections in a template format, and of the keys in them.
-type Words struct {
+// Keywords are the names of the sections in a template format, and of the keys in them.
+type Keywords struct {
 	Description, Parameters, Conditions, Resources, Outputs string // sections
 
 	Type, Properties, Metadata, DependsOn, DeletionPolicy, UpdatePolicy, Condition string // of a resource
@@ -12,26 +12,26 @@ type Words struct {
 	If string // the function
 }
 
-var hotWords = Words{
+var hotKeywords = Keywords{
 	Description: "description", Parameters: "parameters", Conditions: "conditions", Resources: "resources", Outputs: "outputs",
 	Type: "type", Properties: "properties", Metadata: "metadata", DependsOn: "depends_on", DeletionPolicy: "deletion_policy",
 	UpdatePolicy: "update_policy", Condition: "condition", Default: "default", Hidden: "hidden", Value: "value",
 	If: "if",
 }
 
-var cfnWords = Words{
+var cfnKeywords = Keywords{
 	Description: "Description", Parameters: "Parameters", Conditions: "Conditions", Resources: "Resources", Outputs: "Outputs",
 	Type: "Type", Properties: "Properties", Metadata: "Metadata", DependsOn: "DependsOn", DeletionPolicy: "DeletionPolicy",
 	UpdatePolicy: "UpdatePolicy", Condition: "Condition", Default: "Default", Hidden: "NoEcho", Value: "Value",
 	If: "Fn::If",
 }
 
-// Words are the keywords of the version's format.
-func (v Version) Words() *Words {
+// Keywords are those of the version's format.
+func (v Version) Keywords() *Keywords {
 	if v.CFN() {
-		return &cfnWords
+		return &cfnKeywords
 	}
-	return &hotWords
+	return &hotKeywords
 }
 
 // The pseudo parameters of every stack; CloudFormation's contain the stack's id only
