@@ -103,7 +103,7 @@ func castParameters(t *hot.Template, g *program.Supplied, diags *source.Diagnost
 			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the value of the hidden parameter %q is none that it takes", p.Name), "")
 			continue
 		case err != nil:
-			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "")
+			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("invalid value of parameter %q: %v", p.Name, err), "")
 			continue
 		}
 		g.Parameters[p.Name] = cast

@@ -1,5 +1,5 @@
-// Package cloudinit is what cloud-init makes of user-data: by which beginning it knows what a
-// text is, and which cloud-configs it ignores.
+// Package cloudinit is cloud-init's reading of user-data: the headers by which it detects a
+// format, and the cloud-configs that it ignores.
 package cloudinit
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// The beginnings by which cloud-init knows a text
+// The prefixes by which cloud-init detects a format
 // (cloudinit.handlers.INCLUSION_TYPES_MAP; #cloud-config-archive, #include-once and
-// others begin like these).
+// others start with these).
 const (
 	cloudConfig        = "#cloud-config"
 	cloudConfigArchive = "#cloud-config-archive"
 	cloudConfigPatch   = "#cloud-config-jsonp"
 )
 
-// Known says whether cloud-init knows what a text with this beginning is. It looks
-// past white space and does not mind the case (type_from_starts_with).
+// Known reports whether cloud-init detects the format of a text with this beginning,
+// ignoring leading white space and case (type_from_starts_with).
 func Known(text string) bool {
 	if IsArchive(text) {
 		return true
@@ -36,19 +36,18 @@ func Known(text string) bool {
 	return begin == ""
 }
 
-// archive is the beginning of a text that cloud-init reads as an archive and that
-// is one: it looks for the second header anywhere in the first 4096 bytes
-// (cloudinit.user_data.convert_string).
+// archive matches the first header of a MIME archive; cloud-init searches the second
+// in the first 4096 bytes (cloudinit.user_data.convert_string).
 var archive = regexp.MustCompile(`(?i)^[a-z-]+:[^\n]*\n`)
 
 const archiveSearch = 4096
 
-// IsArchive says whether a text is a MIME archive.
+// IsArchive reports whether a text is a MIME archive.
 func IsArchive(text string) bool {
 	return archive.MatchString(text) && strings.Contains(strings.ToLower(text[:min(len(text), archiveSearch)]), "mime-version:")
 }
 
-// IsIgnition says whether a text is for Ignition, which Heat tells by this key
+// IsIgnition reports whether a text is for Ignition, which Heat detects by this key
 // (heat/engine/clients/os/nova.py, is_ignition_format).
 func IsIgnition(text string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -63,9 +62,9 @@ func IsIgnition(text string) bool {
 	return is
 }
 
-// CheckCloudConfig reads a cloud-config as cloud-init does, which at an error goes
-// on without it and calls the boot a success (cloudinit.handlers.cloud_config). It
-// returns nil if nothing is wrong, or if the text is something else.
+// CheckCloudConfig reads a cloud-config as cloud-init does, which after an error
+// continues without it and reports a successful boot (cloudinit.handlers.cloud_config).
+// It returns nil if the text is valid, or not a cloud-config.
 func CheckCloudConfig(file *source.File) *source.Diagnostic {
 	begin := strings.ToLower(strings.TrimLeft(string(file.Text[:min(len(file.Text), 64)]), " \t\r\n"))
 	want := yaml.Map
@@ -80,7 +79,7 @@ func CheckCloudConfig(file *source.File) *source.Diagnostic {
 	if root == nil {
 		d := *diags.All()[0]
 		if d.Code == source.BadTag {
-			return nil // cloud-init has tags that Heat has not
+			return nil // cloud-init supports tags that Heat does not
 		}
 		d.Code, d.Message = source.BadCloudConfig, "cloud-init would ignore this cloud-config: "+strings.TrimPrefix(d.Message, "this is ")
 		return &d

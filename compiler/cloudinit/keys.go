@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// keys are those that a cloud-config may have at its top: cloud-init's schema (Debian's 22.4; the test compares them), what
-// older and newer ones know, and what systems of their own read there.
+// keys are the top-level keys of cloud-configs: cloud-init's schema (Debian's 22.4; a test compares them), those of older
+// and newer versions, and those that other systems read.
 var keys = strings.Fields(`
 	add_apt_repo_match allow_public_ssh_keys ansible apk_repos apt apt_custom_sources_list apt_ftp_proxy apt_http_proxy apt_https_proxy apt_mirror
 	apt_mirror_search apt_mirror_search_dns apt_pipelining apt_preserve_sources_list apt_proxy apt_reboot_if_required apt_sources apt_update
@@ -22,10 +22,10 @@ var keys = strings.Fields(`
 	ssh_quiet_keygen swap swift syslog_fix_perms system_info timezone ubuntu-advantage ubuntu_advantage ubuntu_pro updates user users vendor_data
 	vendor_data2 warnings wireguard write_files write_files_deferred yum_repo_dir yum_repos zypper`)
 
-// Keys are those that a cloud-config may have at its top.
+// Keys are the top-level keys that a cloud-config may have.
 func Keys() []string { return keys }
 
-// IsList says whether cloud-init fails at a key that has something else than a list
+// IsList reports whether cloud-init fails if the key is not a list
 // (cloudinit.util.shellify, cc_write_files).
 func IsList(key string) bool {
 	return slices.Contains([]string{"runcmd", "bootcmd", "write_files"}, key)

@@ -74,13 +74,13 @@ func TestCloudFormationTemplate(t *testing.T) {
 func TestCloudFormationDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"an unknown version", "AWSTemplateFormatVersion: 2011-01-01\n", `unknown AWSTemplateFormatVersion 2011-01-01`},
-		{"two versions", "AWSTemplateFormatVersion: 2010-09-09\nheat_template_version: 2018-08-31\n", `the template says two versions, AWSTemplateFormatVersion and heat_template_version`},
-		{"a section of HOT", "AWSTemplateFormatVersion: 2010-09-09\nresources: {}\n", `"resources" is not a section of a template of version AWSTemplateFormatVersion 2010-09-09`},
-		{"conditions in the older format", "HeatTemplateFormatVersion: 2012-12-12\nConditions: {}\n", `"Conditions" is not a section of a template of version HeatTemplateFormatVersion 2012-12-12`},
-		{"a type of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nParameters: {p: {Type: string}}\n", `parameter "p": "string" is not a type`},
-		{"a key of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {Type: A, properties: {}}}\n", `"r": Heat takes no notice of the key "properties" of a resource here`},
+		{"two versions", "AWSTemplateFormatVersion: 2010-09-09\nheat_template_version: 2018-08-31\n", `the template declares two versions, AWSTemplateFormatVersion and heat_template_version`},
+		{"a section of HOT", "AWSTemplateFormatVersion: 2010-09-09\nresources: {}\n", `unknown section "resources" in version AWSTemplateFormatVersion 2010-09-09`},
+		{"conditions in the older format", "HeatTemplateFormatVersion: 2012-12-12\nConditions: {}\n", `unknown section "Conditions" in version HeatTemplateFormatVersion 2012-12-12`},
+		{"a type of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nParameters: {p: {Type: string}}\n", `parameter "p": "string" is not a valid type`},
+		{"a key of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {Type: A, properties: {}}}\n", `"r": Heat ignores the key "properties" of a resource`},
 		{"a function of HOT's", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {Type: A, Properties: {x: {get_attr: [r, y]}}}}\n",
-			`get_attr is a function of HOT; in a CloudFormation template Heat takes it for data`},
+			`get_attr is a function of HOT; in a CloudFormation template Heat reads it as data`},
 		{"a resource without a type", "HeatTemplateFormatVersion: 2012-12-12\nResources: {r: {}}\n", `resource "r" has no type`},
 	} {
 		var diags source.Diagnostics

@@ -139,11 +139,11 @@ func TestConditions(t *testing.T) {
 		t.Errorf("%v %v", out, err)
 	}
 	e = parseValue(t, V20180831, "{a: {not: b}, b: {not: a}}", `{if: [a, 1, 2]}`)
-	if _, err := Fold(e, onlyP); err == nil || !strings.Contains(err.Error(), `the condition "a" needs itself`) {
+	if _, err := Fold(e, onlyP); err == nil || !strings.Contains(err.Error(), `the condition "a" depends on itself`) {
 		t.Error(err)
 	}
 	e = parseValue(t, V20180831, "{production: true}", `{if: [prodction, 1, 2]}`)
-	if _, err := Fold(e, onlyP); err == nil || err.Error() != `t.yaml:7:18: there is no condition "prodction"; did you mean "production"?` {
+	if _, err := Fold(e, onlyP); err == nil || err.Error() != `t.yaml:7:18: unknown condition "prodction"; did you mean "production"?` {
 		t.Error(err)
 	}
 }
@@ -151,11 +151,11 @@ func TestConditions(t *testing.T) {
 // Functions of other versions are reported at their position.
 func TestCheckFunctions(t *testing.T) {
 	for _, c := range []struct{ version, value, want string }{
-		{"2016-04-08", `{Ref: p}`, `error[H207]: heat_template_version 2016-04-08 has no function Ref any more, 2013-05-23 was the last that had it`},
-		{"2016-04-08", `{"Fn::Select": [0, [a]]}`, `error[H207]: heat_template_version 2016-04-08 has no function Fn::Select any more, 2015-04-30 was the last`},
-		{"2013-05-23", `{digest: [md5, x]}`, `warning[H207]: the function digest exists from version 2015-04-30 on; in this one, 2013-05-23, Heat takes it for data`},
+		{"2016-04-08", `{Ref: p}`, `error[H207]: the function Ref does not exist in version 2016-04-08; 2013-05-23 was the last with it`},
+		{"2016-04-08", `{"Fn::Select": [0, [a]]}`, `error[H207]: the function Fn::Select does not exist in version 2016-04-08; 2015-04-30 was the last`},
+		{"2013-05-23", `{digest: [md5, x]}`, `warning[H207]: the function digest needs version 2015-04-30 or later; in 2013-05-23 Heat reads it as data`},
 		{"2016-10-14", `{filter: just a property}`, ``},
-		{"2016-10-14", `{if: [true, 1, {Ref: p}]}`, `warning[H207]: heat_template_version 2016-10-14 has no function Ref any more`},
+		{"2016-10-14", `{if: [true, 1, {Ref: p}]}`, `warning[H207]: the function Ref does not exist in version 2016-10-14`},
 	} {
 		var diags source.Diagnostics
 		ParseTemplate(source.NewFile("t.yaml", []byte("heat_template_version: "+c.version+"\noutputs:\n  o: {value: "+c.value+"}\n")), &diags)

@@ -202,14 +202,14 @@ func parameterOf(v Version, schema *value.Dict, val value.Value) (value.Value, e
 // The message says what is expected.
 func TestConstraintMessages(t *testing.T) {
 	for _, c := range []struct{ declaration, value, want string }{
-		{`{type: number}`, `"many"`, `a number is expected, not "many"`},
-		{`{type: boolean}`, `"maybe"`, `a boolean (true, yes, on, 1, … or false, no, off, 0, …) is expected, not "maybe"`},
-		{`{type: number, constraints: [range: {min: 1, max: 5}]}`, `9`, `a number from 1 to 5 is expected, not 9`},
-		{`{type: string, constraints: [length: {min: 3}]}`, `"ab"`, `a length of at least 3 is expected, not 2`},
-		{`{type: string, constraints: [{allowed_values: [a, b], description: A or B}]}`, `"c"`, `A or B (one of ["a","b"] is expected, not "c")`},
-		{`{type: string, constraints: [allowed_pattern: "[a-z]+"]}`, `"A"`, `a string like the regular expression [a-z]+ is expected, not "A"`},
-		{`{type: number, constraints: [modulo: {step: 2, offset: 1}]}`, `4`, `a multiple of 2, plus 1, is expected, not 4`},
-		{`{type: json}`, `"{"`, `JSON is expected: this is not JSON at byte 1`},
+		{`{type: number}`, `"many"`, `expected a number, not "many"`},
+		{`{type: boolean}`, `"maybe"`, `expected a boolean (true, yes, on, 1, … or false, no, off, 0, …), not "maybe"`},
+		{`{type: number, constraints: [range: {min: 1, max: 5}]}`, `9`, `expected a number from 1 to 5, not 9`},
+		{`{type: string, constraints: [length: {min: 3}]}`, `"ab"`, `expected a length of at least 3, not 2`},
+		{`{type: string, constraints: [{allowed_values: [a, b], description: A or B}]}`, `"c"`, `A or B (expected one of ["a","b"], not "c")`},
+		{`{type: string, constraints: [allowed_pattern: "[a-z]+"]}`, `"A"`, `expected a string that matches [a-z]+, not "A"`},
+		{`{type: number, constraints: [modulo: {step: 2, offset: 1}]}`, `4`, `expected a multiple of 2 plus 1, not 4`},
+		{`{type: json}`, `"{"`, `expected JSON: this is not JSON at byte 1`},
 	} {
 		var diags source.Diagnostics
 		text := "heat_template_version: 2018-08-31\nparameters:\n  p: " + c.declaration + "\n"

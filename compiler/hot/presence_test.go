@@ -42,7 +42,7 @@ func TestPresence(t *testing.T) {
 		{expr: members, n: `"2"`, want: `["a!","b!"]`, reads: "a b"},
 		{expr: members, n: "3", want: `["a!","b!",7]`, reads: "a b"},
 		{expr: members, n: "null", want: `["a!"]`, reads: "a"},
-		{expr: members, n: "4", err: "the group g has 4 members, and was compiled for 3 at most"},
+		{expr: members, n: "4", err: "the group g has 4 members, but was compiled for at most 3"},
 		{expr: members, n: "-1", err: "a group cannot have -1 members"},
 		{expr: members, n: `"many"`, err: "a group cannot have \"many\" members"},
 		{expr: named, n: "1", want: `{"x":"a!"}`, reads: "a"},

@@ -3,7 +3,7 @@ package lists
 
 import "strings"
 
-// Map is a list of what f makes of each item.
+// Map applies f to each item.
 func Map[From, To any](list []From, f func(From) To) []To {
 	out := make([]To, len(list))
 	for i, x := range list {
@@ -12,7 +12,7 @@ func Map[From, To any](list []From, f func(From) To) []To {
 	return out
 }
 
-// Flat are the items that f makes of each item.
+// Flat applies f to each item and concatenates the results.
 func Flat[From, To any](list []From, f func(From) []To) (all []To) {
 	for _, x := range list {
 		all = append(all, f(x)...)
@@ -20,7 +20,7 @@ func Flat[From, To any](list []From, f func(From) []To) (all []To) {
 	return all
 }
 
-// Only are the items that are so.
+// Only keeps the items for which the predicate holds.
 func Only[T any](list []T, is func(T) bool) (kept []T) {
 	for _, x := range list {
 		if is(x) {
@@ -30,7 +30,7 @@ func Only[T any](list []T, is func(T) bool) (kept []T) {
 	return kept
 }
 
-// Find is the first item that is so; nil if there is none.
+// Find is the first item for which the predicate holds; nil if there is none.
 func Find[T any](list []*T, is func(*T) bool) *T {
 	for _, x := range list {
 		if is(x) {
@@ -49,7 +49,7 @@ func Set[T comparable](list []T) map[T]bool {
 	return set
 }
 
-// Join puts names together, one after the other.
+// Join joins names with commas.
 func Join[T ~string](names []T) string {
 	return strings.Join(Map(names, func(name T) string { return string(name) }), ", ")
 }

@@ -1,5 +1,5 @@
-// Package mistake tells of a panic, which is a mistake of hotc's own, in a line with its
-// place instead of a stack trace.
+// Package mistake reports a panic, which is a bug in hotc, as one line with its position
+// instead of a stack trace.
 package mistake
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
-// Ends is deferred first in every goroutine: a panic there ends the program, as any does,
-// but with a line that says so.
+// Ends is deferred first in every goroutine: a panic there ends the program with that
+// line.
 func Ends() {
 	p := recover()
 	if p == nil {
 		return
 	}
 	err := terminal.NewWriter(os.Stderr, "")
-	fmt.Fprintf(err, "error[H699]: %s made a mistake: %s\n  hint: please report it\n", filepath.Base(os.Args[0]), Text(p))
+	fmt.Fprintf(err, "error[H699]: internal error in %s: %s\n  hint: please report it\n", filepath.Base(os.Args[0]), Text(p))
 	_ = err.Flush()
 	os.Exit(1)
 }
 
-// Go is a goroutine whose panic ends the program that way.
+// Go starts a goroutine with Ends.
 func Go(run func()) {
 	go func() {
 		defer Ends()
@@ -43,10 +43,10 @@ func GoIn(group *sync.WaitGroup, run func()) {
 	})
 }
 
-// Text says what a panic was and where. Whoever has recovered asks while it unwinds.
+// Text describes a panic and its position. It must be called while the panic unwinds.
 func Text(panicked any) string { return fmt.Sprintf("%v (%s)", panicked, place()) }
 
-// place is where in hotc's own code it has panicked.
+// place is the innermost position in hotc's own code.
 func place() string {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(0, stack[:])])
@@ -56,7 +56,7 @@ func place() string {
 			return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(f.File)), path.Base(f.File)), f.Line)
 		}
 		if panicking = panicking || f.Function == "runtime.gopanic"; !more {
-			return "nobody knows where"
+			return "unknown position"
 		}
 	}
 }

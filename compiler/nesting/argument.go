@@ -11,17 +11,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// hand gives a stack what is known of its parameters: by the properties of the
-// resource that it stands for, by parameter_defaults, and where there is no Heat
-// by their own defaults.
-func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Member, path string) {
+// supply sets what is known of a stack's parameters: from the properties of its
+// resource, from parameter_defaults, and without Heat from their own defaults.
+func (l *loader) supply(s *program.Stack, n *program.StackResource, m *program.Member, path string) {
 	around := n.In
 	s.Arguments = map[string]*hot.Expr{}
 	s.Supplied = &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Arguments: map[string]func(){}, Unpinned: around.Supplied.Unpinned,
 		ReadFile: located(filepath.Dir(path), l.Read), OpenFolder: located(filepath.Dir(path), l.Open)}
-	handed := n.Definition().Entries()
-	for i := range handed {
-		e := &handed[i]
+	properties := n.Definition().Entries()
+	for i := range properties {
+		e := &properties[i]
 		if s.Template.Parameter(e.Name) == nil {
 			l.unknownProperty(s, around, e)
 			continue
@@ -33,7 +32,7 @@ func (l *loader) hand(s *program.Stack, n *program.StackResource, m *program.Mem
 	}
 }
 
-// located opens what a template in a folder names by its path.
+// located opens what a template in a folder refers to by a path.
 func located[Opened any](dir string, open func(path string) (Opened, error)) func(name string) (Opened, error) {
 	return func(name string) (Opened, error) {
 		path, err := source.Locate(name, dir)
@@ -50,8 +49,8 @@ func (l *loader) unknownProperty(s, around *program.Stack, e *yaml.Entry) {
 		hot.DidYouMean(e.Name, s.Template.ParameterNames(), ""))
 }
 
-// value finds the value of one parameter, if it is known. Values of hidden
-// parameters are never used when compiling.
+// value sets the value of a parameter, if known. Values of hidden parameters are never
+// used at compile time.
 func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Member, p *hot.Parameter) {
 	var (
 		v     value.Value
@@ -61,7 +60,7 @@ func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Me
 	if a := s.Arguments[p.Name]; a != nil {
 		e, err := hot.Fold(a, n.In.Supplied.Peek)
 		if err != nil || !e.IsValue() {
-			return // who needs it says what is wrong
+			return // reported where it is used
 		}
 		v, at, known = n.Indexed(e, m.Name).Value, a.At, e.Value != nil
 		if known {
@@ -83,7 +82,7 @@ func (l *loader) value(s *program.Stack, n *program.StackResource, m *program.Me
 		err = p.Check(cast)
 	}
 	if err != nil {
-		l.diags.Error(source.BadParameter, at, fmt.Sprintf("the value of parameter %q: %v", p.Name, err), "").Note(s.Place(p.Entry.Key), "the parameter")
+		l.diags.Error(source.BadParameter, at, fmt.Sprintf("invalid value of parameter %q: %v", p.Name, err), "").Note(s.Place(p.Entry.Key), "the parameter")
 		return
 	}
 	s.Supplied.Parameters[p.Name] = cast

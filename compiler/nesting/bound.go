@@ -12,36 +12,36 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// MaxMembers is the key of a group's hotc block that says how many members with roles
-// there are at most, where only Heat knows how many there are.
+// MaxMembers is the key of a group's hotc block that limits its members with roles, where
+// only Heat knows their number.
 const MaxMembers = "max_members"
 
-// bound is how many members a group may have whose size only Heat knows, 0 if nothing
-// says so, which Unbounded notes: its hotc block does, or the constraints of the parameters that decide it.
+// bound is the maximal size of a group whose size only Heat knows, from its hotc block or the
+// constraints of the parameters that decide it. Without either it is 0, and the group Unbounded.
 func (l *loader) bound(n *program.StackResource, r *hot.Resource, size *yaml.Node) int {
 	s := n.In
 	block := program.BlockOf(r)
 	if block != nil {
 		if v := block.Value.Get(MaxMembers); v != nil {
 			most, _ := v.Value.(int64)
-			return int(max(0, min(most, 1<<30))) // what is wrong with it is said where blocks are checked
+			return int(max(0, min(most, 1<<30))) // the block's check reports errors
 		}
 	}
 	if most, ok := l.most(s, s.Template.Expr(size), hot.CountDefault); ok {
 		if most == 0 {
-			l.diags.Error(source.BadArgument, s.Place(size), fmt.Sprintf("the group %q can have no members, by the constraints of what decides their number", r.Name), "")
+			l.diags.Error(source.BadArgument, s.Place(size), fmt.Sprintf("the group %q can never have members: the constraints of its size allow only 0", r.Name), "")
 		}
 		return most
 	}
-	if block == nil { // else it is a block of something else, which is said there, too
+	if block == nil { // otherwise the block's check reports it
 		l.openSize(s, r, size)
 	}
 	n.Unbounded = true
 	return 0
 }
 
-// most is the largest size that an expression can give a group, as far as its text
-// tells; missing is what null is, and a branch that is not said.
+// most is the maximal size that an expression can have, if that can be derived; missing is
+// the size for null, and for a missing branch.
 func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok bool) {
 	folded, err := hot.Fold(e, s.Supplied.Peek)
 	switch {
@@ -72,8 +72,7 @@ func (l *loader) most(s *program.Stack, e *hot.Expr, missing int) (most int, ok 
 	return 0, false
 }
 
-// mostOf is most for a parameter: its constraints say it, or those of what the stack
-// around hands over.
+// mostOf is most for a parameter, by its constraints or those of its argument.
 func (l *loader) mostOf(s *program.Stack, p *hot.Parameter, missing int) (most int, ok bool) {
 	for _, c := range p.Constraints {
 		switch c.Kind {
@@ -99,7 +98,7 @@ func (l *loader) mostOf(s *program.Stack, p *hot.Parameter, missing int) (most i
 	if ok || a == nil {
 		return most, ok
 	}
-	if p.Default != nil { // which a property that is null leaves as it is
+	if p.Default != nil { // used if the property is null
 		if missing, ok = asSize(p.Default.Data(), missing); !ok {
 			return 0, false
 		}
@@ -112,26 +111,26 @@ func asSize(v value.Value, missing int) (size int, ok bool) {
 	return size, err == nil
 }
 
-// openSize says how to give a bound, or the number itself.
+// openSize reports a group without a bound, with hints how to set one, or the size.
 func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *yaml.Node) {
 	var open []string
 	for _, p := range l.open(s, n) {
-		if p.Pinnable() { // else a value that is given does not count
+		if p.Pinnable() { // otherwise a supplied value is not used
 			open = append(open, p.Name)
 		}
 	}
-	hint := fmt.Sprintf("say how many there are at most: `metadata: {hotc: {%s: N}}` of %q", MaxMembers, r.Name)
+	hint := fmt.Sprintf("set a maximum: `metadata: {hotc: {%s: N}}` in %q", MaxMembers, r.Name)
 	if len(open) > 0 {
 		itself := "-P " + strings.Join(open, "=N -P ") + "=N"
 		if s.Path != "" {
-			itself = fmt.Sprintf("as a property of %q that is known, or as one of the parameter_defaults of an environment", s.Path)
+			itself = fmt.Sprintf("as a known property of %q, or in the parameter_defaults of an environment", s.Path)
 		}
-		hint += fmt.Sprintf(", or `range: {max: N}` among the constraints of %s; or give the number itself when compiling: %s", strings.Join(open, ", "), itself)
+		hint += fmt.Sprintf(", or `range: {max: N}` in the constraints of %s; or set the number at compile time: %s", strings.Join(open, ", "), itself)
 	}
-	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, and nothing says how many of them Heat may make: the plan has a part for each", r.Name), hint)
+	l.diags.Error(source.NoBound, s.Place(n), fmt.Sprintf("the members of %q have roles, but nothing limits how many Heat may create: the plan needs an entry for each", r.Name), hint)
 }
 
-// open are the parameters that leave a value to Heat, in the order of the text.
+// open are the parameters that leave a value to Heat, in source order.
 func (l *loader) open(s *program.Stack, n *yaml.Node) (open []*hot.Parameter) {
 	e, err := s.Template.Fold(n, s.Supplied.Peek)
 	if err != nil {

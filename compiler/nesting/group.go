@@ -14,11 +14,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// groupType is a type of resource whose members are all alike.
+// groupType is a resource type whose members are all alike.
 type groupType struct {
-	definition string // the property that says what a member is
-	size       string // the property that says how many there are
-	// counted says that the members are named 0, 1, 2, …; else Heat makes names up.
+	definition string // the property with the definition of a member
+	size       string // the property with the number of members
+	// counted says that the members are named 0, 1, 2, …; otherwise Heat generates names.
 	counted bool
 }
 
@@ -31,17 +31,17 @@ var groups = map[string]groupType{
 	"OS::Heat::AutoScalingGroup": {definition: "resource", size: minSize},
 }
 
-// IsStackResource says whether a resource of a type stands for others: a template, a stack, or a group.
+// IsStackResource reports whether a type stands for other resources: a template, a stack, or a group.
 func IsStackResource(typeName string) bool {
 	return environment.IsTemplate(typeName) || typeName == remoteType || groups[typeName].definition != ""
 }
 
-// IsGroup says whether a type is that of a group, which grows and shrinks.
+// IsGroup reports whether a type is that of a group, which grows and shrinks.
 func IsGroup(typeName string) bool {
 	return groups[typeName].definition != "" || instanceGroups[typeName]
 }
 
-// indexVariable is what a group replaces by a member's name.
+// indexVariable is the placeholder that a group replaces by a member's name.
 func (l *loader) indexVariable(s *program.Stack, r *hot.Resource) string {
 	if v := l.peek(s, r.Property("index_var")); v != nil {
 		name, _ := v.(string)
@@ -54,7 +54,7 @@ func (l *loader) indexVariable(s *program.Stack, r *hot.Resource) string {
 func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place) {
 	definition := r.Property(g.definition)
 	if definition == nil || definition.Kind != yaml.Map {
-		return // Heat says what is missing
+		return // Heat reports it
 	}
 	entry := r.Properties.Value.Entry(g.definition)
 	d := &hot.Resource{Name: r.Name, Entry: entry, Properties: definition.Entry("properties"), Metadata: definition.Entry("metadata"), TypeNode: definition.Get("type")}
@@ -93,7 +93,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		hasRoles = hasRoles || mentionsRoles(first.Stack)
 	}
 	if n.Size == 0 {
-		l.fixed(s, size) // with members there may be roles
+		l.fixed(s, size) // pinned, since members might have roles
 		return
 	}
 	if !hasRoles {
@@ -108,7 +108,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 	})
 }
 
-// members makes the members of a group with roles, one by one.
+// members creates the members of a group with roles, one by one.
 func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.Node, first *program.Member, load func(*program.Member) *program.Stack) {
 	s, size := n.In, n.Size
 	if fixed := l.fixed(s, count); !fixed || n.Scales() && !s.Supplied.Unpinned {
@@ -130,7 +130,7 @@ func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.
 		l.tooLarge(n, size)
 		return
 	}
-	if first == nil && !l.room.take(n.SizeAt, size) { // members that are stacks are counted as such
+	if first == nil && !l.room.take(n.SizeAt, size) { // member stacks are counted as such
 		return
 	}
 	removed, ok := l.removed(s, r)
@@ -155,19 +155,19 @@ func (l *loader) members(n *program.StackResource, r *hot.Resource, count *yaml.
 	}
 }
 
-// tooLarge refuses more members than Heat takes resources.
+// tooLarge refuses more members than Heat accepts resources.
 func (l *loader) tooLarge(n *program.StackResource, size int) {
-	const more = "say --limit resources=N if your cloud allows more"
+	const more = "use --limit resources=N if your cloud allows more"
 	if !n.Open() {
-		l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("the group %q would have %d members; Heat takes %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
+		l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("the group %q would have %d members; Heat allows %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
 			"split it into several stacks, or "+more)
 		return
 	}
-	l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("Heat decides how many members the group %q has, and may make up to %d of them; it takes %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
-		fmt.Sprintf("lower the bound, `%s` in the group's hotc block or the constraints of the parameter that decides the number; or %s", MaxMembers, more))
+	l.diags.Error(source.OverLimit, n.SizeAt, fmt.Sprintf("Heat decides the size of the group %q, which can be up to %d; Heat allows %d resources (max_resources_per_stack)", n.Resource.Name, size, l.MaxResources),
+		fmt.Sprintf("lower the maximum, `%s` in the group's hotc block or the constraints of the parameter that decides the size; or %s", MaxMembers, more))
 }
 
-// peek is a value that is known, nil if it is not.
+// peek is a value, nil if it is not known.
 func (l *loader) peek(s *program.Stack, n *yaml.Node) value.Value {
 	if n == nil {
 		return nil
@@ -176,7 +176,7 @@ func (l *loader) peek(s *program.Stack, n *yaml.Node) value.Value {
 	return v
 }
 
-// known is a value, if it is known; what is not there is null.
+// known is a value, if it is known; a missing node is null.
 func (l *loader) known(s *program.Stack, n *yaml.Node) (v value.Value, ok bool) {
 	if n == nil {
 		return nil, true
@@ -204,7 +204,7 @@ func (l *loader) size(s *program.Stack, n *yaml.Node, missing int) int {
 	return size
 }
 
-// fixed says whether a value is known, and pins what it is made of.
+// fixed reports whether a value is known, and pins what it depends on.
 func (l *loader) fixed(s *program.Stack, n *yaml.Node) bool {
 	if n.IsNull() {
 		return true
@@ -213,20 +213,19 @@ func (l *loader) fixed(s *program.Stack, n *yaml.Node) bool {
 	return err == nil && e.IsValue()
 }
 
-// removed are the names that a new group leaves out (resource_group.py,
-// _name_skiplist).
+// removed are the names that a new group skips (resource_group.py, _name_skiplist).
 func (l *loader) removed(s *program.Stack, r *hot.Resource) (names []string, ok bool) {
 	n := r.Property("removal_policies")
 	if n.IsNull() {
 		return nil, true
 	}
 	if !l.fixed(s, n) {
-		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and which of them are left out is left to Heat, which hotc does not compile yet", r.Name), "")
+		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, but only Heat knows its removal_policies, which hotc does not support yet", r.Name), "")
 		return nil, false
 	}
 	if s.StackResourceOf(r.Name).Open() {
-		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and their number is left to Heat: which names the others have once some are left out, hotc does not compile yet", r.Name),
-			"give the number when compiling, or leave no member out")
+		l.diags.Error(source.NotYet, s.Place(n), fmt.Sprintf("the members of %q have roles, and only Heat knows their number: hotc does not support removal_policies there yet", r.Name),
+			"set the number at compile time, or remove the removal_policies")
 		return nil, false
 	}
 	policies, _ := l.peek(s, n).([]value.Value)

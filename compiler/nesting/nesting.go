@@ -1,11 +1,11 @@
-// Package nesting finds the stacks of a deployment: the root, the nested templates
-// that its resources stand for, and the members of its groups.
+// Package nesting builds the tree of a deployment's stacks: the root, its nested
+// templates, and the members of its groups.
 //
-// A resource stands for a template if its type is a file's name, or is mapped to a
-// file by an environment. One template may be used many times; each use is a stack
-// of its own, with parameters and a path of its own, while the text is read once. A
-// group is looked at member by member only if its members have roles: then their
-// number must be known, and what makes it known is pinned.
+// A resource is a nested template if its type is a file's name, or an environment maps
+// it to a file. A template may be used many times; each use is a separate stack, with
+// its own parameters and path, but the text is read once. A group is expanded into its
+// members only if they have roles: then their number, or its maximum, must be known, and
+// what determines it is pinned.
 package nesting
 
 import (
@@ -26,20 +26,19 @@ import (
 // noneType is the type of resources that do nothing (none_resource.py).
 const noneType = "OS::Heat::None"
 
-// Options are what the templates do not say.
+// Options are the inputs besides the templates.
 type Options struct {
 	Environment *environment.Environment
 	// Read reads a file by its path.
 	Read func(path string) ([]byte, error)
 	// Open opens a folder by its path.
 	Open func(path string) (fs.FS, error)
-	// MaxDepth is how deep stacks may be nested, MaxResources how many resources
-	// there may be (max_nested_stack_depth, max_resources_per_stack).
+	// MaxDepth limits the nesting of stacks, MaxResources the number of resources
+	// (max_nested_stack_depth, max_resources_per_stack).
 	MaxDepth, MaxResources int
 }
 
-// Load finds the stacks below the root. It returns the templates that were used, by
-// path.
+// Load builds the stacks below the root. It returns the templates used, by path.
 func Load(p *program.Program, o Options, diags *source.Diagnostics) map[string]*hot.Template {
 	l := &loader{Options: o, diags: diags, templates: map[string]*hot.Template{}, withRoles: map[string]bool{}, room: newRoom(o.MaxResources, diags), root: filepath.Dir(p.Template.File.Name)}
 	path := filepath.Clean(p.Template.File.Name)
@@ -53,22 +52,22 @@ type loader struct {
 	Options
 	diags     *source.Diagnostics
 	root      string
-	templates map[string]*hot.Template // nil for one that cannot be read
-	// withRoles says of templates that may be used where hotc compiles no roles whether
-	// they have any: each is looked at once, however often it is used.
+	templates map[string]*hot.Template // nil for an invalid one
+	// withRoles caches whether templates have roles, for those that may be used where hotc
+	// does not support roles.
 	withRoles map[string]bool
 	room      *room
 }
 
-// room is how many more stacks and members may be loaded: templates that use others
-// twice, level by level, are soon more than anybody can look at.
+// room limits how many more stacks and members are loaded: templates that use others
+// twice grow exponentially with each level.
 type room struct {
 	diags     *source.Diagnostics
 	all, left int
 }
 
-// perResource times the limit of resources is how many are loaded: each is a resource of
-// its tree, and few trees are made of stacks and members by themselves.
+// perResource times the limit of resources is how many are loaded: each is itself a
+// resource of its tree.
 const perResource = 20
 
 func newRoom(maxResources int, diags *source.Diagnostics) *room {
@@ -76,17 +75,17 @@ func newRoom(maxResources int, diags *source.Diagnostics) *room {
 	return &room{diags: diags, all: all, left: all}
 }
 
-// take says whether there is room for so many more.
+// take reports whether there is room for count more.
 func (x *room) take(where source.Place, count int) bool {
 	if count > x.left && x.left >= 0 {
-		x.diags.Error(source.OverLimit, where, fmt.Sprintf("there are more than %d stacks, nested ones and members of groups; hotc looks at no more", x.all),
-			"split the deployment, or say --limit resources=N if your cloud allows more")
+		x.diags.Error(source.OverLimit, where, fmt.Sprintf("the deployment has more than %d nested stacks and members of groups, hotc's limit", x.all),
+			"split the deployment, or use --limit resources=N if your cloud allows more")
 	}
 	x.left = max(-1, x.left-count)
 	return x.left >= 0
 }
 
-// place is where a stack is in the tree.
+// place is a stack's place in the tree.
 type place struct {
 	path     string // of its template
 	registry *environment.Registry
@@ -94,7 +93,7 @@ type place struct {
 	around   *place
 }
 
-// stack looks at the resources of a stack.
+// stack loads the stack resources of a stack.
 func (l *loader) stack(s *program.Stack, at place) {
 	for _, r := range s.Template.Resources {
 		t, err := at.registry.Resolve(r.Type, r.Name)
@@ -129,8 +128,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 	}
 }
 
-// present says whether a resource's condition allows it. One that only Heat can
-// decide counts as true.
+// present reports whether a resource's condition is true, or only Heat can decide it.
 func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Peek)
 	if err != nil && matters {
@@ -139,13 +137,13 @@ func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 	if err != nil || !e.IsValue() {
 		return true
 	}
-	if matters { // so what decides it is pinned
+	if matters { // pin what decides it
 		_, _ = hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Resolve)
 	}
 	return e.Value == true
 }
 
-// whyFalse says which condition of a resource is false, and which values make it so.
+// whyFalse explains a resource's false condition by the values that decide it.
 func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	why := "its condition is false"
 	if name, ok := r.Condition.Value.Text(); ok {
@@ -168,7 +166,7 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	return why
 }
 
-// reason is an error without its place.
+// reason is an error without its position.
 func reason(err error) string {
 	if e := (*hot.Error)(nil); errors.As(err, &e) {
 		return e.Reason()
@@ -176,10 +174,10 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// nested loads the one stack that a resource stands for.
+// nested loads the stack of a nested template.
 func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, at place) {
 	if s.Template.Version.CFN() && t.File == "" {
-		l.diags.Error(source.BadEnvironment, s.Place(r.TypeNode), fmt.Sprintf("%s does not reach Heat: the client sends no file that a CloudFormation template names", t.Name),
+		l.diags.Error(source.BadEnvironment, s.Place(r.TypeNode), fmt.Sprintf("%s does not reach Heat: the client sends no files that a CloudFormation template refers to", t.Name),
 			"map a type of your own to the file, in the resource_registry of an environment")
 		return
 	}
@@ -194,13 +192,13 @@ func (l *loader) nested(s *program.Stack, r *hot.Resource, t environment.Type, a
 	s.AddStackResource(n)
 }
 
-// Open says whether the condition of a resource is left to Heat.
+// Open reports whether only Heat can decide the condition of a resource.
 func Open(s *program.Stack, r *hot.Resource) bool {
 	e, err := hot.Fold(s.Template.Enabled(r.Condition), s.Supplied.Peek)
 	return err == nil && !e.IsValue()
 }
 
-// member loads a stack. It returns nil if there is none, with a diagnostic.
+// member loads a stack. It returns nil after an error, with a diagnostic.
 func (l *loader) member(n *program.StackResource, m *program.Member, t environment.Type, at place, registry *environment.Registry) *program.Stack {
 	s := n.In
 	where := s.Place(n.Definition().TypeNode)
@@ -230,28 +228,28 @@ func (l *loader) member(n *program.StackResource, m *program.Member, t environme
 		return nil
 	}
 	out := program.NewStack(n.Path(m), template, nil, n)
-	l.hand(out, n, m, path)
+	l.supply(out, n, m, path)
 	l.stack(out, place{path: path, registry: registry, depth: depth, around: &at})
 	return out
 }
 
-// checkChain refuses a template that nests itself, and stacks that are too deep.
+// checkChain refuses a template that nests itself, and stacks nested too deep.
 func (l *loader) checkChain(path string, depth int, at place, where source.Place) bool {
 	for around := &at; around != nil; around = around.around {
 		if around.path == path {
-			l.diags.Error(source.Recursion, where, fmt.Sprintf("%s nests itself%s", l.name(path), l.through(path, at)), "a template cannot be a part of itself")
+			l.diags.Error(source.Recursion, where, fmt.Sprintf("%s nests itself%s", l.name(path), l.through(path, at)), "break the cycle: a template cannot contain itself")
 			return false
 		}
 	}
 	if depth > l.MaxDepth {
-		l.diags.Error(source.OverLimit, where, fmt.Sprintf("the stack would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", depth, l.MaxDepth),
-			"nest less, or say --limit depth=N if your cloud allows more")
+		l.diags.Error(source.OverLimit, where, fmt.Sprintf("the stack would be nested %d levels deep; Heat allows %d (max_nested_stack_depth)", depth, l.MaxDepth),
+			"reduce the nesting, or use --limit depth=N if your cloud allows more")
 		return false
 	}
 	return true
 }
 
-// through names the templates between one and itself.
+// through names the other templates of the cycle.
 func (l *loader) through(path string, at place) string {
 	var names []string
 	for around := &at; around != nil && around.path != path; around = around.around {
@@ -263,7 +261,7 @@ func (l *loader) through(path string, at place) string {
 	return " through " + strings.Join(names, ", ")
 }
 
-// name is how people know a template: by its path from the root template's folder.
+// name is a template's path relative to the root template's folder.
 func (l *loader) name(path string) string {
 	if rel, err := filepath.Rel(l.root, path); err == nil {
 		return filepath.ToSlash(rel)
@@ -295,8 +293,8 @@ func (l *loader) template(path string, where source.Place, t environment.Type) *
 	return l.templates[path]
 }
 
-// mentionsRoles says whether a server in the stack, or in a stack nested in it, has a
-// hotc block; nobody has read those yet.
+// mentionsRoles reports whether a server in the stack, or nested in it, has a hotc
+// block; these are not parsed yet.
 func mentionsRoles(s *program.Stack) bool {
 	return slices.ContainsFunc(s.Template.Resources, func(r *hot.Resource) bool { return resourceMentions(s, r) })
 }

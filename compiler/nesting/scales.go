@@ -10,11 +10,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// The members of a group that scales have names that Heat makes up, and their number
-// changes without an update of the stack. With roles in them there are slots in the
-// plan, one for each member that there may be (docs/nesting.md, "Groups that scale").
+// Heat generates the names of the members of a group that scales, and their number
+// changes without an update of the stack. If they have roles, the plan has slots, one for
+// each possible member (docs/nesting.md, "Groups that scale").
 
-// The properties that say how large such a group is
+// The properties with the size of such a group
 // (heat/engine/resources/openstack/heat/autoscaling_group.py).
 const (
 	minSize         = "min_size"
@@ -23,9 +23,9 @@ const (
 	rollingUpdates  = "rolling_updates"
 )
 
-// scales finds out how many members such a group has at first: the property that says it,
-// nil if there is none (heat/engine/resources/aws/autoscaling/autoscaling_group.py,
-// child_template). A group of none may become larger.
+// scales sets the initial size of such a group, and returns the property with it, nil if
+// there is none (heat/engine/resources/aws/autoscaling/autoscaling_group.py,
+// child_template). An empty group may grow.
 func (l *loader) scales(n *program.StackResource, r *hot.Resource) *yaml.Node {
 	s := n.In
 	size := r.Property(desiredCapacity)
@@ -39,8 +39,7 @@ func (l *loader) scales(n *program.StackResource, r *hot.Resource) *yaml.Node {
 	return size
 }
 
-// slots is how many slots the members of a group that scales need, 0 if it cannot have
-// roles.
+// slots is how many slots a group that scales needs, 0 if it cannot have roles.
 func (l *loader) slots(n *program.StackResource, r *hot.Resource) int {
 	s := n.In
 	if !l.canScale(n, r) {
@@ -48,19 +47,19 @@ func (l *loader) slots(n *program.StackResource, r *hot.Resource) int {
 	}
 	most := r.Property(maxSize)
 	if most.IsNull() {
-		return 0 // Heat says that it is missing
+		return 0 // Heat reports it
 	}
 	l.fixed(s, most)
 	slots := l.bound(n, r, most)
 	if block := program.BlockOf(r); n.Unbounded || slots == 0 || block != nil && block.Value.Get(MaxMembers) != nil {
 		return slots
 	}
-	return slots + l.made(s, r.Property(rollingUpdates), slots)
+	return slots + l.surge(s, r.Property(rollingUpdates), slots)
 }
 
-// made is how many members a rolling update makes beyond those that there are, in order
-// to keep some in service (heat/scaling/rolling_update.py, next_batch).
-func (l *loader) made(s *program.Stack, updates *yaml.Node, most int) int {
+// surge is how many additional members a rolling update creates to keep some in service
+// (heat/scaling/rolling_update.py, next_batch).
+func (l *loader) surge(s *program.Stack, updates *yaml.Node, most int) int {
 	if updates.IsNull() {
 		return 0
 	}
@@ -76,7 +75,8 @@ func (l *loader) made(s *program.Stack, updates *yaml.Node, most int) int {
 	return 1
 }
 
-// canScale refuses such groups with roles where they cannot be told apart, or not be read.
+// canScale refuses such groups with roles where their members cannot be distinguished, or
+// not be read.
 func (l *loader) canScale(n *program.StackResource, r *hot.Resource) bool {
 	s := n.In
 	refuse := func(message, hint string) bool {
@@ -89,14 +89,14 @@ func (l *loader) canScale(n *program.StackResource, r *hot.Resource) bool {
 	}
 	switch v := s.Template.Version; {
 	case v <= hot.V20130523:
-		return refuse(fmt.Sprintf("the members of %q have roles, and a template of the version %s cannot read what the members of such a group give", r.Name, v),
-			"write the template in HOT, heat_template_version: 2014-10-16 or newer")
+		return refuse(fmt.Sprintf("the members of %q have roles, but a template of version %s cannot read the attributes of such a group's members", r.Name, v),
+			"write the template in HOT, heat_template_version: 2014-10-16 or later")
 	case around.StackResource != nil:
-		return refuse(fmt.Sprintf("the members of %q have roles, and lie in members of %q, a group that scales, too: hotc does not compile one in the other yet", r.Name, around.StackResource.Resource.Name),
+		return refuse(fmt.Sprintf("the members of %q have roles, and are nested in %q, another group that scales, which hotc does not support yet", r.Name, around.StackResource.Resource.Name),
 			"use OS::Heat::ResourceGroup for the inner one")
 	}
 	if size := r.Property(desiredCapacity); !size.IsNull() && s.Template.Expr(size).MayBeOmitted() {
-		return refuse(fmt.Sprintf("the members of %q have roles, and whether it has a desired_capacity is left to Heat, which hotc does not compile yet", r.Name), "give the `if` an else: what min_size says")
+		return refuse(fmt.Sprintf("the members of %q have roles, but only Heat knows whether it has a desired_capacity, which hotc does not support yet", r.Name), "give the `if` an else with the value of min_size")
 	}
 	return true
 }
