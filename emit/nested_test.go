@@ -239,7 +239,7 @@ func TestTooManyStacks(t *testing.T) {
 	o := options(filepath.Join(dir, "l0.yaml"))
 	o.Environments, o.Limits.Resources = []string{filepath.Join(dir, "types.yaml")}, 50
 	r, found := compile(t, o)
-	if r != nil || !strings.Contains(found, `error[H309]: the chain "row" has servers with roles`) {
+	if r != nil || !strings.Contains(found, `error[H309]: the chain "row" contains servers with roles`) {
 		t.Errorf("compiled: %v\n%s", r != nil, found)
 	}
 }
@@ -262,7 +262,7 @@ resources:
 	o := options(filepath.Join(dir, "main.yaml"))
 	o.Limits.Resources = 50
 	r, found := compile(t, o)
-	if r != nil || strings.Count(found, "there are more than 1000 stacks") != 1 || !strings.Contains(found, "tier.yaml:6:") {
+	if r != nil || strings.Count(found, "has more than 1000 nested stacks") != 1 || !strings.Contains(found, "tier.yaml:6:") {
 		t.Errorf("compiled: %v\n%s", r != nil, found)
 	}
 }

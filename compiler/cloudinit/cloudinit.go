@@ -81,7 +81,7 @@ func CheckCloudConfig(file *source.File) *source.Diagnostic {
 		if d.Code == source.BadTag {
 			return nil // cloud-init supports tags that Heat does not
 		}
-		d.Code, d.Message = source.BadCloudConfig, "cloud-init would ignore this cloud-config: "+strings.TrimPrefix(d.Message, "this is ")
+		d.Code, d.Message = source.BadCloudConfig, "cloud-init would ignore this cloud-config: "+d.Message
 		return &d
 	}
 	if root.Kind == want || root.IsNull() {

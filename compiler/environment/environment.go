@@ -1,13 +1,13 @@
-// Package environment reads environment files and merges them as the real client
-// and the real engine do.
+// Package environment reads environment files and merges them as Heat's client and
+// engine do.
 //
 // Both of them merge. The client merges the files deeply, the last one wins, and
 // sends the result together with the list of the files
 // (heatclient/common/template_utils.py, deep_update); the engine merges each file
 // into that once more, parameters by their merge strategies and the other sections
-// key by key (heat/common/environment_util.py, merge_environments). What comes of
-// both is what counts here: a parameter has the value of the last file that gives
-// one, and `resource_registry.resources` is that of the last file that has it.
+// key by key (heat/common/environment_util.py, merge_environments). In effect a
+// parameter has the value of the last file that sets it, and
+// `resource_registry.resources` is that of the last file that has it.
 package environment
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Environment is what all files together say.
+// Environment is the result of merging all files.
 type Environment struct {
 	Files []*File
 	// Parameters and Defaults are the sections parameters and parameter_defaults.
@@ -34,38 +34,38 @@ type Environment struct {
 type File struct {
 	Text *source.File
 	Root *yaml.Node
-	// Path is where it lies, Dir its folder.
+	// Path is its path, Dir its folder.
 	Path, Dir string
-	// Named are the files that its registry names.
+	// Named are the files that its registry refers to.
 	Named []Named
 }
 
-// Named is a file that an environment names.
+// Named is a file that an environment refers to.
 type Named struct {
 	Node *yaml.Node
-	Path string // where it lies
+	Path string
 }
 
-// Setting is the value that a parameter was given, and where.
+// Setting is the value of a parameter, and where it is set.
 type Setting struct {
 	Value value.Value
 	At    source.Place
 }
 
-// Place is where a node of the file stands.
+// Place is the position of a node of the file.
 func (f *File) Place(n source.Spanned) source.Place {
 	return source.Place{File: f.Text, Span: n.Extent()}
 }
 
 // sections are the keys of an environment (heat/common/environment_format.py,
-// SECTIONS), with what each must be.
+// SECTIONS), with their kinds.
 var sections = map[string]yaml.Kind{"parameters": yaml.Map, "parameter_defaults": yaml.Map, "parameter_merge_strategies": yaml.Map,
 	"resource_registry": yaml.Map, "encrypted_param_names": yaml.List, "event_sinks": yaml.List}
 
 const sectionNames = "parameters, parameter_defaults, resource_registry, parameter_merge_strategies, encrypted_param_names and event_sinks"
 
-// Read reads the files and merges them. Types are what parameters are declared as,
-// in the root template and in those that it nests: what nobody declares is merged,
+// Read reads the files and merges them. types returns the declared type of a
+// parameter of the root template or those nested in it: undeclared ones are merged,
 // too, but never by a strategy.
 func Read(files []*source.File, types func(parameter string) string, diags *source.Diagnostics) *Environment {
 	e := &Environment{Parameters: map[string]Setting{}, Defaults: map[string]Setting{}}
@@ -89,7 +89,7 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 		return f
 	}
 	if root.Kind != yaml.Map {
-		diags.Error(source.BadEnvironment, f.Place(root), "an environment is a map of sections, this is "+root.Kind.String(), "")
+		diags.Error(source.BadEnvironment, f.Place(root), "an environment must be a map of sections, not "+root.Kind.String(), "")
 		return nil
 	}
 	for _, s := range root.Entries {
@@ -110,8 +110,8 @@ func readFile(text *source.File, diags *source.Diagnostics) *File {
 	return f
 }
 
-// Is says whether a text is an environment file, perhaps with its sections misspelt, and
-// no template, be it one that lacks its version.
+// Is reports whether a text is an environment file, perhaps with misspelt sections, and
+// not a template without a version.
 func Is(root *yaml.Node) bool {
 	if root == nil || root.Kind != yaml.Map || root.Get("resources") != nil || root.Get("Resources") != nil {
 		return false
@@ -129,7 +129,7 @@ func Is(root *yaml.Node) bool {
 	return false
 }
 
-// meant is the section that a key is, or was perhaps to be; "" if it is none.
+// meant is the section that a key is, or misspells; "" if none.
 func meant(key string) string {
 	if _, known := sections[key]; known {
 		return key
@@ -145,12 +145,12 @@ func (f *File) section(name string) *yaml.Node {
 	return nil
 }
 
-// checkSinks looks at event_sinks (heat/engine/environment.py,
+// checkSinks checks event_sinks (heat/engine/environment.py,
 // _update_event_sinks).
 func (f *File) checkSinks(diags *source.Diagnostics) {
 	for _, sink := range f.section("event_sinks").List() {
 		if kind, ok := sink.Get("type").Text(); !ok || kind == "" {
-			diags.Error(source.BadEnvironment, f.Place(sink), "an event sink is a map with a type", "for example `type: zaqar-queue`")
+			diags.Error(source.BadEnvironment, f.Place(sink), "an event sink must be a map with a type", "for example `type: zaqar-queue`")
 		}
 	}
 }

@@ -16,8 +16,8 @@ const (
 	deepMerge = "deep_merge"
 )
 
-// merging is the state of one merge: what the first file that gives a parameter
-// says of it holds for all.
+// merging is the state of one merge: the first file with a parameter decides its
+// strategy.
 type merging struct {
 	types    func(parameter string) string
 	strategy map[string]string
@@ -52,13 +52,13 @@ func (m *merging) client(f *File, section string, into map[string]Setting) {
 		}
 		merged, ok := deepUpdate(old.Value, v)
 		if !ok {
-			m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("parameter %q has a map here where an earlier file has none, on which the client fails", p.Name), "").Note(old.At, "the earlier file")
+			m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("parameter %q is a map here but not in an earlier file, on which Heat's client fails", p.Name), "").Note(old.At, "the earlier file")
 		}
 		into[p.Name] = Setting{Value: merged, At: f.Place(p.Key)}
 	}
 }
 
-// deepUpdate puts one value into another; ok is false if the client cannot.
+// deepUpdate merges one value into another; ok is false where the client fails.
 func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 	d, isMap := new.(*value.Dict)
 	if !isMap {
@@ -86,8 +86,7 @@ func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 	return out, true
 }
 
-// engine is merge_parameters. What no template declares stays as the client left
-// it.
+// engine is merge_parameters. Undeclared parameters stay as the client merged them.
 func (m *merging) engine(f *File, section string, into map[string]Setting) {
 	for _, p := range f.section(section).All() {
 		kind := m.types(p.Name)
@@ -110,7 +109,7 @@ func (m *merging) engine(f *File, section string, into map[string]Setting) {
 	}
 }
 
-// strategyOf is get_param_merge_strategy, with the check that files agree.
+// strategyOf is get_param_merge_strategy, including its check that files agree.
 func (m *merging) strategyOf(f *File, p yaml.Entry) string {
 	first, decided := m.strategy[p.Name]
 	n := f.section("parameter_merge_strategies")
@@ -129,13 +128,13 @@ func (m *merging) strategyOf(f *File, p yaml.Entry) string {
 		strategy = general
 	}
 	if !known(strategy) {
-		strategy = overwrite // Heat treats any other word so
+		strategy = overwrite // Heat's fallback
 	}
 	if !decided {
 		m.strategy[p.Name] = strategy
 	} else if strategy != first {
-		m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("the merge strategy of parameter %q is %s here and was %s in an earlier file, which Heat refuses", p.Name, strategy, first),
-			"give every file with the parameter the same strategy")
+		m.diags.Error(source.BadEnvironment, f.Place(p.Key), fmt.Sprintf("the merge strategy of parameter %q is %s here but %s in an earlier file, which Heat refuses", p.Name, strategy, first),
+			"set the same strategy in every file with the parameter")
 	}
 	return strategy
 }
@@ -151,7 +150,7 @@ func combine(kind string, old, new value.Value, deep bool) (value.Value, error) 
 		if text, isText := new.(string); isText {
 			v, err := yaml.DecodeJSON([]byte(text))
 			if err != nil {
-				return nil, fmt.Errorf("JSON is expected: %w", err)
+				return nil, fmt.Errorf("expected JSON: %w", err)
 			}
 			new = v
 		}
@@ -161,7 +160,7 @@ func combine(kind string, old, new value.Value, deep bool) (value.Value, error) 
 	case "string":
 		text, ok := new.(string)
 		if !ok {
-			return nil, fmt.Errorf("a string is expected, not %s", value.TypeName(new))
+			return nil, fmt.Errorf("expected a string, not %s", value.TypeName(new))
 		}
 		before, _ := old.(string)
 		return before + text, nil

@@ -12,38 +12,38 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Registry says what resource types stand for (heat/engine/environment.py,
-// ResourceRegistry): for all resources, and for resources of one name. It is never
-// changed once made; nested stacks get one of their own.
+// Registry maps resource types (heat/engine/environment.py, ResourceRegistry), for
+// all resources and for resources by name. It is immutable; nested stacks get their
+// own.
 type Registry struct {
 	types     []*mapping // in the order of their patterns
 	resources []named
 }
 
-// mapping is one entry: a type, or types with a beginning if it ends in *.
+// mapping is one entry: of a type, or of all types with a prefix if it ends in *.
 type mapping struct {
 	pattern string
 	value   string
-	file    string // where the template lies, if it is one
+	file    string // of the template, if it is one
 	at      source.Place
 }
 
-// named are the entries for resources of a name, or of names like a pattern.
+// named are the entries for resources whose name matches a pattern.
 type named struct {
 	pattern string
 	*Registry
 }
 
-// Type is what a type stands for.
+// Type is what a type resolves to.
 type Type struct {
-	Name string // of a real type, or the file's name as it was written
-	// File is where the template lies; "" for a real type.
+	Name string // of a real type, or the file's name as written
+	// File is the path of the template; "" for a real type.
 	File string
-	At   source.Place // of the mapping; unknown if the type is what the template says
+	At   source.Place // of the mapping; unknown for an unmapped type
 	via  *mapping
 }
 
-// IsTemplate says whether the name of a type is a file's
+// IsTemplate reports whether the name of a type is a file's
 // (heat/engine/environment.py, ResourceInfo).
 func IsTemplate(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".template")
@@ -57,8 +57,8 @@ type registryReader struct {
 	diags *source.Diagnostics
 }
 
-// newRegistry merges the files' registries: each key is that of the last file that
-// has it, except that the engine takes `resources` as a whole.
+// newRegistry merges the files' registries: the last file with a key wins, and
+// the engine replaces `resources` as a whole.
 func newRegistry(files []*File, diags *source.Diagnostics) *Registry {
 	r := &Registry{}
 	for _, f := range files {
@@ -80,14 +80,14 @@ func newRegistry(files []*File, diags *source.Diagnostics) *Registry {
 	return r
 }
 
-// sort puts the entries in the order in which Heat tries them: that of their
+// sort puts the entries in the order in which Heat matches them: that of their
 // names (ResourceInfo.__lt__).
 func (r *Registry) sort() {
 	slices.SortStableFunc(r.types, func(a, b *mapping) int { return strings.Compare(a.pattern, b.pattern) })
 }
 
-// registry reads a level: the top, the resources of a name (depth 1), what is below
-// these. The client reads files for the first two only.
+// registry reads a level: the top, the resources of a name (depth 1), or below. The
+// client reads files only for the first two.
 func (r *registryReader) registry(n *yaml.Node, dir string, depth int) *Registry {
 	out := &Registry{}
 	if base, ok := n.Get("base_url").Text(); ok {
@@ -130,20 +130,20 @@ func (r *registryReader) registry(n *yaml.Node, dir string, depth int) *Registry
 func (r *registryReader) mapping(e yaml.Entry, dir string, depth int) *mapping {
 	value, ok := e.Value.Text()
 	if !ok || value == "" {
-		r.bad(e.Value, fmt.Sprintf("%q must be mapped to a type or to a template's file", e.Name), "to leave resources of a type out: OS::Heat::None")
+		r.bad(e.Value, fmt.Sprintf("%q must be mapped to a type or to a template's file", e.Name), "use OS::Heat::None to omit the resources of a type")
 		return nil
 	}
 	m := &mapping{pattern: e.Name, value: value, at: r.file.Place(e.Value)}
 	switch template := IsTemplate(value); {
 	case strings.Contains(value, "::"): // the client reads no file then
 		return m
-	case template && source.IsRemote(value): // whoever uses the type reports that it is not looked into
+	case template && source.IsRemote(value): // reported where the type is used
 		return m
 	case !template:
 		r.bad(e.Value, fmt.Sprintf("%q is neither a type (with ::) nor the file of a template (.yaml or .template)", value), "")
 		return nil
 	case depth > 1:
-		r.bad(e.Value, fmt.Sprintf("the client does not read %s: it looks for files only two levels deep", value), "name a type here that is mapped to the file at the top")
+		r.bad(e.Value, fmt.Sprintf("Heat's client does not read %s: it reads files only two levels deep", value), "use a type here that is mapped to the file at the top level")
 		return nil
 	}
 	file, err := source.Locate(value, dir)
@@ -162,17 +162,17 @@ func (r *registryReader) bad(n *yaml.Node, message, hint string) {
 
 func (r *registryReader) located(err error, n *yaml.Node) { r.diags.AddAt(r.file.Place(n), err, true) }
 
-// words checks hooks and restricted actions: one word or a list.
+// words checks hooks and restricted actions: a word or a list.
 func (r *registryReader) words(e yaml.Entry, what string, known []string) {
 	for _, x := range e.Value.OneOrMore() {
 		if word, ok := x.Text(); !ok || !slices.Contains(known, word) {
-			r.bad(x, fmt.Sprintf("there is no %s %s", what, value.EncodeJSON(x.Data())), "one of "+strings.Join(known, ", "))
+			r.bad(x, fmt.Sprintf("unknown %s %s", what, value.EncodeJSON(x.Data())), "use one of "+strings.Join(known, ", "))
 		}
 	}
 }
 
-// Resolve finds what a type stands for, for a resource of that name. A type that
-// nothing maps stands for itself. The error says why there is nothing.
+// Resolve resolves the type of a resource of that name. An unmapped type resolves to
+// itself.
 func (r *Registry) Resolve(typeName, resource string) (Type, error) {
 	if r == nil || len(r.types) == 0 && len(r.resources) == 0 {
 		return Type{Name: typeName}, nil
@@ -184,9 +184,9 @@ func (r *Registry) Resolve(typeName, resource string) (Type, error) {
 	return t, nil
 }
 
-// resolve is get_resource_info: of the mappings that fit it takes the first that
-// leads to something. Only Heat knows all types that there are; those of OpenStack
-// and of AWS count as such.
+// resolve is get_resource_info: it takes the first matching mapping that leads to an
+// existing type. Only Heat knows all types; those of OpenStack and AWS count as
+// existing.
 func (r *Registry) resolve(typeName, resource string, through []string) (found Type, exists, circular bool) {
 	if slices.Contains(through, typeName) {
 		return Type{}, false, true
@@ -210,7 +210,7 @@ func (r *Registry) resolve(typeName, resource string, through []string) (found T
 			return t, exists, circular
 		}
 		if i == 0 {
-			found = t // that nothing is found is Heat's to say
+			found = t // Heat reports an unknown type
 		}
 	}
 	if isReal(typeName) {
@@ -219,14 +219,13 @@ func (r *Registry) resolve(typeName, resource string, through []string) (found T
 	return found, false, false
 }
 
-// isReal says whether a type is one that Heat has itself, as far as its name tells.
+// isReal reports whether a type is probably one of Heat's own, by its name.
 func isReal(name string) bool {
 	return (strings.HasPrefix(name, "OS::") || strings.HasPrefix(name, "AWS::")) && !strings.HasSuffix(name, "*")
 }
 
-// matching is iterable_by with what sorts its results: a mapping for the resource
-// comes first, then patterns and types in the order of their names. A pattern cannot
-// stand for a file.
+// matching is iterable_by with sorted results: mappings for the resource first, then
+// patterns and types in the order of their names. A pattern cannot be mapped to a file.
 func (r *Registry) matching(typeName, resource string) []*mapping {
 	var out []*mapping
 	for _, x := range r.resources {
@@ -243,7 +242,7 @@ func (r *Registry) matching(typeName, resource string) []*mapping {
 	return out
 }
 
-// Types are the names that are mapped to templates, in their order.
+// Types are the names that are mapped to templates, sorted.
 func (r *Registry) Types() []string {
 	var out []string
 	if r == nil {
@@ -259,9 +258,9 @@ func (r *Registry) Types() []string {
 	return slices.Compact(out)
 }
 
-// Child is the registry of the stack that a resource stands for: without the
-// mapping that led to it, so that a template can use the type that it stands for,
-// and with what was said for the resource by name (get_child_environment).
+// Child is the registry of a nested stack: without the mapping that led to it, so
+// that a template can use the type that it replaces, and with the entries for the
+// resource by name (get_child_environment).
 func (r *Registry) Child(resource string, of Type) *Registry {
 	if r == nil || len(r.types) == 0 && len(r.resources) == 0 {
 		return nil
@@ -278,7 +277,7 @@ func (r *Registry) Child(resource string, of Type) *Registry {
 	return out
 }
 
-// like is Python's fnmatch, for the patterns that people write.
+// like is Python's fnmatch, for the usual patterns.
 func like(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, `\`, `\\`), name)
 	return ok && err == nil

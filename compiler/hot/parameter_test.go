@@ -209,7 +209,7 @@ func TestConstraintMessages(t *testing.T) {
 		{`{type: string, constraints: [{allowed_values: [a, b], description: A or B}]}`, `"c"`, `A or B (expected one of ["a","b"], not "c")`},
 		{`{type: string, constraints: [allowed_pattern: "[a-z]+"]}`, `"A"`, `expected a string that matches [a-z]+, not "A"`},
 		{`{type: number, constraints: [modulo: {step: 2, offset: 1}]}`, `4`, `expected a multiple of 2 plus 1, not 4`},
-		{`{type: json}`, `"{"`, `expected JSON: this is not JSON at byte 1`},
+		{`{type: json}`, `"{"`, `expected JSON: invalid JSON at byte 1`},
 	} {
 		var diags source.Diagnostics
 		text := "heat_template_version: 2018-08-31\nparameters:\n  p: " + c.declaration + "\n"

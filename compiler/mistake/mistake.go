@@ -22,7 +22,7 @@ func Ends() {
 		return
 	}
 	err := terminal.NewWriter(os.Stderr, "")
-	fmt.Fprintf(err, "error[H699]: internal error in %s: %s\n  hint: please report it\n", filepath.Base(os.Args[0]), Text(p))
+	fmt.Fprintf(err, "error[H699]: %s made a mistake: %s\n  hint: please report it\n", filepath.Base(os.Args[0]), Text(p))
 	_ = err.Flush()
 	os.Exit(1)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Block is the entry of a resource's metadata that is hotc's own: Heat never sees it.
+// Block is the key of hotc's own entry in a resource's metadata: Heat never sees it.
 const Block = "hotc"
 
 // BlockOf is hotc's block of a resource, nil if it has none.
@@ -18,26 +18,26 @@ type Place struct {
 	Kind          PlaceKind
 	Resource      *hot.Resource  // nil for the sections
 	Output        *hot.Output    // whose value or condition it is
-	StackResource *StackResource // that the resource is, if it has members; nil for others
-	Entry         *yaml.Entry    // what it is called; for outputs their entry of the section
+	StackResource *StackResource // the resource's, if it has members
+	Entry         *yaml.Entry    // its key and value; for outputs their entry in the section
 	Node          *yaml.Node
 }
 
-// PlaceKind is what Heat does with a place.
+// PlaceKind is how Heat uses a place.
 type PlaceKind uint8
 
 // The kinds of places.
 const (
-	InProperty PlaceKind = iota // Heat makes a resource of it, as of metadata
+	InProperty PlaceKind = iota // Heat creates a resource with it, as with metadata
 	InMetadata
 	InMember    // a property or metadata of a group's members
-	HandedOver  // a property that becomes a parameter of what the stack resource is made of
-	InTopology  // it decides which resources there are, how many and of what type
-	InDependsOn // names of resources, and of roles
+	HandedOver  // a property that becomes a parameter of a nested template
+	InTopology  // it decides which resources exist, how many and of what type
+	InDependsOn // names of resources and roles
 	InOutput
 )
 
-// shapes are properties that decide how many resources there are, or which (heat/
+// shapes are properties that decide how many resources exist, or which (heat/
 // engine/resources: openstack/heat/resource_group.py, autoscaling_group.py,
 // instance_group.py, resource_chain.py, aws/autoscaling/autoscaling_group.py).
 var shapes = map[string][]string{
@@ -48,7 +48,7 @@ var shapes = map[string][]string{
 	"OS::Heat::ResourceChain":            {"resources", "concurrent"},
 }
 
-// Places visits all that Heat evaluates in the stack, in the order of the text, the
+// Places visits everything that Heat evaluates in the stack, in source order, the
 // conditions and outputs last. (`for p := range s.Places`.)
 func (s *Stack) Places(yield func(Place) bool) {
 	for _, r := range s.Template.Resources {
@@ -68,7 +68,7 @@ func (s *Stack) Places(yield func(Place) bool) {
 	}
 }
 
-// PlacesOf visits those of one resource, whether it is there or not.
+// PlacesOf visits the places of one resource, whether it exists or not.
 func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
 	return func(yield func(Place) bool) { s.placesOf(r, yield) }
 }
@@ -99,7 +99,7 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 	return true
 }
 
-// placing visits the places of a resource. Its methods say whether to go on.
+// placing visits the places of a resource. Its methods report whether to continue.
 type placing struct {
 	t     *hot.Template
 	r     *hot.Resource
@@ -111,7 +111,7 @@ func (x placing) visit(kind PlaceKind, e *yaml.Entry) bool {
 	return x.yield(Place{Kind: kind, Resource: x.r, StackResource: x.nest, Entry: e, Node: e.Value})
 }
 
-// each visits the entries of a map; one that a function gives is a place itself.
+// each visits the entries of a map; a computed map is itself a place.
 func (x placing) each(kind PlaceKind, e *yaml.Entry, visit func(*yaml.Entry) bool) bool {
 	if e.Value.Kind != yaml.Map || x.t.IsCall(e.Value) {
 		return x.visit(kind, e)
@@ -124,7 +124,7 @@ func (x placing) each(kind PlaceKind, e *yaml.Entry, visit func(*yaml.Entry) boo
 	return true
 }
 
-// metadata leaves hotc's own block out.
+// metadata skips hotc's own block.
 func (x placing) metadata(kind PlaceKind, e *yaml.Entry) bool {
 	return x.each(kind, e, func(m *yaml.Entry) bool { return m.Name == Block || x.visit(kind, m) })
 }
@@ -143,7 +143,8 @@ func (x placing) properties(properties *yaml.Entry, deciding []string) bool {
 	})
 }
 
-// definition is what a group says of its members, in HOT's words in every template.
+// definition visits a group's definition of its members, which has HOT's keys in every
+// template.
 func (x placing) definition(definition *yaml.Entry) bool {
 	return x.each(InMember, definition, func(e *yaml.Entry) bool {
 		switch {

@@ -1,7 +1,7 @@
-// Package program is the form that every front-end lowers a template into:
-// servers with their roles, the cells that roles write, and the expressions that
-// they read. What kind of text it came from is no longer visible, but every part
-// keeps its place there.
+// Package program is the intermediate form that every front-end lowers a template
+// into: servers with their roles, the cells that roles write, and the expressions that
+// they read. It is independent of the kind of source, but every part keeps its
+// position there.
 package program
 
 import (
@@ -22,18 +22,18 @@ type Program struct {
 	Root     *Stack
 	// Types are the resource types of the cloud; nil for those of Debian's Heat.
 	Types *resourcetype.Catalogue
-	// Servers are those with roles, in all stacks, in the order of the text.
+	// Servers are those with roles, in all stacks, in source order.
 	Servers []*Server
 
 	byPath map[contract.ServerPath]*Server
 }
 
-// New makes a program of a root template without any servers yet.
-func New(t *hot.Template, given *Supplied) *Program {
-	return &Program{Template: t, Supplied: given, Root: NewStack("", t, given, nil), byPath: map[contract.ServerPath]*Server{}}
+// New makes a program of a root template, without servers yet.
+func New(t *hot.Template, supplied *Supplied) *Program {
+	return &Program{Template: t, Supplied: supplied, Root: NewStack("", t, supplied, nil), byPath: map[contract.ServerPath]*Server{}}
 }
 
-// AddServer adds a server of a stack, or returns the one of that resource.
+// AddServer adds a server of a stack, or returns the resource's existing one.
 func (p *Program) AddServer(in *Stack, r *hot.Resource) *Server {
 	if s := in.byResource[r.Name]; s != nil {
 		return s
@@ -60,14 +60,14 @@ func (p *Program) add(in *Stack, r *hot.Resource, path contract.ServerPath) *Ser
 // Server finds a server by its path: in the root, the name of its resource.
 func (p *Program) Server(path contract.ServerPath) *Server { return p.byPath[path] }
 
-// Stacks are all stacks, the root first, in the order of the text.
+// Stacks are all stacks, the root first, in source order.
 func (p *Program) Stacks() []*Stack {
 	var all []*Stack
 	p.Root.Walk(func(s *Stack) { all = append(all, s) })
 	return all
 }
 
-// Roles visits all roles of all servers, in the order of the text.
+// Roles visits all roles of all servers, in source order.
 func (p *Program) Roles(yield func(*Role) bool) {
 	for _, s := range p.Servers {
 		for _, r := range s.Roles {
@@ -82,21 +82,21 @@ func (p *Program) Roles(yield func(*Role) bool) {
 type Server struct {
 	Path     contract.ServerPath
 	Template *hot.Template
-	// Stack is the one in which the server's expressions are evaluated: a group's
-	// server is described by the stack around the group.
+	// Stack is the one in which the server's expressions are evaluated: for a group's
+	// server, that of the group.
 	Stack         *Stack
 	Resource      *hot.Resource
 	StackResource *StackResource // the group whose member it is; nil for most
 	Member        *Member
 	Roles         []*Role
-	// Unread says that the roles could not be read: what they declare is not known.
+	// Unread says that the roles have errors: what they declare is not known.
 	Unread bool
 
 	attributes map[string]*Output
 	roles      map[string]*Role
 }
 
-// At is where the server's resource begins.
+// At is the position of the server's resource.
 func (s *Server) At() source.Place { return s.Template.Place(s.Resource.Entry.Key) }
 
 // Output finds a role's output by the attribute that references use.
@@ -107,8 +107,8 @@ func (s *Server) Attributes() []string {
 	return lists.Flat(s.Roles, func(r *Role) []string { return lists.Map(r.Outputs, func(o *Output) string { return o.Attribute }) })
 }
 
-// Declare makes an output known as an attribute of the server. It returns the
-// one that has the name already, if there is one.
+// Declare declares an output as an attribute of the server. It returns the output that
+// already has the name, if any.
 func (s *Server) Declare(o *Output) (taken *Output) {
 	if other := s.attributes[o.Attribute]; other != nil {
 		return other
@@ -132,32 +132,32 @@ type Role struct {
 	At         source.Place
 	Driver     string
 	Meaning    *Meaning
-	Inputs     []*Input // in the order of the text
+	Inputs     []*Input // in source order
 	Outputs    []*Output
 	DependsOn  []Dependency
-	Files      []*RoleFile // in the order of the text
+	Files      []*RoleFile // in source order
 	Timeout    float64     // seconds; 0 is never
 	Idempotent bool
-	// Install is how the tool gets onto the server. The zero value leaves it to the driver.
+	// Install is how the tool is installed. The zero value leaves it to the driver.
 	Install contract.Install
-	// Actions run when an operator asks, Hooks at turns of the stack's life; in the
-	// order of the text. Hooks are named create, update, suspend, resume, delete.
+	// Actions run on an operator's request, Hooks at events of the stack's life cycle; in
+	// source order. Hooks are named create, update, suspend, resume, delete.
 	Actions []*Task
 	Hooks   []*Task
 }
 
-// Update is the hook that brings the role to what has changed; nil is none.
+// Update is the hook that applies changes to the role; nil if there is none.
 func (r *Role) Update() *Task {
 	return lists.Find(r.Hooks, func(t *Task) bool { return t.Name == "update" })
 }
 
-// Apart are the tasks that are not part of the role's own run.
+// Apart are the tasks outside of the role's own run.
 func (r *Role) Apart() []*Task {
 	return slices.Concat(r.Actions, lists.Only(r.Hooks, func(t *Task) bool { return t.Name != "create" }))
 }
 
-// Task is a run of the role's tool beside the role's own. It reads the role's
-// inputs. But for the hooks create, which is a part of the role, and update it writes no output.
+// Task is a run of the role's tool besides the role's own. It reads the role's inputs. Only
+// the hooks create, which is part of the role, and update write outputs.
 type Task struct {
 	Name    string
 	At      source.Place
@@ -166,16 +166,16 @@ type Task struct {
 
 // RoleFile is a file that the agent renders before the role runs.
 type RoleFile struct {
-	Path         string // on the server; a relative one begins at the folder that the role runs in
+	Path         string // on the server; a relative one is relative to the role's working directory
 	At           source.Place
 	Template     File
-	Owner, Group string // "" is who the agent runs as
-	Mode         string // octal digits; "" leaves it to what the template reads
-	// Steps are its reads, in their order.
+	Owner, Group string // "" is the agent's user or group
+	Mode         string // octal digits; "" depends on what the template reads
+	// Steps are its reads, in order.
 	Steps []Step
 }
 
-// Walk visits all steps, those within forks included.
+// Walk visits all steps, including those within forks.
 func (f *RoleFile) Walk(visit func(*Step)) { walkSteps(f.Steps, visit) }
 
 // Reads are the names of the inputs that the template may read.
@@ -198,42 +198,42 @@ func (f *RoleFile) Reads(r *Role) map[string]bool {
 // Key is SERVER.ROLE.
 func (r *Role) Key() contract.RoleKey { return r.Server.Path.Role(r.Name) }
 
-// Meaning is what a driver found a role's source to mean.
+// Meaning is the driver's analysis of a role's source.
 type Meaning struct {
-	// Source is what the driver's other half gets on the server. It names files by
+	// Source is what the driver's other half gets on the server. It refers to files by
 	// digest.
 	Source value.Value
 	Files  []File
-	// Sequence is the order of its reads and writes; nil where that is not known.
+	// Sequence is the order of its reads and writes; nil if unknown.
 	Sequence *Sequence
-	// Unchecked is why the driver, which looks for inputs that the source never reads and
-	// outputs that it never writes, cannot tell; "" where it can, or does not look.
+	// Unchecked is why a driver that checks for inputs never read and outputs never
+	// written cannot decide; "" if it can, or does not check.
 	Unchecked string
-	// Finish gives the source and the files as they travel, once it is known which
-	// inputs come while the role runs; nil where they travel as they are.
+	// Finish returns the final source and files, once it is known which inputs arrive while
+	// the role runs; nil if they do not depend on that.
 	Finish func(late []string) (source value.Value, files []File)
-	// Environment are the inputs that the source reads from its environment, where they
-	// have to be when it starts.
+	// Environment are the inputs that the source reads from its environment, which must
+	// be known when it starts.
 	Environment map[string]EnvironmentRead
 }
 
 // EnvironmentRead is where a source reads an input from its environment. Perhaps says that
-// the name of what it reads there is computed or, where Unknown names an interpreter, that
-// it stands in a text of a language that hotc does not know.
+// the name read is computed, or that the code is in a language that hotc does not
+// know; Unknown is its interpreter then.
 type EnvironmentRead struct {
 	At      source.Place
 	Perhaps bool
 	Unknown string
 }
 
-// File is a file that travels with the plan.
+// File is a file shipped with the plan.
 type File struct {
-	Name   string // where it came from
+	Name   string // its origin
 	Digest string // sha256, hex
 	Data   []byte
 }
 
-// Dependency is a role's wish to run after another one.
+// Dependency makes a role run after another one.
 type Dependency struct {
 	At   source.Place
 	Role *Role
@@ -245,35 +245,35 @@ type Input struct {
 	Name       string
 	At         source.Place // of its name
 	Expr       *hot.Expr
-	Type       contract.Type // "" is whatever the expression gives
+	Type       contract.Type // "" is any type
 	Default    value.Value
 	HasDefault bool
 	Optional   bool
 	Timeout    float64 // seconds; 0 is never
 	IfDown     float64 // seconds; 0 is the default
 	Eager      bool
-	EagerSaid  bool          // the user did, either way
-	EagerAt    source.Place  // where the role's source reads it from its environment, if it is eager for that
+	EagerSaid  bool          // the user set it, either way
+	EagerAt    source.Place  // where the role's source reads it from its environment, if that makes it eager
 	Bind       contract.Time // "", "deploy" or "run"
-	// WatchAt is where the input says that its role follows the value; not known if it does not.
+	// WatchAt is where the input sets `watch: true`; unknown if it does not.
 	WatchAt source.Place
 	// AtLeast is how many members of a group must be in it for the role's first run; 0 is all.
-	// AtLeastAt is where the input says so.
+	// AtLeastAt is where the input sets it.
 	AtLeast   int
 	AtLeastAt source.Place
 }
 
-// Output is a value that a role writes, or with Value one that is known before.
+// Output is a value that a role writes or, with Value, one that is known before.
 type Output struct {
 	Role      *Role
 	Name      string
 	Attribute string
-	Type      contract.Type // "" is whatever the tool gives
+	Type      contract.Type // "" is any type
 	Secret    bool
 	Value     *hot.Expr
 	// Resource is the tool's resource whose completion the output is; "" for most.
 	Resource string
-	AtEnd    bool // it is published when the role has ended
+	AtEnd    bool // it is published when the role ends
 	At       source.Place
 }
 

@@ -8,43 +8,43 @@ import (
 )
 
 // Sequence is the order in which a role's source reads inputs and writes outputs,
-// as far as its driver can tell. A role without one may do both at any time.
+// as far as its driver knows. A role without one may do both at any time.
 type Sequence struct {
 	Steps []Step
-	// Complete says that the source does nothing else: an input that no step reads
-	// is not read. Where it is false, the rest may be read and written at any time.
+	// Complete says that these are all: an input that no step reads is never read.
+	// Otherwise the rest may be read and written at any time.
 	Complete bool
-	// Lost are the inputs and outputs that the source reads or writes by means from
-	// which no value can be taken, or given to it.
+	// Lost are the inputs and outputs that the source reads or writes in a way that loses
+	// the value.
 	Lost map[string]Lost
 	// Unread are inputs that the source certainly never reads, and Unwritten outputs that
-	// it never writes, whatever the steps say, which hold for what a driver cannot see
-	// through. The value is what may have been meant instead, or "".
+	// it never writes, even where the steps are incomplete. The value is what may have been
+	// meant instead, or "".
 	Unread, Unwritten map[string]string
-	// Printed are the inputs that the source prints, for the log to keep; "" stands for
-	// all that its commands are given.
+	// Printed are the inputs that the source prints to the log; "" stands for all
+	// arguments of its commands.
 	Printed map[string]source.Place
 }
 
-// Lost is why a value gets lost.
+// Lost is why a value is lost.
 type Lost struct {
-	At  source.Place // of what prevents it
+	At  source.Place // of the cause
 	Why string
 }
 
-// Step is one thing that a source does, or a place where its way forks.
+// Step is one operation of a source, or a fork of its control flow.
 type Step struct {
 	Op   StepOp
 	Name string // of the input or output
 	At   source.Place
-	// Progress is how far through the source the step stands, from 0 to 1.
+	// Progress is the step's position in the source, from 0 to 1.
 	Progress float64
-	// Ways are the ways on from a fork; exactly one is taken. The steps that happen
-	// in any order are the only way of an AnyOrder.
+	// Ways are the branches of a fork; exactly one is taken. An AnyOrder has a single one,
+	// with the steps that happen in any order.
 	Ways [][]Step
 }
 
-// StepOp is what a step does.
+// StepOp is the kind of a step.
 type StepOp uint8
 
 // The steps of a source.
@@ -52,19 +52,19 @@ const (
 	ReadInput StepOp = iota
 	WriteOutput
 	Fork     // one of the ways is taken
-	AnyOrder // all of it happens, in an order that is not known
-	ReadAny  // some input that cannot be told is perhaps read
+	AnyOrder // all steps happen, in unknown order
+	ReadAny  // some unknown input may be read
 )
 
-// Walk visits all steps, those within forks included, in the order of the source.
+// Walk visits all steps, including those within forks, in source order.
 func (s *Sequence) Walk(visit func(*Step)) {
 	if s != nil {
 		walkSteps(s.Steps, visit)
 	}
 }
 
-// At is the sequence of the same source where it stands: place tells what a place in the
-// source's own text is there.
+// At is the sequence with its positions mapped by place from the source's own text to the
+// enclosing file.
 func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 	there := *s
 	there.Steps = Rewritten(s.Steps, func(s Step) []Step {
@@ -82,7 +82,7 @@ func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 	return &there
 }
 
-// Rewritten are steps with what change makes of each; those within forks are changed first.
+// Rewritten replaces each step by change's result; those within forks first.
 func Rewritten(steps []Step, change func(Step) []Step) []Step {
 	return lists.Flat(steps, func(s Step) []Step {
 		s.Ways = lists.Map(s.Ways, func(way []Step) []Step { return Rewritten(way, change) })
@@ -90,8 +90,7 @@ func Rewritten(steps []Step, change func(Step) []Step) []Step {
 	})
 }
 
-// Then is the sequence of a source and of another one that runs after it; nil if
-// nothing is known of one of them.
+// Then is the sequence of a source followed by another; nil if either is unknown.
 func (s *Sequence) Then(next *Sequence) *Sequence {
 	if s == nil || next == nil {
 		return nil
@@ -100,7 +99,7 @@ func (s *Sequence) Then(next *Sequence) *Sequence {
 		Unread: inBoth(s.Unread, next.Unread), Unwritten: inBoth(s.Unwritten, next.Unwritten), Printed: over(next.Printed, s.Printed)}
 }
 
-// over is a map with the entries of another one, which hide its own.
+// over merges two maps; above overrides below.
 func over[V any](below, above map[string]V) map[string]V {
 	both := map[string]V{}
 	maps.Copy(both, below)
@@ -114,7 +113,7 @@ func inBoth(a, b map[string]string) map[string]string {
 	return both
 }
 
-// scaled are steps as a half of something that begins at a progress.
+// scaled halves the progress of steps, offset by from.
 func scaled(steps []Step, from float64) []Step {
 	return Rewritten(steps, func(s Step) []Step {
 		s.Progress = from + s.Progress/2
@@ -122,7 +121,7 @@ func scaled(steps []Step, from float64) []Step {
 	})
 }
 
-// Perhaps are steps that happen or not.
+// Perhaps are steps that may not happen.
 func Perhaps(at source.Place, steps []Step) []Step {
 	switch {
 	case len(steps) == 0:
@@ -133,8 +132,8 @@ func Perhaps(at source.Place, steps []Step) []Step {
 	return []Step{{Op: Fork, At: at, Progress: steps[0].Progress, Ways: [][]Step{nil, steps}}}
 }
 
-// Spread gives steps their progress: nobody knows better than evenly, from one point of the
-// run to another.
+// Spread sets the steps' progress evenly from one point of the run to another, as an
+// estimate.
 func Spread(steps []Step, from, to float64) []Step {
 	for i := range steps {
 		end := from + (to-from)*float64(i+1)/float64(len(steps))

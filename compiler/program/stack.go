@@ -14,33 +14,33 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Stack is one use of a template: the root, a resource that is a nested template,
-// or a member of a group. A template that is used twice is two stacks.
+// Stack is one use of a template: the root, a nested template, or a member of a group.
+// A template used twice is two stacks.
 type Stack struct {
-	// Path is what server paths in the stack begin with: "" for the root, else
+	// Path is the prefix of server paths in the stack: "" for the root, otherwise
 	// "tier" or "tier/2".
 	Path          contract.ServerPath
 	Template      *hot.Template
 	Supplied      *Supplied
-	StackResource *StackResource // what this is a member of; nil for the root
-	// Arguments are the properties that hand the parameters over, as expressions of the
-	// stack around this one.
+	StackResource *StackResource // that this is a member of; nil for the root
+	// Arguments are the properties that set the parameters, as expressions of the enclosing
+	// stack.
 	Arguments      map[string]*hot.Expr
-	StackResources []*StackResource // in the order of the text
+	StackResources []*StackResource // in source order
 
-	types      map[string]string // of resources whose type is not what it stands for
+	types      map[string]string // of resources whose type an environment maps
 	removals   map[string]*Removal
 	nests      map[string]*StackResource
 	byResource map[string]*Server
 }
 
-// NewStack makes a stack without any resources known yet.
-func NewStack(path contract.ServerPath, t *hot.Template, given *Supplied, nest *StackResource) *Stack {
-	return &Stack{Path: path, Template: t, Supplied: given, StackResource: nest, types: map[string]string{}, removals: map[string]*Removal{},
+// NewStack makes a stack, without stack resources yet.
+func NewStack(path contract.ServerPath, t *hot.Template, supplied *Supplied, nest *StackResource) *Stack {
+	return &Stack{Path: path, Template: t, Supplied: supplied, StackResource: nest, types: map[string]string{}, removals: map[string]*Removal{},
 		nests: map[string]*StackResource{}, byResource: map[string]*Server{}}
 }
 
-// Around is the stack in which this one is nested, nil for the root.
+// Around is the enclosing stack, nil for the root.
 func (s *Stack) Around() *Stack {
 	if s.StackResource == nil {
 		return nil
@@ -48,7 +48,7 @@ func (s *Stack) Around() *Stack {
 	return s.StackResource.In
 }
 
-// Called is what people call the stack.
+// Called is the stack's name for messages.
 func (s *Stack) Called() string { return cmp.Or(string(s.Path), "the root stack") }
 
 // PathOf is the path of a resource.
@@ -59,7 +59,7 @@ func (s *Stack) PathOf(resource string) contract.ServerPath {
 	return s.Path + "/" + contract.ServerPath(resource)
 }
 
-// Type is the type that a resource's type stands for.
+// Type is the type that a resource's type resolves to.
 func (s *Stack) Type(r *hot.Resource) string {
 	if t, ok := s.types[r.Name]; ok {
 		return t
@@ -67,38 +67,38 @@ func (s *Stack) Type(r *hot.Resource) string {
 	return r.Type
 }
 
-// SetType says that a resource's type stands for another one.
+// SetType sets the type that a resource's type resolves to.
 func (s *Stack) SetType(r *hot.Resource, to string) { s.types[r.Name] = to }
 
-// Removal is why a resource, and the roles in it, are not there.
+// Removal is why a resource, and the roles in it, do not exist.
 type Removal struct {
 	Why string       // "its condition is false"
 	At  source.Place // of what decides it
-	// Null says that Heat makes a resource all the same, whose attributes are null.
+	// Null says that Heat still creates a resource, whose attributes are null.
 	Null bool
 }
 
-// Note says of a resource why its roles are not there.
+// Note explains why a resource's roles do not exist.
 func (r *Removal) Note(resource contract.ServerPath) source.Note {
-	return source.Note{At: r.At, Message: fmt.Sprintf("why %q is not there: %s", resource, r.Why)}
+	return source.Note{At: r.At, Message: fmt.Sprintf("%q does not exist: %s", resource, r.Why)}
 }
 
-// Absent says whether a resource is not there, its condition being false.
+// Absent reports whether a resource does not exist, its condition being false.
 func (s *Stack) Absent(resource string) bool {
 	why := s.removals[resource]
 	return why != nil && !why.Null
 }
 
-// SetAbsent says that a resource is not there.
+// SetAbsent marks a resource as not existing.
 func (s *Stack) SetAbsent(resource string, why Removal) { s.removals[resource] = &why }
 
-// SetNone says that a resource is one of OS::Heat::None, which does nothing.
+// SetNone marks a resource as an OS::Heat::None, which does nothing.
 func (s *Stack) SetNone(resource string, mapping source.Place) {
 	s.removals[resource] = &Removal{Why: "the environment maps its type to OS::Heat::None", At: mapping, Null: true}
 }
 
-// Removed says why the roles of a resource are not there; nil if they are. A group
-// without members is there, and has none.
+// Removed is why the roles of a resource do not exist; nil if they do. An empty group
+// exists, but has none.
 func (s *Stack) Removed(resource string) *Removal {
 	if why := s.removals[resource]; why != nil {
 		return why
@@ -107,11 +107,11 @@ func (s *Stack) Removed(resource string) *Removal {
 	if n == nil || !n.Group() || n.Size != 0 {
 		return nil
 	}
-	return &Removal{Why: "it is a group of no members", At: n.SizeAt}
+	return &Removal{Why: "the group is empty", At: n.SizeAt}
 }
 
-// RemovedOn finds the first resource on a path of servers whose roles are not there;
-// nil if there is none.
+// RemovedOn finds the first resource on a server path whose roles do not exist; nil if
+// there is none.
 func (s *Stack) RemovedOn(path string) (resource contract.ServerPath, why *Removal) {
 	names := strings.Split(path, "/")
 	for at := s; at != nil && len(names) > 0; {
@@ -140,13 +140,13 @@ func (s *Stack) AddStackResource(n *StackResource) {
 	s.nests[n.Resource.Name] = n
 }
 
-// StackResourceOf finds the stack resource that a resource is.
+// StackResourceOf finds the stack resource of a resource.
 func (s *Stack) StackResourceOf(resource string) *StackResource { return s.nests[resource] }
 
 // Server finds a server with roles by the name of its resource.
 func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }
 
-// HasRoles says whether there is a server with roles in the stack, or in one nested in it.
+// HasRoles reports whether the stack, or one nested in it, has a server with roles.
 func (s *Stack) HasRoles() bool {
 	for _, x := range s.byResource {
 		if len(x.Roles) > 0 {
@@ -156,13 +156,13 @@ func (s *Stack) HasRoles() bool {
 	return slices.ContainsFunc(s.StackResources, (*StackResource).HasRoles)
 }
 
-// Place is where a node of the stack's template stands.
+// Place is the position of a node of the stack's template.
 func (s *Stack) Place(n source.Spanned) source.Place { return s.Template.Place(n) }
 
-// Walk visits the stack and all in it, in the order of the text.
+// Walk visits the stack and all stacks below it, in source order.
 func (s *Stack) Walk(visit func(*Stack)) { s.walk(visit, false) }
 
-// WalkAll visits a stack and all stacks below it, the samples of groups' members, too.
+// WalkAll is Walk including the samples of groups' members.
 func (s *Stack) WalkAll(visit func(*Stack)) { s.walk(visit, true) }
 
 func (s *Stack) walk(visit func(*Stack), samples bool) {
@@ -177,7 +177,7 @@ func (s *Stack) walk(visit func(*Stack), samples bool) {
 	}
 }
 
-// Scaled is the group that scales in which a stack lies, with the slot; nil if there is
+// Scaled is the group that scales that contains the stack, with the slot; nil if there is
 // none.
 func (s *Stack) Scaled() (n *StackResource, slot *Member) {
 	for ; s.StackResource != nil; s = s.Around() {

@@ -12,43 +12,42 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// StackResource is a resource that stands for stacks or servers: a nested template, which
-// has one member without a name, or a group.
+// StackResource is a resource that contains stacks or servers: a nested template, with one
+// unnamed member, or a group.
 type StackResource struct {
 	In       *Stack
 	Resource *hot.Resource
-	// Sample is what a member is made of where the members have no roles and are not looked
-	// at one by one. Nil elsewhere.
+	// Sample is the stack of one member, if the members have no roles and are not expanded.
+	// Nil otherwise.
 	Sample *Stack
-	// Size is how many members there are, also where they have no roles and are not
-	// looked at one by one; -1 if only Heat knows.
+	// Size is the number of members, also if they are not expanded; -1 if only Heat knows.
 	Size int
-	// Count is the number as the group says it, where only Heat knows it and the members
-	// have roles: the members are then all that there may be. Nil elsewhere.
+	// Count is the group's size as an expression, if only Heat knows it and the members have
+	// roles: the members are then all possible ones. Nil otherwise.
 	Count *hot.Expr
-	// Unbounded says that nothing tells how many there may be, which is reported: one
-	// member stands for them all.
+	// Unbounded says that the size has no maximum, which is reported: one member stands for
+	// all.
 	Unbounded bool
-	// SizeAt is where the number is said, or the group itself.
+	// SizeAt is the position of the size, or of the group itself.
 	SizeAt source.Place
-	// EachResources is how many resources every member has, nested ones included.
+	// EachResources is how many resources each member has, including nested ones.
 	EachResources int
 
-	// What Places and Select decide from is told by methods alone.
+	// Only methods expose these, so that decisions are made in Places and Select alone.
 	kind       StackResourceKind
 	definition *hot.Resource
 	members    []*Member
 }
 
-// NewStackResource makes one of a kind, whose members are not known yet.
+// NewStackResource makes a stack resource, without members yet.
 func NewStackResource(in *Stack, r *hot.Resource, kind StackResourceKind, definition *hot.Resource) *StackResource {
 	return &StackResource{In: in, Resource: r, kind: kind, definition: definition}
 }
 
-// Definition is what each member is: the resource itself, or the resource_def of a group.
+// Definition defines each member: the resource itself, or the resource_def of a group.
 func (n *StackResource) Definition() *hot.Resource { return n.definition }
 
-// Block is the block of roles that a group gives its members; nil if it has none.
+// Block is the block of roles in a group's definition of its members; nil if it has none.
 func (n *StackResource) Block() *yaml.Entry {
 	if !n.Group() {
 		return nil
@@ -56,13 +55,13 @@ func (n *StackResource) Block() *yaml.Entry {
 	return BlockOf(n.definition)
 }
 
-// Members visits those that are looked at one by one.
+// Members visits the expanded members.
 func (n *StackResource) Members(yield func(*Member) bool) { slices.Values(n.members)(yield) }
 
-// Most is how many members are looked at: all that there may be, or none of those without roles.
+// Most is the number of expanded members: all possible ones, or none without roles.
 func (n *StackResource) Most() int { return len(n.members) }
 
-// First is the one member of a nested template, or the first of a group; nil if none is looked at.
+// First is the only member of a nested template, or the first of a group; nil if not expanded.
 func (n *StackResource) First() *Member {
 	if len(n.members) == 0 {
 		return nil
@@ -70,13 +69,13 @@ func (n *StackResource) First() *Member {
 	return n.members[0]
 }
 
-// Number is the place of a member among the others, from 0.
+// Number is the index of a member, from 0.
 func (n *StackResource) Number(m *Member) int { return slices.Index(n.members, m) }
 
-// Add adds a member behind the others.
+// Add appends a member.
 func (n *StackResource) Add(m *Member) { n.members = append(n.members, m) }
 
-// Stacks are the stacks of the members; none where these are servers.
+// Stacks are the stacks of the members; none if these are servers.
 func (n *StackResource) Stacks() (all []*Stack) {
 	for _, m := range n.members {
 		if m.Stack != nil {
@@ -86,7 +85,7 @@ func (n *StackResource) Stacks() (all []*Stack) {
 	return all
 }
 
-// Servers are the members themselves where they are servers with roles.
+// Servers are the members that are servers with roles.
 func (n *StackResource) Servers() (all []*Server) {
 	for _, m := range n.members {
 		if m.Server != nil {
@@ -96,49 +95,48 @@ func (n *StackResource) Servers() (all []*Server) {
 	return all
 }
 
-// StackResourceKind is how a stack resource names its members, and what is read through it. The kinds are
-// those of this package, a file each.
+// StackResourceKind is how a stack resource names its members, and what its attributes select. The
+// kinds are those of this package, a file each.
 type StackResourceKind interface {
-	// sort tells kinds apart.
+	// sort identifies the kind.
 	sort() string
-	// selects says what a path gives that begins with an attribute of the stack resource; more says
-	// that it goes on with what is computed.
+	// selects resolves a path that begins with an attribute of the stack resource; more says that it
+	// continues with computed parts.
 	selects(n *StackResource, attribute string, path []value.Value, more bool) Selection
 }
 
-// Selection is what reading through a stack resource gives.
+// Selection is the result of reading through a stack resource.
 type Selection struct {
 	Gives Gives
-	// Member is the one that is meant, nil if there is none of that name, or if only Heat
-	// knows which it is; Name is what it is called.
+	// Member is the selected one, nil if there is none of that name, or only Heat knows which
+	// it is; Name is its name.
 	Member *Member
 	Name   string
-	// Attribute is what is read of the members, "" if it is computed, and Path the way on
-	// from there.
+	// Attribute is the members' attribute, "" if computed, and Path the rest of the path.
 	Attribute string
 	Path      []value.Value
-	// Then is the way on from the list of all.
+	// Then is the path into the list of all.
 	Then []value.Value
 }
 
-// Gives says what a selection is made of.
+// Gives is the kind of a selection.
 type Gives uint8
 
-// What selections are made of.
+// The kinds of selections.
 const (
-	HeatsOwn Gives = iota // ids, sizes: nothing that a member has
+	HeatsOwn Gives = iota // ids, sizes: no attribute of a member
 	OfOne
 	ListOfAll
 	MapOfAll // by the members' names
 )
 
-// Select says what reading an attribute of a stack resource gives, or a part of it; more says that
-// the path goes on with what is computed.
+// Select resolves a read of an attribute of a stack resource, or of a part of it; more says that the
+// path continues with computed parts.
 func (n *StackResource) Select(attribute string, path []value.Value, more bool) Selection {
 	return n.kind.selects(n, attribute, path, more)
 }
 
-// named is a selection of what a path begins with.
+// named is a selection of the attribute that a path begins with.
 func named(gives Gives, path []value.Value, more bool) Selection {
 	switch {
 	case len(path) == 0 && more:
@@ -150,36 +148,36 @@ func named(gives Gives, path []value.Value, more bool) Selection {
 	return Selection{Gives: gives, Attribute: name, Path: path[1:]}
 }
 
-// Member is one stack of a stack resource, or one server of a group.
+// Member is a stack of a stack resource, or a server of a group.
 type Member struct {
 	Name   string // in the group; "" for a nested template
 	Stack  *Stack
 	Server *Server // of a group whose members are servers; nil without roles
 }
 
-// Group says whether the stack resource has several members, with names.
+// Group reports whether the stack resource has named members.
 func (n *StackResource) Group() bool { return n.kind != NestedTemplate{} }
 
-// Scales says whether Heat makes the members' names up: members are slots then, each of
-// which some member takes, and Count is how many members there are at first.
+// Scales reports whether Heat generates the members' names: members are slots then, each
+// taken by some member, and Count is the initial number of members.
 func (n *StackResource) Scales() bool { return n.kind == Scaled{} }
 
-// Alike says whether two stack resources make members of the same kind; either may be nil.
+// Alike reports whether two stack resources are of the same kind; either may be nil.
 func (n *StackResource) Alike(other *StackResource) bool {
 	return n != nil && other != nil && n.kind.sort() == other.kind.sort()
 }
 
-// HasRoles says whether there is a server with roles in a stack resource.
+// HasRoles reports whether a stack resource contains a server with roles.
 func (n *StackResource) HasRoles() bool {
 	return slices.ContainsFunc(n.members, func(m *Member) bool {
 		return m.Server != nil && len(m.Server.Roles) > 0 || m.Stack != nil && m.Stack.HasRoles()
 	})
 }
 
-// Open says whether only Heat knows how many members with roles there are.
+// Open reports whether only Heat knows the number of members with roles.
 func (n *StackResource) Open() bool { return n.Count != nil }
 
-// Slots says whether the members are slots of a group that scales.
+// Slots reports whether the members are slots of a group that scales.
 func (n *StackResource) Slots() bool { return n.Scales() && n.Open() }
 
 // OwnPath is the path of the resource itself.
@@ -199,7 +197,7 @@ func (n *StackResource) Member(name string) *Member {
 	return lists.Find(n.members, func(m *Member) bool { return m.Name == name })
 }
 
-// Member is which one of its stack resource's the stack is; nil for the root.
+// Member is the member whose stack this is; nil for the root.
 func (s *Stack) Member() *Member {
 	if s.StackResource == nil {
 		return nil
@@ -207,15 +205,14 @@ func (s *Stack) Member() *Member {
 	return lists.Find(s.StackResource.members, func(m *Member) bool { return m.Stack == s })
 }
 
-// Inline says that the members are servers that the group itself describes.
+// Inline reports whether the members are servers defined by the group itself.
 func (n *StackResource) Inline() bool {
 	return n.Group() && len(n.members) > 0 && n.members[0].Stack == nil
 }
 
-// Indexed is an expression of a group's definition, folded, as it is for one
-// member: Heat evaluates functions first and then puts the member's name into all
-// strings (heat/engine/resources/openstack/heat/resource_group.py,
-// _handle_repl_val).
+// Indexed is a folded expression of a group's definition for one member: Heat
+// evaluates functions first, and then inserts the member's name into all strings
+// (heat/engine/resources/openstack/heat/resource_group.py, _handle_repl_val).
 func (n *StackResource) Indexed(e *hot.Expr, member string) *hot.Expr {
 	if n == nil || n.IndexVariable() == "" || member == "" {
 		return e
@@ -223,7 +220,7 @@ func (n *StackResource) Indexed(e *hot.Expr, member string) *hot.Expr {
 	return indexed(e, strings.NewReplacer(n.IndexVariable(), member))
 }
 
-// IndexVariable is what a group replaces by a member's name, "" for none.
+// IndexVariable is the placeholder of a member's name, "" for none.
 func (n *StackResource) IndexVariable() string {
 	counted, _ := n.kind.(Counted)
 	return counted.Index

@@ -10,19 +10,19 @@ import (
 
 // Counted is the kind of groups whose members are named 0, 1, 2, ….
 type Counted struct {
-	Index string // what is replaced by a member's name in what the group says of it
+	Index string // the placeholder of a member's name in its definition
 }
 
 func (Counted) sort() string { return "a group" }
 
-// groupsOwn are the attributes that a group has itself.
+// groupsOwn are the attributes of the group itself.
 var groupsOwn = []string{"refs", "refs_map", "removed_rsrc_list", "show"}
 
-// What is read through such a group (heat/engine/resources/openstack/heat/
+// The attributes of such a group (heat/engine/resources/openstack/heat/
 // resource_group.py, get_attribute):
 //
 //	[group, x, …]             a list over the members
-//	[group, attributes, x, …] a map of the members' names
+//	[group, attributes, x, …] a map by the members' names
 //	[group, resource.N.x, …]  of one member, also as [group, resource.N, x, …]
 func (Counted) selects(n *StackResource, attribute string, path []value.Value, more bool) Selection {
 	switch {
@@ -40,7 +40,7 @@ func (Counted) selects(n *StackResource, attribute string, path []value.Value, m
 	return Selection{Gives: ListOfAll, Attribute: attribute, Path: path}
 }
 
-// ofResource is what resource.N.x selects of the members of a group.
+// ofResource is the selection of resource.N.x.
 func ofResource(attribute string, path []value.Value, more bool) Selection {
 	parts := strings.SplitN(attribute, ".", 3)
 	s := Selection{Gives: OfOne, Attribute: strings.Join(parts[2:], ""), Path: path}

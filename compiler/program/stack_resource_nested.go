@@ -4,7 +4,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// NestedTemplate is the kind of nested templates: one stack, whose outputs are the attributes.
+// NestedTemplate is the kind of nested templates: one stack, whose outputs are its attributes.
 type NestedTemplate struct{}
 
 func (NestedTemplate) sort() string { return "a nested template" }

@@ -6,22 +6,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// OutputsList is the attribute that gathers an attribute of the members of a group that
+// OutputsList is the attribute with the list of an attribute of all members of a group that
 // scales.
 const OutputsList = "outputs_list"
 
-// Scaled is the kind of groups whose members have names that Heat makes up, and whose
-// number changes without an update of the stack.
+// Scaled is the kind of groups whose members' names Heat generates, and whose number
+// changes without an update of the stack.
 type Scaled struct{}
 
 func (Scaled) sort() string { return "a group that scales" }
 
-// What is read through such a group (heat/engine/resources/openstack/heat/
+// The attributes of such a group (heat/engine/resources/openstack/heat/
 // autoscaling_group.py, get_attribute):
 //
 //	[group, outputs_list, x, …] a list over the members
-//	[group, outputs, x, …]      a map of the names that Heat made up
-//	[group, resource.N.x, …]    of the N-th that Heat made, also as [group, resource.N, x, …]
+//	[group, outputs, x, …]      a map by the generated names
+//	[group, resource.N.x, …]    of the N-th member created, also as [group, resource.N, x, …]
 func (Scaled) selects(_ *StackResource, attribute string, path []value.Value, more bool) Selection {
 	switch {
 	case attribute == OutputsList:

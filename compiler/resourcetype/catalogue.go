@@ -10,22 +10,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// Catalogue is the resource types that a cloud has: those of a release of Heat, and its own.
+// Catalogue is the resource types of a cloud: those of a release of Heat, and its own.
 // The nil one has those of Debian's Heat.
 type Catalogue struct {
 	release *release
-	named   bool // the user has named the release
+	named   bool // the user named the release
 	own     map[string]*Type
 }
 
-// Of is the catalogue of a release of Heat by its name, the name of its series or its
-// number: zed, 2023.1, 19, 19.0.0; false if none is known.
+// Of is the catalogue of a release of Heat by its name, series or number: zed, 2023.1,
+// 19, 19.0.0; false if unknown.
 func Of(name string) (*Catalogue, bool) {
 	r := find(name)
 	return &Catalogue{release: r, named: true}, r != nil
 }
 
-// With is the catalogue with types of a cloud's own, which win over Heat's.
+// With adds a cloud's own types, which override Heat's.
 func (c *Catalogue) With(own []*Type) *Catalogue {
 	out := &Catalogue{release: c.heat(), named: c.Named(), own: map[string]*Type{}}
 	if c != nil {
@@ -44,10 +44,10 @@ func (c *Catalogue) heat() *release {
 	return c.release
 }
 
-// Named says whether the user has said which release of Heat the cloud has.
+// Named reports whether the user named the cloud's release of Heat.
 func (c *Catalogue) Named() bool { return c != nil && c.named }
 
-// Lookup finds a type; nil if there is none of that name.
+// Lookup finds a type; nil if unknown.
 func (c *Catalogue) Lookup(name string) *Type {
 	if c != nil && c.own[name] != nil {
 		return c.own[name]
@@ -55,7 +55,7 @@ func (c *Catalogue) Lookup(name string) *Type {
 	return c.heat().lookup(name)
 }
 
-// Names are those of all types, sorted.
+// Names are the names of all types, sorted.
 func (c *Catalogue) Names() []string {
 	names := c.heat().names()
 	if c != nil && len(c.own) > 0 {
@@ -66,13 +66,13 @@ func (c *Catalogue) Names() []string {
 	return names
 }
 
-// DoesNothing says whether Heat takes a type and makes nothing of it: most of these are kept
-// for stacks of old.
+// DoesNothing reports whether Heat accepts a type but creates nothing: most of these are kept
+// for old stacks.
 func (c *Catalogue) DoesNothing(name string) bool {
 	return slices.Contains(c.heat().table().Nothing, name)
 }
 
-// Release is the release of Heat, as people call it: 19.0.0, or 10.0.3 (queens).
+// Release is the release of Heat for messages: 19.0.0, or 10.0.3 (queens).
 func (c *Catalogue) Release() string {
 	r := c.heat()
 	if !c.Named() {
@@ -83,14 +83,14 @@ func (c *Catalogue) Release() string {
 
 // Newest is the newest version of HOT that the release reads.
 func (c *Catalogue) Newest() hot.Version {
-	v, _ := hot.ParseVersion(c.heat().table().HOT) // it is in the table
+	v, _ := hot.ParseVersion(c.heat().table().HOT)
 	return v
 }
 
-// Before says whether the release is older than one, by its first number.
+// Before reports whether the release is older than one, by its major number.
 func (c *Catalogue) Before(number int) bool { return c.heat().number < number }
 
-// Says is who says what a type has: "Heat 19.0.0", or a file.
+// Says is the source of a type's definition: "Heat 19.0.0", or a file.
 func (c *Catalogue) Says(t *Type) string {
 	if t.Own != "" {
 		return t.Own
@@ -98,7 +98,7 @@ func (c *Catalogue) Says(t *Type) string {
 	return "Heat " + c.Release()
 }
 
-// Releases are the names of those that are known, the oldest first.
+// Releases are the names of the known releases, oldest first.
 func Releases() string {
 	names := lists.Map(all(), func(r *release) string { return r.name })
 	return strings.Join(names, ", ")

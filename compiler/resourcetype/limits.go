@@ -6,11 +6,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Violation says which constraint of a property a value breaks that is of its type; nil if
-// it breaks none that can be judged without a cloud.
+// Violation returns how a value of the right type violates a property's constraints; nil if it
+// violates none that can be checked without a cloud.
 func (p *Property) Violation(v value.Value) error {
 	if b, is := v.(bool); is && p.Kind == String {
-		v = map[bool]string{true: "True", false: "False"}[b] // as Python has it
+		v = map[bool]string{true: "True", false: "False"}[b] // Python's str
 	} else if is || v == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (p *Property) Violation(v value.Value) error {
 	return hot.CustomConstraint(p.Custom, v)
 }
 
-// Nothing is what Heat makes of null: the default, or the empty value of the type (heat/
+// Nothing is what null means to Heat: the default, or the empty value of the type (heat/
 // engine/properties.py, Property).
 func (p *Property) Nothing() value.Value {
 	switch {
@@ -45,7 +45,7 @@ func (p *Property) Nothing() value.Value {
 	return nil
 }
 
-// parameter is a parameter with the same constraints: HOT's are the same code in Heat.
+// parameter is a parameter with the same constraints: Heat uses the same code for both.
 func (p *Property) parameter() *hot.Parameter {
 	p.made.Do(func() { p.like = p.asParameter() })
 	return p.like
@@ -72,7 +72,7 @@ func (p *Property) asParameter() *hot.Parameter {
 	return out
 }
 
-// decoded is a value of the table as HOT has it: its whole numbers are integers.
+// decoded converts a value of the table: whole numbers become integers.
 func decoded(v any) value.Value {
 	if f, is := v.(float64); is && f == float64(int64(f)) {
 		return int64(f)

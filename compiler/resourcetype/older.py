@@ -1,5 +1,5 @@
-"""Runs schemas.py with the source of another release of Heat, beside Debian's libraries, some of which have lost since what it asks
-for: `PYTHONPATH=SOURCE HEAT_VERSION=10.0.3 python3 older.py table`. `go test -run TestReleases -update` calls it for each release."""
+"""Runs schemas.py with the source of another release of Heat and Debian's libraries, some of which have since dropped what it
+needs: `PYTHONPATH=SOURCE HEAT_VERSION=10.0.3 python3 older.py table`. `go test -run TestReleases -update` calls it for each release."""
 import collections
 import collections.abc
 import fnmatch
@@ -41,7 +41,7 @@ oslo_context.context.RequestContext = Context
 from heat.engine import template  # noqa: E402
 from heat.engine.hot import template as hot  # noqa: E402
 
-# which versions of HOT there are is written down where a package is installed: that is Debian's
+# the versions of HOT are entry points of the installed package, which is Debian's
 template._template_classes = {('heat_template_version', re.sub('([0-9]{4})(..)(..)', r'\1-\2-\3', name[10:])): cls
                               for name, cls in vars(hot).items() if re.fullmatch('HOTemplate[0-9]{8}', name)}
 runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'schemas.py'), run_name='__main__')

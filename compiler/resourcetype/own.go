@@ -33,7 +33,7 @@ type shownProperty struct {
 type shownConstraint struct {
 	Range   *shownBounds `json:"range"`
 	Length  *shownBounds `json:"length"`
-	Values  []any        `json:"allowed_values"` // judged only if they are scalars
+	Values  []any        `json:"allowed_values"` // checked only if scalars
 	Pattern string       `json:"allowed_pattern"`
 	Modulo  *struct{ Step, Offset float64 }
 	Custom  string `json:"custom_constraint"`
@@ -47,13 +47,13 @@ type shownStatus struct {
 	Previous *shownStatus `json:"previous_status"`
 }
 
-// mostOwn is how many types a file may have.
+// mostOwn limits the number of types in a file.
 const mostOwn = 5000
 
-// Own reads the types of a cloud: what its API shows of a type, or a list of such.
+// Own reads a cloud's types: the API's description of a type, or a list of these.
 func Own(file *source.File, diags *source.Diagnostics) []*Type {
 	bad := func(n *yaml.Node, message string) {
-		diags.Error(source.BadConfig, source.Place{File: file, Span: n.Span}, message, "`openstack orchestration resource type show TYPE -f json` prints what is expected; a file may also have a list of these")
+		diags.Error(source.BadConfig, source.Place{File: file, Span: n.Span}, message, "use the output of `openstack orchestration resource type show TYPE -f json`, or a list of these")
 	}
 	root := yaml.Parse(file, diags)
 	if root == nil {
@@ -64,18 +64,18 @@ func Own(file *source.File, diags *source.Diagnostics) []*Type {
 		list = root.Items
 	}
 	if len(list) > mostOwn {
-		bad(root, fmt.Sprintf("a file has at most %d types", mostOwn))
+		bad(root, fmt.Sprintf("a file can have at most %d types", mostOwn))
 		return nil
 	}
 	var out []*Type
 	for _, n := range list {
 		if _, is := n.Get("resource_type").Text(); n.Kind != yaml.Map || !is {
-			bad(n, "this is not a resource type as Heat shows it: it has no text resource_type")
+			bad(n, "this is not Heat's description of a resource type: it has no string resource_type")
 			continue
 		}
 		var s shown
 		if err := json.Unmarshal(value.EncodeJSON(n.Data()), &s); err != nil {
-			bad(n, fmt.Sprintf("this is not a resource type as Heat shows it: %v", err))
+			bad(n, fmt.Sprintf("this is not Heat's description of a resource type: %v", err))
 			continue
 		}
 		t := &Type{Name: s.Name, Own: file.Name, Properties: known(s.Properties, true), Attributes: map[string]Kind{}, Status: s.Status.status()}
@@ -97,7 +97,7 @@ func known(of map[string]*shownProperty, outermost bool) map[string]*Property {
 	return out
 }
 
-// property is one as the tables have it.
+// property converts a property to the form of the tables.
 func (s *shownProperty) property(outermost bool) *Property {
 	p := &Property{Kind: s.Type, Required: s.Required, Default: s.Default}
 	if outermost {
@@ -142,7 +142,7 @@ func isCollection(v any) bool {
 	return true
 }
 
-// pair is least and most, nil where there is none.
+// pair is minimum and maximum, nil where there is none.
 func (s *shownBounds) pair() []any {
 	out := []any{nil, nil}
 	if s.Min != nil {
@@ -154,7 +154,7 @@ func (s *shownBounds) pair() []any {
 	return out
 }
 
-// status says why something should not be used any more.
+// status says why something should no longer be used.
 func (s *shownStatus) status() Status {
 	out := Status{}
 	for depth := 0; s != nil && depth < 10; s, depth = s.Previous, depth+1 {
@@ -172,9 +172,8 @@ func (s *shownStatus) status() Status {
 	return out
 }
 
-// beside gives a cloud's type what the API does not show of Heat's own type of the name:
-// what is hidden, which properties need or exclude others, and which older ones stand for
-// which.
+// beside adds to a cloud's type what the API does not show of Heat's own type of that name:
+// hidden properties, which ones need or exclude others, and which older ones replace which.
 func (t *Type) beside(heats *Type) *Type {
 	if heats == nil {
 		return t

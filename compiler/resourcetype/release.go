@@ -15,20 +15,20 @@ import (
 //go:embed releases/*.jsonl
 var tables embed.FS
 
-// release is what a release of Heat has.
+// release is a release of Heat.
 type release struct {
 	number       int
 	name, series string
-	neighbour    *release // nil of the one whose table is whole
+	neighbour    *release // nil for the one with the complete table
 	table        func() *table
-	parsed       sync.Map // nobody changes a Type
+	parsed       sync.Map // Types are immutable
 }
 
-// table is what is written down of a release.
+// table is the stored table of a release.
 type table struct {
 	head
-	// lines are JSON, by the type: patches (RFC 7386) to what the neighbour has, or GONE, but
-	// in the table that is whole.
+	// lines are JSON by type: patches (RFC 7386) to the neighbour's, or gone; in the complete
+	// table the types themselves.
 	lines map[string]string
 }
 
@@ -36,23 +36,23 @@ type table struct {
 type head struct {
 	Heat    string   // its version
 	HOT     string   // the newest version of HOT
-	Nothing []string // the types of which it makes nothing
+	Nothing []string // the types that create nothing
 }
 
-// The first release that is known, and Debian 12's, whose table is whole: by their index.
+// The number of the first known release, and the index of Debian 12's, whose table is complete.
 const (
 	firstNumber = 10
 	debian      = 19 - firstNumber
 )
 
-// series are the releases from the first one on, with the names of their series.
+// series are the releases from the first one on, with their series.
 var series = [][2]string{{"queens", ""}, {"rocky", ""}, {"stein", ""}, {"train", ""}, {"ussuri", ""}, {"victoria", ""}, {"wallaby", ""}, {"xena", ""}, {"yoga", ""}, {"zed", ""},
 	{"antelope", "2023.1"}, {"bobcat", "2023.2"}, {"caracal", "2024.1"}, {"dalmatian", "2024.2"}, {"epoxy", "2025.1"}, {"flamingo", "2025.2"}, {"gazpacho", "2026.1"}}
 
-// gone is the line of a type that the neighbour has, and this release not.
+// gone is the line of a type that the neighbour has but this release lacks.
 const gone = "null"
 
-// all are the releases, the oldest first.
+// all are the releases, oldest first.
 var all = sync.OnceValue(func() []*release {
 	var out []*release
 	for i, s := range series {
@@ -77,7 +77,7 @@ var all = sync.OnceValue(func() []*release {
 	return out
 })
 
-// must is for what is part of the program.
+// must panics on errors in embedded data.
 func (r *release) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("the table of %s: %v", r.name, err))
@@ -98,7 +98,7 @@ func readTable(text string) (*table, error) {
 	return t, json.Unmarshal([]byte(first), &t.head)
 }
 
-// find finds a release by what people call it; nil if it is not known.
+// find finds a release by name, series or number; nil if unknown.
 func find(name string) *release {
 	name = strings.ToLower(name)
 	number, _, _ := strings.Cut(name, ".")
@@ -107,7 +107,7 @@ func find(name string) *release {
 	})
 }
 
-// lookup finds a type; nil if there is none of that name.
+// lookup finds a type; nil if unknown.
 func (r *release) lookup(name string) *Type {
 	if t, known := r.parsed.Load(name); known {
 		return t.(*Type)
@@ -129,7 +129,7 @@ func (r *release) lookup(name string) *Type {
 	return t
 }
 
-// whole is a type as the tables say it; nil if there is none.
+// whole is a type assembled from the tables; nil if unknown.
 func (r *release) whole(name string) any {
 	line, has := r.table().lines[name]
 	var own any
@@ -145,7 +145,7 @@ func (r *release) whole(name string) any {
 	return merged(r.neighbour.whole(name), own)
 }
 
-// merged is a value with a patch (RFC 7386).
+// merged applies a patch (RFC 7386).
 func merged(v, patch any) any {
 	changes, is := patch.(map[string]any)
 	if !is {
@@ -165,7 +165,7 @@ func merged(v, patch any) any {
 	return out
 }
 
-// names are those of all types, sorted.
+// names are the names of all types, sorted.
 func (r *release) names() []string {
 	var names []string
 	if r.neighbour != nil {

@@ -1,9 +1,9 @@
-"""What stock Heat (Debian's python3-heat) says of its resource types.
+"""Stock Heat's (Debian's python3-heat) description of its resource types.
 
-`schemas.py table` prints the table of this package: a line that names Heat's version, its newest version of HOT and the types
-that do nothing, then a line for each type, its name and in JSON the names and types of its attributes and properties. `schemas.py judge`
-answers, a JSON line each, whether Heat takes a resource's properties and a reference to one of its attributes. `schemas.py show`
-prints what the API shows of each type that is not hidden, a line each. older.py runs this file with the source of another release."""
+`schemas.py table` prints the table of this package: a line with Heat's version, its newest version of HOT and the types that
+do nothing, then a line for each type: its name, and in JSON the names and types of its attributes and properties. `schemas.py judge`
+answers, one JSON line each, whether Heat accepts a resource's properties and a reference to one of its attributes. `schemas.py show`
+prints the API's description of each type that is not hidden, one per line. older.py runs this file with the source of another release."""
 import itertools
 import json
 import logging
@@ -34,7 +34,7 @@ with warnings.catch_warnings():
 
 
 def classes(nothing=False):
-    """All types but those that do nothing, whatever their properties are; or these."""
+    """All types except those that do nothing; or only these."""
     registry = resources.global_env().registry._registry
     found = {kind: info.value for kind, info in registry.items()
              if isinstance(kind, str) and isinstance(getattr(info, 'value', None), type)}
@@ -49,28 +49,28 @@ def stack_of(kind, props, **outputs):
 
 
 def needed(cls):
-    """Some of the properties that a resource must have: rules of translation read them."""
+    """Some of a resource's required properties: translation rules read them."""
     return {name: 'x' for name, s in properties.schemata(cls.properties_schema).items() if s.required and s.type == s.STRING}
 
 
-# rules of translation that there are only with a value
+# translation rules that exist only with a value
 EXTRA = {'OS::Heat::RandomString': {'sequence': 'letters'}}
 
 
 def replacements(kind, cls):
-    """The properties that another one may be given instead of: {path: the other's name}; and those that Heat takes
-    away before it looks at their values, which have no other: {path: None}."""
+    """The properties that another one may replace: {path: the other's name}; and those that Heat removes before it
+    checks their values: {path: None}."""
     given = dict(needed(cls), **EXTRA.get(kind, {}))
-    # the resource's own properties are translated already, where a rule has something to take away
+    # the resource's own properties are already translated, if a rule removes something
     untranslated = properties.Properties(properties.schemata(cls.properties_schema), given)
     rules = stack_of(kind, given)['r'].translation_rules(untranslated) or ()
     return {'.'.join(rule.translation_path): rule.value_name or rule.value_path[-1] if rule.rule == translation.TranslationRule.REPLACE else None
             for rule in rules if rule.rule in (translation.TranslationRule.REPLACE, translation.TranslationRule.DELETE)
-            and not rule.custom_value_path}   # a part of the other's value is no other name
+            and not rule.custom_value_path}   # a part of the other's value is not another name
 
 
 def described(schemata, path, instead):
-    return {name: one(s, path + (name,), instead) for name, s in sorted(schemata.items()) if s.implemented or path}   # else Heat refuses it
+    return {name: one(s, path + (name,), instead) for name, s in sorted(schemata.items()) if s.implemented or path}   # otherwise Heat refuses it
 
 
 def one(s, path, instead):
@@ -96,7 +96,7 @@ def one(s, path, instead):
 
 
 def limits(c):
-    """A constraint, but for those that only a cloud can decide."""
+    """A constraint, except those that only a cloud can decide."""
     if isinstance(c, constraints.AllowedValues):
         return {'values': list(c.allowed)}
     if isinstance(c, constraints.AllowedPattern):
@@ -110,7 +110,7 @@ def limits(c):
 
 
 def status(s):
-    """Since when, and why, something should not be used any more."""
+    """Why something should no longer be used."""
     ailing = {}
     while s is not None and s.status in (support.DEPRECATED, support.UNSUPPORTED, support.HIDDEN):
         ailing = {'deprecated': ' '.join((ailing.get('deprecated') or s.message or '').split()), 'hidden': ailing.get('hidden') or s.status == support.HIDDEN}
@@ -143,13 +143,13 @@ SAMPLES = {'net_cidr': '10.0.0.0/24', 'ip_addr': '10.0.0.5', 'ip_or_cidr': '10.0
            'dns_domain': 'example.org.', 'cron_expression': '0 0 * * *', 'timezone': 'UTC', 'expiration': ''}
 
 
-# what some types need beside what their tables say they need
+# what some types require besides their required properties
 BASES = {'OS::Nova::Server': {'image': 'x'}, 'OS::Cinder::Volume': {'size': 1}, 'OS::Designate::Zone': {'email': 'a@example.org'},
          'OS::Nova::KeyPair': {'public_key': 'x'}}
 
 
 def sample(s):
-    """A value that a property takes."""
+    """A valid value of a property."""
     known = {}
     for c in s.constraints:
         known.update(limits(c))
@@ -168,9 +168,9 @@ def sample(s):
 
 
 def refusal(kind, props):
-    """What a resource's own validation says: ('excludes', names), ('one_of', names), ('needs', [name, other]), or text;
-    None if it is content."""
-    st = stack_of(kind, props)      # which a resource does not hold
+    """The error of a resource's own validation: ('excludes', names), ('one_of', names), ('needs', [name, other]), or text;
+    None if it is valid."""
+    st = stack_of(kind, props)      # keep a reference: a resource has only a weak one
     try:
         st['r'].validate()
     except exception.ResourcePropertyConflict as e:
@@ -185,7 +185,7 @@ def refusal(kind, props):
 
 
 def rules(kind, cls):
-    """Which properties exclude each other, of which there must be one, and which need another: found by trying them, one
+    """Which properties exclude each other, of which one is required, and which need another: found by trying them, one
     and two at a time."""
     schemata = properties.schemata(cls.properties_schema)
     known = {name: s for name, s in schemata.items() if not (status(s.support_status) or {}).get('hidden')}
@@ -198,7 +198,7 @@ def rules(kind, cls):
             return True
         return False
 
-    for _ in range(6):      # until the least is there that it is content with
+    for _ in range(6):      # until the base is valid
         said = refusal(kind, base)
         if not note(said) or said[0] == 'excludes':
             break
@@ -215,7 +215,7 @@ def rules(kind, cls):
 
 
 def without_cloud():
-    """Lets resources validate though there is no cloud."""
+    """Lets resources validate without a cloud."""
     constraints.BaseCustomConstraint.validate = lambda *args, **kw: True
     resource.Resource.is_service_available = classmethod(lambda *args, **kw: (True, None))
     translation.Translation.has_translation = lambda *args: False

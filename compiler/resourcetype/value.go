@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Takes says whether Heat takes a scalar, or an empty list or map, for a property of
-// this kind (heat/engine/properties.py, Property.get_value). Null stands for the default.
+// Takes reports whether Heat accepts a scalar, or an empty list or map, for a property of
+// this kind (heat/engine/properties.py, Property.get_value). Null means the default.
 func (k Kind) Takes(v value.Value) bool {
 	switch k {
 	case String:
@@ -40,13 +40,12 @@ func (k Kind) Takes(v value.Value) bool {
 	return true
 }
 
-// Parameter is the type of the parameters that properties of the kind are given by; "" if
-// they may have any.
+// Parameter is the matching parameter type; "" if any.
 func (k Kind) Parameter() string {
 	return map[Kind]string{String: "string", Integer: "number", Number: "number", Boolean: "boolean", List: "comma_delimited_list", Map: "json"}[k]
 }
 
-// KindOf is the kind of a parameter's type; Any of one that is none.
+// KindOf is the kind of a parameter's type; Any for an unknown one.
 func KindOf(parameter string) Kind {
 	for _, k := range []Kind{String, Number, Boolean, List, Map} {
 		if k.Parameter() == parameter {
@@ -56,7 +55,7 @@ func KindOf(parameter string) Kind {
 	return Any
 }
 
-// String is the kind with its article.
+// String is the kind with an article.
 func (k Kind) String() string {
 	switch k {
 	case Integer:

@@ -1,7 +1,7 @@
-// Package rings finds what reaches itself in a graph: its strongly connected components, and cycles.
+// Package rings finds cycles and strongly connected components of a graph.
 package rings
 
-// Of gives nodes that reach each other one number (Tarjan's algorithm).
+// Of numbers the strongly connected component of each node (Tarjan's algorithm).
 func Of[N comparable](nodes []N, next func(N) []N) map[N]int {
 	ring, order, low := map[N]int{}, map[N]int{}, map[N]int{}
 	var open []N
@@ -35,10 +35,10 @@ func Of[N comparable](nodes []N, next func(N) []N) map[N]int {
 	return ring
 }
 
-// First is the first cycle that a search depth first finds, as its edges; nil if there is none.
+// First is the first cycle of a depth-first search, as its edges; nil if there is none.
 func First[N comparable, E any](nodes []N, edges func(from N, yield func(edge E, to N) bool)) []E {
 	var path []E
-	seen, place := map[N]bool{}, map[N]int{} // place is where a node stands on the path
+	seen, place := map[N]bool{}, map[N]int{} // place is a node's index on the path
 	var visit func(n N) []E
 	visit = func(n N) (cycle []E) {
 		if i, on := place[n]; on {

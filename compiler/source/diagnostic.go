@@ -22,8 +22,8 @@ const (
 
 func (s Severity) String() string { return [...]string{"error", "warning", "info"}[s] }
 
-// Diagnostic is the one type for everything that is found wrong, anywhere: what
-// and where, why, and what to do. Finding never prints; see Print.
+// Diagnostic is the one type for all findings: what and where, why, and what to do.
+// Finding never prints; see Print.
 type Diagnostic struct {
 	Code     Code
 	Severity Severity
@@ -34,13 +34,13 @@ type Diagnostic struct {
 	Fix      *Fix // nil if there is none
 }
 
-// Note is a further place that explains a diagnostic.
+// Note is a further position or fact that explains a diagnostic.
 type Note struct {
 	At      Place
 	Message string
 }
 
-// Error makes a diagnostic an error, in one line.
+// Error is the diagnostic as an error, on one line.
 func (d *Diagnostic) Error() string {
 	var b strings.Builder
 	if d.At.Known() {
@@ -50,18 +50,18 @@ func (d *Diagnostic) Error() string {
 	return b.String()
 }
 
-// Note adds a further place.
+// Note adds a note.
 func (d *Diagnostic) Note(at Place, message string) *Diagnostic {
 	d.Notes = append(d.Notes, Note{at, message})
 	return d
 }
 
-// Fail makes an error without a place: of a command, a file, a connection.
+// Fail makes an error without a position: of a command, a file, a connection.
 func Fail(code Code, message, hint string) *Diagnostic {
 	return &Diagnostic{Code: code, Message: message, Hint: hint}
 }
 
-// Bare is an error about a file without its path, which the message says anyway.
+// Bare strips the path from a file's error, for messages that already have it.
 func Bare(err error) error {
 	if at, is := errors.AsType[*fs.PathError](err); is {
 		return at.Err
@@ -69,7 +69,7 @@ func Bare(err error) error {
 	return err
 }
 
-// Counted is a number of things, for people.
+// Counted is a number with its noun, in the plural where needed.
 func Counted(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -77,7 +77,7 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// With adds notes that have no place.
+// With adds notes without positions.
 func (d *Diagnostic) With(notes ...string) *Diagnostic {
 	for _, text := range notes {
 		d.Notes = append(d.Notes, Note{Message: text})
@@ -85,7 +85,7 @@ func (d *Diagnostic) With(notes ...string) *Diagnostic {
 	return d
 }
 
-// WithHint is an error with another hint, if it is a diagnostic.
+// WithHint replaces the hint of an error that is a diagnostic.
 func WithHint(err error, hint string) error {
 	d, is := AsDiagnostic(err)
 	if !is {
@@ -102,21 +102,21 @@ func AsDiagnostic(err error) (*Diagnostic, bool) {
 	return d, errors.As(err, &d)
 }
 
-// Diagnostics collects what is found.
+// Diagnostics collects diagnostics.
 type Diagnostics struct{ list []*Diagnostic }
 
-// Add collects one.
+// Add adds a diagnostic.
 func (l *Diagnostics) Add(d *Diagnostic) { l.list = append(l.list, d) }
 
-// Error collects an error; notes can be added to what it returns.
+// Error adds an error and returns it, so that notes can be added.
 func (l *Diagnostics) Error(code Code, at Place, message, hint string) *Diagnostic {
 	d := &Diagnostic{Code: code, At: at, Message: message, Hint: hint}
 	l.Add(d)
 	return d
 }
 
-// AddAt collects a diagnostic that came as an error: at a place, if it has none of its own or
-// that is better known. It says whether it was one.
+// AddAt adds an error that is a diagnostic, at a position if it has none, or if better is set.
+// It reports whether it was one.
 func (l *Diagnostics) AddAt(at Place, err error, better bool) bool {
 	d, is := AsDiagnostic(err)
 	if is {
@@ -129,44 +129,43 @@ func (l *Diagnostics) AddAt(at Place, err error, better bool) bool {
 	return is
 }
 
-// Warning collects a warning.
+// Warning adds a warning and returns it.
 func (l *Diagnostics) Warning(code Code, at Place, message, hint string) *Diagnostic {
 	d := &Diagnostic{Code: code, Severity: Warning, At: at, Message: message, Hint: hint}
 	l.Add(d)
 	return d
 }
 
-// Failed says whether there is an error among them.
+// Failed reports whether there is an error.
 func (l *Diagnostics) Failed() bool {
 	return slices.ContainsFunc(l.list, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
-// FailedAt says whether there is an error at a place.
+// FailedAt reports whether there is an error at a position.
 func (l *Diagnostics) FailedAt(at Place) bool {
 	return slices.ContainsFunc(l.list, func(d *Diagnostic) bool { return d.Severity == Error && d.At == at })
 }
 
-// All are the diagnostics by file, place, severity and code; repeats are left out.
+// All are the diagnostics sorted by file, position, severity and code, without repeats.
 func (l *Diagnostics) All() []*Diagnostic {
 	out := append([]*Diagnostic(nil), l.list...)
 	sort.SliceStable(out, func(i, j int) bool { return less(out[i], out[j]) })
 	kept := out[:0]
-	said := map[string]bool{}
+	seen := map[string]bool{}
 	for _, d := range out {
-		if key := d.Essence(); !said[key] {
-			said[key] = true
+		if key := d.Essence(); !seen[key] {
+			seen[key] = true
 			kept = append(kept, d)
 		}
 	}
 	return kept
 }
 
-// stackPath is what a path of a server begins with, and a member's number.
+// stackPath matches the stacks in a server path, and a member's number.
 var stackPath = regexp.MustCompile(`([^\s/"'` + "`" + `(),]+/)+(\d+\b)?`)
 
-// Essence is a diagnostic in one line, without the paths of the stacks it was found in:
-// what is wrong with a template is said once for all its uses, and once for all members of
-// a group.
+// Essence is a diagnostic on one line without stack paths: an error in a template is
+// reported once for all its uses, and once for all members of a group.
 func (d *Diagnostic) Essence() string {
 	if !d.At.Known() {
 		return d.Error()

@@ -12,8 +12,8 @@ type Edit struct {
 	New  string
 }
 
-// Apply makes the edits. Edits of the same place are made in the order given;
-// edits that overlap are an error, which is a mistake of the caller's.
+// Apply applies the edits. Edits at the same offset keep their order; overlapping edits
+// are an error of the caller.
 func Apply(text []byte, edits []Edit) ([]byte, error) {
 	sorted := append([]Edit(nil), edits...)
 	sort.SliceStable(sorted, func(i, j int) bool { return sorted[i].Span.Start < sorted[j].Span.Start })

@@ -1,9 +1,8 @@
-// Package source holds what every stage needs of the user's text: files, places
-// in them, edits of them, and diagnostics about them.
+// Package source has what every stage needs of the user's text: files, positions in
+// them, edits of them, and diagnostics about them.
 //
-// Offsets count bytes; people are shown lines and columns, the columns counted
-// in characters. A place is carried from the first byte that is read to the last
-// failure on a server.
+// Offsets count bytes; users see lines and columns, with columns in characters. A
+// position is kept from the first byte read to the last failure on a server.
 package source
 
 import (
@@ -14,40 +13,40 @@ import (
 	"unicode/utf8"
 )
 
-// File is a text that was read. Name is how the user called it; Portable, if it is
-// not "", is the name in what is written for other machines.
+// File is a text that was read. Name is the user's name for it; Portable, if not "", is
+// its name in files for other machines.
 type File struct {
 	Name     string
 	Portable string
 	Text     []byte
-	// Within is where the text stands if it is a part of another file, such as a script
-	// in a template.
+	// Within is the position of a text that is part of another file, such as a script in
+	// a template.
 	Within Place
 
 	once   sync.Once
 	lines  []uint32 // where each line starts
-	remote bool     // it is elsewhere, and Name says the place too
+	remote bool     // it is on another machine, and Name includes the position
 }
 
 // NewFile makes a file of a text.
 func NewFile(name string, text []byte) *File { return &File{Name: name, Text: text} }
 
-// Span is a range of bytes, the end not included.
+// Span is a range of bytes, excluding the end.
 type Span struct{ Start, End uint32 }
 
 // Len is the number of bytes.
 func (s Span) Len() int { return int(s.End) - int(s.Start) }
 
-// Extent is the span itself: it is what stands there, for whoever asks for its place.
+// Extent implements Spanned.
 func (s Span) Extent() Span { return s }
 
-// Spanned is what stands somewhere in a text: a node, a key.
+// Spanned is anything with an extent in a text: a node, a key.
 type Spanned interface{ Extent() Span }
 
-// Contains says whether o lies within s.
+// Contains reports whether o is within s.
 func (s Span) Contains(o Span) bool { return s.Start <= o.Start && o.End <= s.End }
 
-// Position gives the line and the column of an offset, both from 1.
+// Position returns the line and column of an offset, both from 1.
 func (f *File) Position(offset uint32) (line, column int) {
 	starts := f.lineStarts()
 	i := sort.Search(len(starts), func(i int) bool { return starts[i] > offset }) - 1
@@ -55,7 +54,7 @@ func (f *File) Position(offset uint32) (line, column int) {
 	return i + 1, utf8.RuneCount(f.Text[starts[i]:end]) + 1
 }
 
-// Line is the text of a line (from 1) without its end.
+// Line is the text of a line (from 1) without its line end.
 func (f *File) Line(n int) string {
 	starts := f.lineStarts()
 	if n < 1 || n > len(starts) {
@@ -82,7 +81,7 @@ func (f *File) LineStart(offset uint32) uint32 {
 	return uint32(bytes.LastIndexByte(f.Text[:offset], '\n') + 1)
 }
 
-// LineEnd is the offset just behind the line of an offset, its end included.
+// LineEnd is the offset after the line of an offset and its line end.
 func (f *File) LineEnd(offset uint32) uint32 {
 	if i := bytes.IndexByte(f.Text[offset:], '\n'); i >= 0 {
 		return offset + uint32(i) + 1
@@ -102,14 +101,13 @@ func (f *File) lineStarts() []uint32 {
 	return f.lines
 }
 
-// Place is a span of a file.
+// Place is a position: a span of a file.
 type Place struct {
 	File *File
 	Span Span
 }
 
-// Remote is a place that was read back from a plan: of its file only the text form
-// of the place is there.
+// Remote is a position read from a plan, of which only the string form is known.
 func Remote(text string) Place {
 	if text == "" {
 		return Place{}
@@ -117,11 +115,11 @@ func Remote(text string) Place {
 	return Place{File: &File{Name: text, remote: true}}
 }
 
-// Known says whether there is a place at all.
+// Known reports whether the position is known.
 func (p Place) Known() bool { return p.File != nil }
 
-// Portable is String with a file name that means something on other machines:
-// plans hold places in this form.
+// Portable is String with a file name that is meaningful on other machines, as in
+// plans.
 func (p Place) Portable() string {
 	if p.File == nil || p.File.Portable == "" {
 		return p.String()
@@ -129,7 +127,7 @@ func (p Place) Portable() string {
 	return p.in(p.File.Portable)
 }
 
-// String is FILE:LINE:COLUMN, or "" for no place.
+// String is FILE:LINE:COLUMN, or "" if unknown.
 func (p Place) String() string {
 	switch {
 	case p.File == nil:
@@ -145,8 +143,8 @@ func (p Place) in(name string) string {
 	return name + ":" + strconv.Itoa(line) + ":" + strconv.Itoa(column)
 }
 
-// InFile is the place in a file that an editor can open: of a text within another, the
-// other's.
+// InFile is the position in a file that an editor can open: for an embedded text, that of
+// the enclosing file.
 func (p Place) InFile() Place {
 	for p.File != nil && p.File.Within.Known() {
 		p = p.File.Within

@@ -5,21 +5,21 @@ import (
 	"regexp"
 )
 
-// Fix is a change of the text after which a diagnostic is gone.
+// Fix is a change of the text that resolves a diagnostic.
 type Fix struct {
-	// Does says what it does, as a command: `remove "a"`.
+	// Does is what it does, in the imperative: `remove "a"`.
 	Does string
-	// Unsafe says that it may change what the text means: it is a guess.
+	// Unsafe says that it is a guess, which may change the meaning.
 	Unsafe bool
 	// Edits are of the diagnostic's file.
 	Edits []Edit
 }
 
-// word finds the names in a text.
+// word matches the names in a text.
 var word = regexp.MustCompile(`[^\s"'{}\[\],:#&*!|>]+(:+[^\s"'{}\[\],:#&*!|>]+)*`)
 
-// Meant adds the hint that a name was to be another one, and the fix, where the name stands
-// once at the diagnostic's place.
+// Meant adds the hint that name probably misspells near, and the fix if name occurs exactly
+// once at the diagnostic's position.
 func (d *Diagnostic) Meant(name, near string) {
 	if near == "" {
 		return

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Locate is where a file lies that a template or an environment names, as the real
-// client finds it (heatclient/common/template_utils.py: urljoin with the folder of
-// the file that names it).
+// Locate is the path of a file that a template or environment refers to, as Heat's
+// client resolves it (heatclient/common/template_utils.py: urljoin with the folder of
+// the referring file).
 func Locate(name, dir string) (string, error) {
 	if strings.Contains(name, "://") {
 		u, err := url.Parse(name)
@@ -24,15 +24,15 @@ func Locate(name, dir string) (string, error) {
 	return filepath.Join(dir, filepath.FromSlash(name)), nil
 }
 
-// IsRemote says whether a file's name is an address, which the real client fetches and
-// hotc does not.
+// IsRemote reports whether a file's name is a URL, which Heat's client fetches but hotc
+// does not.
 func IsRemote(name string) bool {
 	scheme, _, found := strings.Cut(name, "://")
 	return found && (scheme == "http" || scheme == "https" || scheme == "ftp")
 }
 
-// NotFetched notes that a file is not looked into.
+// NotFetched reports that a file is not checked.
 func (l *Diagnostics) NotFetched(at Place, name string) {
-	l.Add(&Diagnostic{Code: NotYet, Severity: Info, At: at, Message: fmt.Sprintf("Heat's client fetches %s; hotc does not, and says nothing of what is in it", name),
-		Hint: "put the file beside the template if hotc is to look into it"})
+	l.Add(&Diagnostic{Code: NotYet, Severity: Info, At: at, Message: fmt.Sprintf("Heat's client fetches %s; hotc does not, and cannot check it", name),
+		Hint: "put the file beside the template to have hotc check it"})
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
-// Style says how diagnostics are printed: in the colours that an ink has.
+// Style is how diagnostics are printed.
 type Style struct {
 	Ink terminal.Ink
-	// MendedBy is the flag that makes the fix; "" says nothing of fixes.
+	// MendedBy is the flag that applies fixes; "" does not mention fixes.
 	MendedBy string
 }
 
-// Print writes a diagnostic for people: the line FILE:LINE:COL: error[CODE]:
-// message, the source line with a caret, notes and the hint.
+// Print writes a diagnostic for humans: the line FILE:LINE:COL: error[CODE]: message,
+// the source line with a caret, notes and the hint.
 func Print(w io.Writer, d *Diagnostic, style Style) {
 	paint := style.Ink.Paint
 	where := ""
@@ -42,7 +42,7 @@ func Print(w io.Writer, d *Diagnostic, style Style) {
 	}
 }
 
-// longestLine is how much of a source line is shown, in characters.
+// longestLine limits how many characters of a source line are shown.
 const longestLine = 160
 
 func printLine(w io.Writer, at Place, paint func(color, text string) string) {
@@ -71,8 +71,8 @@ func printLine(w io.Writer, at Place, paint func(color, text string) string) {
 	fmt.Fprintf(w, "%s%s%s\n", paint(faint, "      | "), strings.Repeat(" ", column-1-from), paint(red, "^"+strings.Repeat("~", length-1)))
 }
 
-// clean takes what steers a terminal out of a line, a character for a character: the
-// caret below stands where it did.
+// clean replaces control characters of a line one by one, so that the caret below stays
+// in place.
 func clean(line string) string {
 	return strings.Map(func(r rune) rune {
 		if terminal.Steers(r) {

@@ -1,11 +1,11 @@
-// Package terminal keeps what others wrote from steering the terminal of whoever reads
-// it. Values, logs and reasons of failures come from servers that somebody may have
-// taken over: ESC and C1 begin sequences that move the cursor, answer in the user's
-// name or set titles, and format characters such as U+202E turn text around. All of
-// them become visible escapes in one place, the writer behind standard output and error.
+// Package terminal protects the user's terminal from control sequences in untrusted text.
+// Values, logs and errors come from servers that may be compromised: ESC and C1 start
+// sequences that move the cursor, inject answers or set titles, and format characters
+// such as U+202E reverse text. The writer behind standard output and error turns all of
+// them into visible escapes.
 //
-// hotc's own colours pass that writer because they begin with its ink, a random text
-// that nothing which hotc reads can hold.
+// hotc's own colours pass that writer because they start with its ink, a random string
+// that no input can contain.
 package terminal
 
 import (
@@ -18,11 +18,10 @@ import (
 	"unicode/utf8"
 )
 
-// Steers says that a character does something else in a terminal than standing there: a
-// control character but for the line end and the tab, a format character, a separator
-// of lines.
+// Steers reports whether a character affects a terminal: a control character other than
+// line feed and tab, a format character, or a line separator.
 func Steers(r rune) bool {
-	if ' ' <= r && r < unicode.MaxASCII { // as nearly all are
+	if ' ' <= r && r < unicode.MaxASCII { // fast path
 		return false
 	}
 	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
@@ -40,8 +39,7 @@ func escape(r rune) string {
 	}
 }
 
-// Visible is a text with everything that steers in it as visible escapes, and so with
-// bytes that are not UTF-8.
+// Visible replaces such characters, and invalid UTF-8, by visible escapes.
 func Visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, Steers) {
 		return text
@@ -50,19 +48,19 @@ func Visible(text string) string {
 	return string(append(f.pass(nil, []byte(text)), f.rest()...))
 }
 
-// Line is a text as Visible writes it, in one line.
+// Line is Visible on a single line.
 func Line(text string) string {
 	return Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(text))
 }
 
-// Ink is what hotc's own sequences begin with, up to a Writer that knows it. The empty
-// one paints nothing.
+// Ink is the secret prefix of hotc's own sequences, for a Writer that knows it. The empty
+// one disables colours.
 type Ink string
 
-// NewInk makes an ink that no input can hold.
+// NewInk returns an ink that no input can contain.
 func NewInk() Ink { return Ink("\x1b" + rand.Text()) }
 
-// Paint gives a text a colour, by the parameters of SGR: "1;31" is bold red.
+// Paint colours a text, by SGR parameters: "1;31" is bold red.
 func (i Ink) Paint(code, text string) string {
 	if i == "" || code == "" {
 		return text
@@ -70,7 +68,7 @@ func (i Ink) Paint(code, text string) string {
 	return i.Sequence(code+"m") + text + i.Sequence("0m")
 }
 
-// Sequence is a control sequence of hotc's own, without the ESC [ that it begins with.
+// Sequence is a control sequence of hotc's own; rest is what follows ESC [.
 func (i Ink) Sequence(rest string) string {
 	if i == "" {
 		return ""
@@ -78,19 +76,19 @@ func (i Ink) Sequence(rest string) string {
 	return string(i) + rest
 }
 
-// Writer writes text in which nothing steers but what begins with its ink.
+// Writer escapes all control sequences but those that start with its ink.
 type Writer struct {
 	mu sync.Mutex
 	to io.Writer
 	filter
 }
 
-// NewWriter writes to a terminal, or to a file that somebody will look at in one.
+// NewWriter writes to a terminal, or to a file that may be viewed in one.
 func NewWriter(to io.Writer, ink Ink) *Writer {
 	return &Writer{to: to, filter: filter{ink: ink}}
 }
 
-// Write keeps the begin of a character, or of a line end, for the next call.
+// Write keeps an incomplete character or line end for the next call.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +111,7 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// filter makes escapes. What it keeps is the begin of something that the next bytes end.
+// filter escapes text. It keeps what the next bytes complete.
 type filter struct {
 	ink  Ink
 	kept []byte
@@ -147,7 +145,7 @@ func (f *filter) pass(to, p []byte) []byte {
 	return to
 }
 
-// rest is what nothing came after.
+// rest escapes what was never completed.
 func (f *filter) rest() []byte {
 	var to []byte
 	for _, b := range f.kept {

@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// notation is a way to write values down.
+// notation is a text format of values.
 type notation struct {
 	null, no, yes string
 	comma, colon  string
-	sorted        bool // keys by code point, which is by the bytes of UTF-8
+	sorted        bool // keys by code point, as by UTF-8 bytes
 	float         func(float64) string
 	text          func(*bytes.Buffer, string)
 }
@@ -24,21 +24,21 @@ type notation struct {
 var (
 	plainJSON = notation{null: "null", no: "false", yes: "true", comma: ",", colon: ":", float: JSONFloat, text: WriteJSONString}
 
-	// insertedJSON is how Heat inserts values into a text: jsonutils.dumps(v,
-	// sort_keys=True), that is with only ASCII.
+	// insertedJSON is how Heat inserts values into a string: jsonutils.dumps(v,
+	// sort_keys=True), which escapes all but ASCII.
 	insertedJSON = notation{null: "null", no: "false", yes: "true", comma: ", ", colon: ": ", sorted: true, float: JSONFloat, text: writeASCIIString}
 
-	// pythonRepr is what Python's repr writes.
+	// pythonRepr is Python's repr.
 	pythonRepr = notation{null: "None", no: "False", yes: "True", comma: ", ", colon: ": ", float: FormatFloat, text: writeStringRepr}
 )
 
-// EncodeJSON writes a value as JSON on one line, without escaping <, > and &.
+// EncodeJSON encodes a value as JSON on one line, without escaping <, > and &.
 func EncodeJSON(v Value) []byte { return plainJSON.write(v) }
 
-// WriteJSON is EncodeJSON into a buffer.
+// WriteJSON is EncodeJSON to a buffer.
 func WriteJSON(b *bytes.Buffer, v Value) { plainJSON.value(b, v) }
 
-// InsertedJSON writes a value as Heat inserts it into a text.
+// InsertedJSON encodes a value as Heat inserts it into a string.
 func InsertedJSON(v Value) string { return string(insertedJSON.write(v)) }
 
 func (n *notation) write(v Value) []byte {
@@ -70,7 +70,7 @@ func (n *notation) value(b *bytes.Buffer, v Value) {
 	case *Dict:
 		n.dict(b, v)
 	default:
-		panic(fmt.Sprintf("no way to write %T down", v)) // a mistake of ours, not of the input
+		panic(fmt.Sprintf("cannot encode %T", v)) // a bug, not an error of the input
 	}
 }
 
@@ -123,7 +123,7 @@ func writeASCIIString(b *bytes.Buffer, s string) {
 	b.WriteByte('"')
 }
 
-// escaped writes what JSON and Python escape alike in quotes, if a character is that.
+// escaped writes a character that JSON and Python escape alike in quotes, if it is one.
 func escaped(b *bytes.Buffer, r, quote rune) bool {
 	switch r {
 	case quote, '\\':
@@ -141,7 +141,7 @@ func escaped(b *bytes.Buffer, r, quote rune) bool {
 	return true
 }
 
-// WriteJSONString writes a text as JSON.
+// WriteJSONString writes a string as JSON.
 func WriteJSONString(b *bytes.Buffer, s string) {
 	if isPlainASCII(s) {
 		b.WriteByte('"')
@@ -155,7 +155,7 @@ func WriteJSONString(b *bytes.Buffer, s string) {
 	b.Truncate(b.Len() - 1)
 }
 
-// isPlainASCII says that a text stands in JSON as it is.
+// isPlainASCII reports whether a string needs no escapes in JSON.
 func isPlainASCII(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -165,8 +165,8 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// JSONFloat writes infinities and NaN as Python's json does: they are not JSON,
-// and whoever reads them says so.
+// JSONFloat formats infinities and NaN as Python's json does: they are not valid JSON,
+// and readers refuse them.
 func JSONFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

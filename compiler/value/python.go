@@ -11,10 +11,10 @@ import (
 	"unicode"
 )
 
-// Heat is written in Python, and where it converts values the rules of Python's
-// types show through: str, repr, int, float, truth.
+// Heat is written in Python, and converts values by the rules of Python's types: str,
+// repr, int, float, truth.
 
-// ToString writes a value as Python's str does.
+// ToString formats a value as Python's str does.
 func ToString(v Value) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -44,7 +44,7 @@ func writeStringRepr(b *bytes.Buffer, s string) {
 	b.WriteRune(quote)
 }
 
-// Truthy is Python's idea of true.
+// Truthy is Python's truth value.
 func Truthy(v Value) bool {
 	switch v := v.(type) {
 	case nil:
@@ -70,7 +70,7 @@ func Truthy(v Value) bool {
 // IsSpace is str.isspace of one character.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// LongestNumber is how many digits Python converts (sys.get_int_max_str_digits).
+// LongestNumber is Python's limit of digits (sys.get_int_max_str_digits).
 const LongestNumber = 4300
 
 // Integer converts as Python's int does.
@@ -98,7 +98,7 @@ func Integer(v Value) (Value, bool) {
 	return nil, false
 }
 
-// ParseInteger converts a text as Python's int does.
+// ParseInteger converts a string as Python's int does.
 func ParseInteger(text string) (Value, bool) {
 	digits, ok := ASCIINumber(text)
 	body := strings.TrimLeft(digits, "+-")
@@ -112,7 +112,7 @@ func ParseInteger(text string) (Value, bool) {
 	return ParseDigits(digits, 10), true
 }
 
-// ASCIINumber trims a text and writes the digits of other scripts as 0 to 9.
+// ASCIINumber trims a string and converts the digits of other scripts to 0 to 9.
 func ASCIINumber(text string) (string, bool) {
 	text = strings.TrimFunc(text, IsSpace)
 	var b strings.Builder
@@ -129,7 +129,7 @@ func ASCIINumber(text string) (string, bool) {
 	return b.String(), true
 }
 
-// digitOf is the value of a decimal digit: they come in runs of ten.
+// digitOf is the value of a decimal digit: Unicode has them in runs of ten.
 func digitOf(r rune) byte {
 	for _, t := range unicode.Nd.R16 {
 		if rune(t.Lo) <= r && r <= rune(t.Hi) {
@@ -144,12 +144,12 @@ func digitOf(r rune) byte {
 	return 0
 }
 
-// separatedDigits says whether a text is digits, with single underscores between.
+// separatedDigits reports whether a string is digits, with single underscores between.
 func separatedDigits(s string) bool {
 	return !slices.ContainsFunc(strings.Split(s, "_"), func(part string) bool { return !IsDigits(part) })
 }
 
-// ParseFloat converts a text as Python's float does.
+// ParseFloat converts a string as Python's float does.
 func ParseFloat(text string) (float64, bool) {
 	s, ok := ASCIINumber(text)
 	if !ok {
@@ -177,13 +177,13 @@ func ParseFloat(text string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-// IsInteger says whether Python's int takes a value.
+// IsInteger reports whether Python's int accepts a value.
 func IsInteger(v Value) bool { _, is := Integer(v); return is }
 
-// IsNumber says whether Heat's str_to_num takes a value.
+// IsNumber reports whether Heat's str_to_num accepts a value.
 func IsNumber(v Value) bool { _, is := Number(v); return is }
 
-// Number converts as Heat does with a parameter of type number
+// Number converts as Heat does for a parameter of type number
 // (heat/engine/constraints.py, Schema.str_to_num): to an integer if it is one.
 func Number(v Value) (Value, bool) {
 	switch v := v.(type) {
@@ -199,7 +199,7 @@ func Number(v Value) (Value, bool) {
 	return nil, false
 }
 
-// Whole is a number that is an integer, whatever its type.
+// Whole is an integral number, whatever its type.
 func Whole(v Value) (*big.Int, bool) {
 	r, ok := Rational(v)
 	if !ok || !r.IsInt() {
@@ -208,7 +208,7 @@ func Whole(v Value) (*big.Int, bool) {
 	return r.Num(), true
 }
 
-// ParseDigits reads digits that are known to be good.
+// ParseDigits parses digits that are known to be valid.
 func ParseDigits(digits string, base int) Value {
 	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
 		return n
@@ -217,5 +217,5 @@ func ParseDigits(digits string, base int) Value {
 	return n
 }
 
-// IsDigits says whether a text is nothing but ASCII digits.
+// IsDigits reports whether a string consists of ASCII digits.
 func IsDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

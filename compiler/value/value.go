@@ -1,5 +1,5 @@
-// Package value holds values as Heat has them, which is written in Python: how they compare,
-// convert, and are written down.
+// Package value represents values with the semantics of Heat, which is written in Python: how
+// they compare, convert, and are formatted.
 package value
 
 import (
@@ -13,29 +13,28 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// Value is a value as Heat has it: nil, bool, int64, *big.Int, float64, string,
-// []Value or *Dict.
+// Value is nil, bool, int64, *big.Int, float64, string, []Value or *Dict.
 type Value any
 
-// Dict is a mapping that keeps its order, as Python's do. Keys are strings:
-// templates travel to Heat as JSON, which makes every key one.
+// Dict is an ordered map, like Python's. Keys are strings: templates are sent to Heat as
+// JSON, which has no others.
 type Dict struct {
 	keys   []string
 	values []Value
-	index  map[string]int // only of large ones
+	index  map[string]int // only for large ones
 }
 
-// smallDict is the number of keys up to which looking at each is faster than an
-// index, and much smaller.
+// smallDict is the number of keys up to which a linear search is faster than an index,
+// and takes much less memory.
 const smallDict = 12
 
-// NewDict makes an empty mapping.
+// NewDict makes an empty map.
 func NewDict() *Dict { return &Dict{} }
 
-// fewKeys is how many keys have their room within the mapping: most have no more.
+// fewKeys is how many keys are allocated together with the map: most have no more.
 const fewKeys = 2
 
-// SizedDict makes an empty mapping that has room for some keys.
+// SizedDict makes an empty map with room for some keys.
 func SizedDict(room int) *Dict {
 	if room > fewKeys {
 		return &Dict{keys: make([]string, 0, room), values: make([]Value, 0, room)}
@@ -58,8 +57,8 @@ func SizedDict(room int) *Dict {
 	return &made.Dict
 }
 
-// DictOf makes a mapping of keys, which nobody changes, and as many values, which
-// become the mapping's. Of a key that stands twice the last value counts.
+// DictOf makes a map of keys, which must not change, and values, which it takes over.
+// The last value of a repeated key counts.
 func DictOf(keys []string, values []Value) *Dict {
 	if len(keys) <= smallDict && allUnlike(keys) {
 		return &Dict{keys: keys[:len(keys):len(keys)], values: values}
@@ -71,7 +70,8 @@ func DictOf(keys []string, values []Value) *Dict {
 	return d
 }
 
-// DictFrom is DictOf with the value of the i-th key; few have their room within the mapping.
+// DictFrom is DictOf with a function for the value of the i-th key; few values are
+// allocated together with the map.
 func DictFrom(keys []string, of func(i int) Value) *Dict {
 	if len(keys) > fewKeys || !allUnlike(keys) {
 		values := make([]Value, len(keys))
@@ -103,13 +103,13 @@ func allUnlike(texts []string) bool {
 // Len is the number of keys.
 func (d *Dict) Len() int { return len(d.keys) }
 
-// Keys are the keys in order; the caller does not change them.
+// Keys are the keys in order; the caller must not change them.
 func (d *Dict) Keys() []string { return d.keys }
 
-// Values are the values in order; the caller does not change them.
+// Values are the values in order; the caller must not change them.
 func (d *Dict) Values() []Value { return d.values }
 
-// All goes through the keys in order, with their values.
+// All iterates over the keys and values in order.
 func (d *Dict) All() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for i, k := range d.keys {
@@ -149,15 +149,15 @@ func (d *Dict) At(key string) Value {
 	return v
 }
 
-// Has says whether a key is there.
+// Has reports whether a key exists.
 func (d *Dict) Has(key string) bool { return d.find(key) >= 0 }
 
-// Texts are texts as a list of values.
+// Texts converts strings to a list of values.
 func Texts(texts []string) []Value {
 	return lists.Map(texts, func(text string) Value { return text })
 }
 
-// Set sets a key; a new one goes to the end.
+// Set sets a key; a new one is appended.
 func (d *Dict) Set(key string, v Value) {
 	if i := d.find(key); i >= 0 {
 		d.values[i] = v
@@ -176,14 +176,14 @@ func (d *Dict) Set(key string, v Value) {
 	}
 }
 
-// SetAll sets all that another dict has.
+// SetAll sets all entries of another dict.
 func (d *Dict) SetAll(other *Dict) {
 	for i, k := range other.keys {
 		d.Set(k, other.values[i])
 	}
 }
 
-// InJSON says whether JSON can say a value: it has no infinite numbers.
+// InJSON reports whether JSON can express a value: it has no infinity or NaN.
 func InJSON(v Value) bool {
 	switch v := v.(type) {
 	case float64:
@@ -196,8 +196,8 @@ func InJSON(v Value) bool {
 	return true
 }
 
-// FormatFloat writes a float as Python's repr does: the shortest digits that
-// read back the same, with an exponent from 1e16 on and below 1e-4.
+// FormatFloat formats a float as Python's repr does: the shortest digits that
+// round-trip, with an exponent from 1e16 on and below 1e-4.
 func FormatFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -219,7 +219,7 @@ func FormatFloat(f float64) string {
 	return s
 }
 
-// TypeName is what people call the type of a value.
+// TypeName names the type of a value, for messages.
 func TypeName(v Value) string {
 	switch v.(type) {
 	case nil:
@@ -236,8 +236,7 @@ func TypeName(v Value) string {
 	return "a map"
 }
 
-// Equal compares two values as Python does: 1 == 1.0 == true, maps whatever
-// their order.
+// Equal compares two values as Python does: 1 == 1.0 == true, maps in any order.
 func Equal(a, b Value) bool {
 	switch x := a.(type) {
 	case nil:
@@ -269,7 +268,7 @@ func numbersEqual(a, b Value) bool {
 	return isF && isG && f == g // infinities; NaN equals nothing
 }
 
-// Rational is a number exactly, whatever its type; infinities and NaN are none.
+// Rational is the exact value of a number of any type, except infinities and NaN.
 func Rational(v Value) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case bool:

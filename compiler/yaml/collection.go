@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Lists and maps of a YAML text, with merge keys and keys that stand twice.
+// Lists and maps of a YAML text, with merge keys and duplicate keys.
 
 func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	n.Kind = List
@@ -32,8 +32,8 @@ func (p *parser) list(y *yaml.Node, n *Node, indent, depth int) uint64 {
 	return size
 }
 
-// column is where a block collection begins in its line, from 0: the library says
-// where its anchor or tag does.
+// column is the column of a block collection, from 0: the library's is that of its
+// anchor or tag.
 func (p *parser) column(y *yaml.Node, n *Node) int {
 	if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
 		return y.Column - 1
@@ -41,7 +41,7 @@ func (p *parser) column(y *yaml.Node, n *Node) int {
 	return int(n.Span.Start - p.file.LineStart(n.Span.Start))
 }
 
-// enter begins a collection; what is in it is indented deeper than that.
+// enter begins a collection and returns its indentation, which the content exceeds.
 func (p *parser) enter(y *yaml.Node, n *Node, indent int) int {
 	if y.Style&yaml.FlowStyle != 0 {
 		n.Style = Flow
@@ -100,7 +100,7 @@ func isMergeKey(k *yaml.Node) bool {
 	return k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
 }
 
-// otherMerges says whether a map has another merge key than the one at an index.
+// otherMerges reports whether a map has a merge key besides the one at an index.
 func otherMerges(y *yaml.Node, i int) bool {
 	for j := 0; j+1 < len(y.Content); j += 2 {
 		if j != i && isMergeKey(y.Content[j]) {
@@ -110,15 +110,15 @@ func otherMerges(y *yaml.Node, i int) bool {
 	return false
 }
 
-// itself is the use of a map's own anchor in its merge key, which gives nothing new
-// (PyYAML takes the key out before it looks at the map).
+// itself is the use of a map's own anchor in its merge key, which adds nothing
+// (PyYAML removes the key before it reads the map).
 func (p *parser) itself(v *yaml.Node, n *Node) *Node {
 	start := p.offset(v)
 	return &Node{Kind: Map, Style: n.Style, sharing: &sharing{target: n}, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
 }
 
-// merge gives the entries of a merge key in PyYAML's order: of several maps the
-// first one wins, so it comes last (yaml/constructor.py, flatten_mapping).
+// merge returns the entries of a merge key in PyYAML's order: the first of several
+// maps wins, so it comes last (yaml/constructor.py, flatten_mapping).
 func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
 	var out []Entry
 	switch v.Kind {
@@ -142,7 +142,7 @@ func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
 	return nil
 }
 
-// entry is one of a map, whose key is a node of the library's.
+// entry makes an entry of a map; y is the library's node of its key.
 func (p *parser) entry(y *yaml.Node, key, value *Node) Entry {
 	if key.Kind != Scalar {
 		p.fail(y, source.BadTag, "a map's key must be a scalar; Heat refuses "+key.Kind.String(), "")
@@ -152,8 +152,8 @@ func (p *parser) entry(y *yaml.Node, key, value *Node) Entry {
 	return Entry{Key: Key{key.Span}, Name: name, Value: value, number: number}
 }
 
-// keyName is a key as JSON writes it: templates travel to Heat as JSON. It may be a
-// number to Python.
+// keyName is a key as a JSON string, since templates are sent to Heat as JSON; number
+// says that Python compares it as a number.
 func keyName(key value.Value) (name string, number bool) {
 	switch v := key.(type) {
 	case string:
@@ -172,13 +172,13 @@ func keyName(key value.Value) (name string, number bool) {
 	return "", false
 }
 
-// settle gives a map the last of entries with the same key, at the first one's place,
-// as Python's dicts do. What the user wrote twice is a warning.
+// settle sets a map's entries. The last of duplicate keys wins, at the first one's
+// position, as in Python's dicts; duplicates in the text are a warning.
 func (p *parser) settle(n *Node, entries []Entry) {
 	n.Entries = entries
 	p.equalNumbers(entries)
 	if len(entries) <= 8 && allDifferent(entries) {
-		return // nearly all maps, without a map of Go's
+		return // the common case, without allocating a map
 	}
 	seen := make(map[string]int, len(entries))
 	out := entries[:0]
@@ -191,8 +191,8 @@ func (p *parser) settle(n *Node, entries []Entry) {
 		}
 		if first := out[i]; !first.Merged {
 			d := p.diags.Warning(source.DuplicateKey, source.Place{File: p.file, Span: e.Key.Span},
-				fmt.Sprintf("the key %q stands here again; Heat silently takes this one", e.Name), "remove one of the two")
-			d.Note(source.Place{File: p.file, Span: first.Key.Span}, "what is lost")
+				fmt.Sprintf("duplicate key %q; Heat silently uses this one", e.Name), "remove one of the two")
+			d.Note(source.Place{File: p.file, Span: first.Key.Span}, "this one is ignored")
 			d.Fix = p.without(&first)
 			if n.sharing == nil {
 				n.sharing = &sharing{}
@@ -204,8 +204,8 @@ func (p *parser) settle(n *Node, entries []Entry) {
 	n.Entries = out
 }
 
-// equalNumbers gives keys that are the same number to Python one name: of 1, 1.0
-// and true the first stays.
+// equalNumbers gives keys that are equal numbers in Python the same name: that of the
+// first of 1, 1.0 and true.
 func (p *parser) equalNumbers(entries []Entry) {
 	var numbers []*Entry
 	for i := range entries {
@@ -222,7 +222,7 @@ func (p *parser) equalNumbers(entries []Entry) {
 	}
 }
 
-// numberNamed is the number or boolean of a key's name.
+// numberNamed parses a key's name as a number or boolean.
 func numberNamed(name string) value.Value {
 	if name == "true" || name == "false" {
 		return name == "true"
@@ -234,7 +234,7 @@ func numberNamed(name string) value.Value {
 	return f
 }
 
-// uniqueWithin is settle for all maps of a text in JSON.
+// uniqueWithin is settle for all maps of a JSON text.
 func (p *parser) uniqueWithin(n *Node) {
 	for x := range n.Below() {
 		p.uniqueWithin(x)

@@ -9,20 +9,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// The YAML that HOT is nearly always written in is read directly: block maps and
-// lists, lists and maps in brackets, plain texts and texts in quotes on one line, block
-// scalars, comments. That takes a small part of the time and memory of the YAML
-// library, which builds a tree of its own first. Whatever is not plainly one of these
-// (an anchor, a tag, a merge key, a text that goes on in the next line, a tab, a
-// mistake) leaves the whole text to the library: the reader never guesses, and has no
-// diagnostics. Where it reads a text it gives the very tree that the library's reading
-// gives, places included, for which both are compared on random texts and in fuzzing.
+// The YAML that nearly all templates use is parsed directly: block maps and lists,
+// flow collections, plain and quoted scalars on one line, block scalars, comments. That
+// takes a fraction of the time and memory of the YAML library, which first builds its
+// own tree. Anything else (an anchor, a tag, a merge key, a multi-line scalar, a tab, an
+// error) leaves the whole text to the library: this parser never guesses, and reports
+// no syntax errors. Its result is exactly the tree of the library's, including
+// positions; both are compared on random texts and in fuzzing.
 
-// maxDirectDepth is how deep collections may be nested here.
+// maxDirectDepth limits the nesting of collections here.
 const maxDirectDepth = 100
 
-// longestKey is how long a key may be that no question mark announces, less some
-// room: the library counts 1024 characters.
+// longestKey limits the length of an implicit key, with a margin: the library's limit
+// is 1024 characters.
 const longestKey = 1000
 
 // direct reads one text.
@@ -30,26 +29,26 @@ type direct struct {
 	*parser
 	text  string // the whole file's
 	at    int    // the next byte
-	end   int    // of what is read
-	col   int    // the column of at, where a line's content begins
+	end   int    // of the piece being read
+	col   int    // the column of at, at the start of a line's content
 	depth int
-	// entries and items are those of the collections that are not finished.
+	// entries and items are those of unfinished collections.
 	entries []Entry
 	items   []*Node
-	// Slabs from which finished collections take theirs.
+	// Slabs for those of finished ones.
 	entrySlab slab[Entry]
 	itemSlab  slab[*Node]
 	values    textValues
 }
 
-// newDirect makes a reader of a file whose text holds what readsDirectly allows. The
-// text is read where it lies: nobody changes a file's text.
+// newDirect makes a reader of a file that readsDirectly accepts. It shares the file's
+// bytes, which never change.
 func newDirect(file *source.File, diags *source.Diagnostics) *direct {
 	return &direct{parser: &parser{file: file, diags: diags}, text: unsafe.String(unsafe.SliceData(file.Text), len(file.Text))}
 }
 
-// readDirect reads a file as newDirect takes it. It returns nil if that is for the
-// library to read.
+// readDirect reads a file that newDirect accepts. It returns nil to leave it to the
+// library.
 func readDirect(file *source.File, diags *source.Diagnostics) *Node {
 	var found source.Diagnostics
 	root := newDirect(file, &found).read(0, len(file.Text))
@@ -62,7 +61,7 @@ func readDirect(file *source.File, diags *source.Diagnostics) *Node {
 	return root
 }
 
-// read reads a piece of the text; nil if that is for the library to read.
+// read reads a piece of the text; nil to leave it to the library.
 func (d *direct) read(start, end int) *Node {
 	d.at, d.end = start, end
 	if start == 0 {
@@ -78,8 +77,8 @@ func (d *direct) read(start, end int) *Node {
 	return root
 }
 
-// readsDirectly says whether a text has only line feeds as line ends, and no mark of
-// the byte order.
+// readsDirectly reports whether a text has only line feeds as line ends, and no byte
+// order mark.
 func readsDirectly(text []byte) bool {
 	if bytes.IndexByte(text, '\r') >= 0 {
 		return false
@@ -90,7 +89,7 @@ func readsDirectly(text []byte) bool {
 	return !slices.ContainsFunc([]string{"\u0085", "\u2028", "\u2029", "\ufeff"}, func(other string) bool { return bytes.Contains(text, []byte(other)) })
 }
 
-// documentStart goes over comments and a line `---` at the beginning.
+// documentStart skips comments and a line `---` at the start.
 func (d *direct) documentStart() {
 	at := d.at
 	for at < d.end {
@@ -114,9 +113,9 @@ func (d *direct) lineEnd(at int) int {
 	return d.end
 }
 
-// nextLine goes from the beginning of a line to the content of the first one that is
-// neither empty nor a comment. It returns false at what must not be there; at the end
-// of the text the column is -1.
+// nextLine moves from the start of a line to the content of the next one that is neither
+// empty nor a comment. It returns false for what is left to the library; at the end of
+// the text the column is -1.
 func (d *direct) nextLine() bool {
 	text := d.text[:d.end]
 	for at := d.at; at < len(text); {
@@ -143,13 +142,13 @@ func (d *direct) nextLine() bool {
 	return true
 }
 
-// marksDocument says whether the line may be one of the marks of documents.
+// marksDocument reports whether the line may be a document marker.
 func (d *direct) marksDocument() bool {
 	rest := d.text[d.at:d.end]
 	return rest[0] == '%' || strings.HasPrefix(rest, "---") || strings.HasPrefix(rest, "...")
 }
 
-// lineIsDone goes over white space and a comment to the content of the next line.
+// lineIsDone skips white space and a comment to the content of the next line.
 func (d *direct) lineIsDone() bool {
 	start := d.at
 	for d.at < d.end && d.text[d.at] == ' ' {
@@ -168,13 +167,13 @@ func (d *direct) lineIsDone() bool {
 	return d.nextLine()
 }
 
-// dash says whether an item of a block list begins here.
+// dash reports whether an item of a block list starts here.
 func (d *direct) dash() bool {
 	return d.text[d.at] == '-' && (d.at+1 == d.end || d.text[d.at+1] == ' ' || d.text[d.at+1] == '\n')
 }
 
-// collection reads the block map or list whose first line begins here; parent is the
-// column of the one around it.
+// collection reads the block map or list that starts here; parent is the column of the
+// enclosing one.
 func (d *direct) collection(parent int) *Node {
 	if d.depth >= maxDirectDepth || d.col < 0 {
 		return nil
@@ -221,7 +220,7 @@ func (d *direct) blockMap(col int) *Node {
 	return n
 }
 
-// finished gives a map its entries.
+// finished sets a map's entries.
 func (d *direct) finished(n *Node, mark int) {
 	own := d.entrySlab.take(len(d.entries)-mark, 512)
 	copy(own, d.entries[mark:])
@@ -259,7 +258,7 @@ func (d *direct) blockList(col int) *Node {
 	return n
 }
 
-// item reads what stands behind a dash: perhaps a collection that begins in its line.
+// item reads the value after a dash, which may be a collection that starts on its line.
 func (d *direct) item(col int) *Node {
 	at := d.at
 	for at < d.end && d.text[at] == ' ' {
@@ -273,7 +272,7 @@ func (d *direct) item(col int) *Node {
 	return d.collection(col)
 }
 
-// beginsCollection says whether a dash or a key stands at an offset.
+// beginsCollection reports whether there is a dash or a key at an offset.
 func (d *direct) beginsCollection(at int) bool {
 	save := d.at
 	defer func() { d.at = save }()
@@ -281,9 +280,9 @@ func (d *direct) beginsCollection(at int) bool {
 	return d.dash() || d.keyEnd() >= 0
 }
 
-// value reads what stands behind a dash, or behind a key's colon: in this line or in
-// the lines below. The cursor is at the content of the line behind it then. A list
-// that a key has for its value may stand in the key's own column.
+// value reads the value after a dash or a key's colon, on this line or below, and moves
+// to the content of the next line. A list as the value of a key may be in the key's
+// column.
 func (d *direct) value(col int, ofKey bool) *Node {
 	colon := d.at
 	for d.at < d.end && d.text[d.at] == ' ' {
@@ -304,12 +303,12 @@ func (d *direct) value(col int, ofKey bool) *Node {
 		n = d.plain(inBlock)
 	}
 	if n == nil || !d.lineIsDone() || d.col > col {
-		return nil // a plain text might go on in deeper lines
+		return nil // a plain scalar might continue on deeper lines
 	}
 	return n
 }
 
-// below reads a value that stands in the lines below, or is not there.
+// below reads a value on the lines below, or a missing one.
 func (d *direct) below(col int, ofKey bool, colon int) *Node {
 	d.at = colon
 	if !d.lineIsDone() {
@@ -323,7 +322,7 @@ func (d *direct) below(col int, ofKey bool, colon int) *Node {
 	return n
 }
 
-// rewind lets the next piece have the place of what was read.
+// rewind reuses the memory of what was read for the next piece.
 func (d *direct) rewind() {
 	d.slab.rewind()
 	d.entrySlab.rewind()

@@ -1,8 +1,8 @@
 package yaml
 
-// Lists and maps in brackets that are read directly.
+// Flow collections that are parsed directly.
 
-// flow reads a list or map in brackets and goes behind it.
+// flow reads a flow collection and moves past it.
 func (d *direct) flow() *Node {
 	if d.depth >= maxDirectDepth {
 		return nil
@@ -15,8 +15,8 @@ func (d *direct) flow() *Node {
 	return d.flowMap()
 }
 
-// between goes over white space, line ends and comments. It returns the byte that is
-// there then, 0 at the end or at what is for the library to read.
+// between skips white space, line ends and comments. It returns the next byte, 0 at the
+// end or for what is left to the library.
 func (d *direct) between() byte {
 	for d.at < d.end {
 		switch c := d.text[d.at]; c {
@@ -51,8 +51,8 @@ func (d *direct) flowValue() *Node {
 	return d.plain(inFlow)
 }
 
-// more goes over a comma to the next item, or over the closing bracket; ok is false
-// where neither is.
+// more skips a comma to the next item, or the closing bracket; ok is false if there is
+// neither.
 func (d *direct) more(closing byte) (more, ok bool) {
 	switch d.between() {
 	case ',':
@@ -72,8 +72,7 @@ func (d *direct) more(closing byte) (more, ok bool) {
 	return false, false
 }
 
-// inBrackets goes over the opening bracket, reads what is between, item by item, and
-// goes over the closing one.
+// inBrackets reads the items between brackets and moves past the closing one.
 func (d *direct) inBrackets(closing byte, item func() bool) bool {
 	d.at++
 	first := d.between()
@@ -120,7 +119,7 @@ func (d *direct) flowMap() *Node {
 	return n
 }
 
-// flowEntry reads an entry of a map in braces; one without a value is for the library.
+// flowEntry reads an entry of a flow map; one without a value is left to the library.
 func (d *direct) flowEntry() bool {
 	e, ok := d.key(inFlow)
 	if !ok {

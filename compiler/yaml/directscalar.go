@@ -9,9 +9,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Scalars that are read directly.
+// Scalars that are parsed directly.
 
-// plainIn is where a plain text stands, which decides what ends it.
+// plainIn is the context of a plain scalar, which decides what ends it.
 type plainIn uint8
 
 const (
@@ -19,15 +19,15 @@ const (
 	inFlow
 )
 
-// notFirst are the characters that no plain text begins with here; a dash may if a
-// letter or digit follows.
+// notFirst are the characters that a plain scalar cannot start with here; a dash can if
+// a letter or digit follows.
 const notFirst = "-?:,[]{}#&*!|>'\"%@`\t "
 
-// mayEndPlain are the characters in a plain text that may end it, or be no part of it.
+// mayEndPlain are the characters that may end a plain scalar.
 var mayEndPlain = [256]bool{'\n': true, ' ': true, '\t': true, '#': true, ':': true, ',': true, '[': true, ']': true, '{': true, '}': true, '?': true}
 
-// plainEnd finds the end of a plain text in its line, without the white space behind
-// it, and whether a key's colon ended it; -1 if it is for the library to read.
+// plainEnd finds the end of a plain scalar on its line, without trailing white space,
+// and whether a key's colon ended it; -1 to leave it to the library.
 func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 	first := d.text[d.at]
 	if strings.IndexByte(notFirst, first) >= 0 {
@@ -74,7 +74,7 @@ func (d *direct) plainEnd(in plainIn) (end int, colon bool) {
 	return end, false
 }
 
-// plain reads a plain text in one line.
+// plain reads a plain scalar on one line.
 func (d *direct) plain(in plainIn) *Node {
 	end, colon := d.plainEnd(in)
 	if end < 0 || colon {
@@ -95,8 +95,8 @@ func (d *direct) plain(in plainIn) *Node {
 	return n
 }
 
-// textValues are values of texts that were read before. The same ones stand in a
-// template again and again, and a value needs room of its own.
+// textValues caches values of strings: templates repeat the same ones, and each value
+// would be allocated separately.
 type textValues [256]value.Value
 
 func (t *textValues) of(text string) value.Value {
@@ -108,7 +108,7 @@ func (t *textValues) of(text string) value.Value {
 	return *known
 }
 
-// keyEnd is where a key that begins here ends, if there is one; -1 if there is none.
+// keyEnd is the end of the key that starts here; -1 if there is none.
 func (d *direct) keyEnd() int {
 	if c := d.text[d.at]; c == '"' || c == '\'' {
 		end := d.quoteEnd()
@@ -126,7 +126,7 @@ func (d *direct) keyEnd() int {
 	return -1
 }
 
-// key reads a key and goes behind its colon. The entry has no value yet.
+// key reads a key and moves past its colon. The entry has no value yet.
 func (d *direct) key(in plainIn) (e Entry, ok bool) {
 	start := d.at
 	switch d.text[d.at] {
@@ -139,7 +139,7 @@ func (d *direct) key(in plainIn) (e Entry, ok bool) {
 	return e, ok && e.Key.Len() <= longestKey && e.Name != "<<" && d.colon()
 }
 
-// plainKey reads the name of a key without quotes; it may be a number.
+// plainKey reads the name of an unquoted key; it may be a number.
 func (d *direct) plainKey(in plainIn) (name string, number, ok bool) {
 	end, colon := d.plainEnd(in)
 	if end < 0 || !colon {
@@ -157,7 +157,7 @@ func (d *direct) plainKey(in plainIn) (name string, number, ok bool) {
 	return name, number, true
 }
 
-// colon goes behind a key's colon, which white space must follow.
+// colon moves past a key's colon, which white space must follow.
 func (d *direct) colon() bool {
 	for d.at < d.end && d.text[d.at] == ' ' {
 		d.at++
@@ -169,7 +169,7 @@ func (d *direct) colon() bool {
 	return d.at == d.end || d.text[d.at] == ' ' || d.text[d.at] == '\n'
 }
 
-// quoteEnd is behind a text in quotes; -1 if it does not end in its line.
+// quoteEnd is the end of a quoted scalar; -1 if it does not end on its line.
 func (d *direct) quoteEnd() int {
 	quote := d.text[d.at]
 	for i := d.at + 1; i < d.end; i++ {
@@ -187,7 +187,7 @@ func (d *direct) quoteEnd() int {
 	return -1
 }
 
-// quoted reads a text in quotes in one line.
+// quoted reads a quoted scalar on one line.
 func (d *direct) quoted() *Node {
 	n := d.start()
 	text, style, ok := d.quotedText()
@@ -198,7 +198,7 @@ func (d *direct) quoted() *Node {
 	return n
 }
 
-// quotedText reads a text in quotes and goes behind it.
+// quotedText reads a quoted scalar and moves past it.
 func (d *direct) quotedText() (text string, style Style, ok bool) {
 	end := d.quoteEnd()
 	if end < 0 {
@@ -216,7 +216,7 @@ func (d *direct) quotedText() (text string, style Style, ok bool) {
 	return text, style, ok
 }
 
-// escapes are those that need no number.
+// escapes are the single-character escapes.
 var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '"': '"', '\\': '\\'}
 
 func unescaped(text string) (string, bool) {
@@ -241,7 +241,7 @@ func unescaped(text string) (string, bool) {
 	return b.String(), true
 }
 
-// blockScalar reads a literal or folded text whose indentation its first line shows.
+// blockScalar reads a literal or folded scalar whose first line sets the indentation.
 func (d *direct) blockScalar(col int) *Node {
 	n := d.start()
 	n.Style = Literal
@@ -277,7 +277,7 @@ func (d *direct) blockScalar(col int) *Node {
 	return n
 }
 
-// blockLines takes the lines of a block scalar, without their indentation but with
+// blockLines reads the lines of a block scalar, without their indentation but with
 // their line ends.
 func (d *direct) blockLines(col int) (lines []string, ok bool) {
 	indent := -1
@@ -290,12 +290,12 @@ func (d *direct) blockLines(col int) (lines []string, ok bool) {
 		}
 		empty := spaces == end-d.at
 		switch {
-		case empty && spaces > 0 && (indent < 0 || end == d.end): // how deep it may be is for the library to say
+		case empty && spaces > 0 && (indent < 0 || end == d.end): // its allowed depth is left to the library
 			return nil, false
 		case empty:
 			lines = append(lines, line[min(spaces, max(indent, 0)):])
 		case indent < 0 && spaces <= col:
-			return nil, false // nothing but empty lines
+			return nil, false // only empty lines
 		case indent < 0 && line[spaces] == '\t', spaces < indent && line[spaces] == '\t':
 			return nil, false
 		case spaces < indent:
@@ -311,7 +311,7 @@ func (d *direct) blockLines(col int) (lines []string, ok bool) {
 	return lines, indent >= 0
 }
 
-// literal joins lines; what becomes of the empty ones at the end is chomp's.
+// literal joins lines; chomp decides about the empty ones at the end.
 func literal(lines []string, chomp byte) string {
 	text := strings.Join(lines, "")
 	if chomp == '+' {
@@ -324,8 +324,7 @@ func literal(lines []string, chomp byte) string {
 	return trimmed
 }
 
-// folded joins lines with spaces; lines that are indented deeper are for the library
-// to read.
+// folded joins lines with spaces; more indented lines are left to the library.
 func folded(lines []string, chomp byte) (string, bool) {
 	var b bytes.Buffer
 	last := len(lines)

@@ -9,13 +9,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The YAML library gives only where a node starts, by line and column. Here the
-// bytes are found again: where it starts, and where it ends. Editing the user's
-// text in place rests on this; every edited text is parsed again and compared
-// with what was meant (emit/heat).
+// The YAML library reports only where a node starts, by line and column. This file
+// finds the byte offsets of its start and end. In-place edits of the user's text rely
+// on them; every edited text is parsed again and compared with the intended result
+// (emit/heat).
 
-// yamlLines are the offsets at which lines start as YAML counts them: U+0085,
-// U+2028 and U+2029 end a line too, and a carriage return alone.
+// yamlLines are the offsets of line starts as YAML counts them: U+0085, U+2028,
+// U+2029 and a single carriage return also end a line.
 func yamlLines(text []byte) []uint32 {
 	lines := append(make([]uint32, 0, bytes.Count(text, []byte("\n"))+1), 0)
 	for i := 0; i < len(text); i++ {
@@ -45,7 +45,7 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// offset is where the library says that a node starts.
+// offset is the start of a node according to the library.
 func (p *parser) offset(y *yaml.Node) uint32 {
 	if y.Line < 1 || y.Line > len(p.lines) {
 		return uint32(len(p.file.Text))
@@ -68,10 +68,10 @@ func (p *parser) offset(y *yaml.Node) uint32 {
 	return at
 }
 
-// skipProperties goes over anchors and tags, and the white space behind them.
+// skipProperties skips anchors and tags, and the white space after them.
 func skipProperties(text []byte, at uint32) uint32 {
 	for int(at) < len(text) && (text[at] == '&' || text[at] == '!') {
-		ends := "}" // what ends it besides white space
+		ends := "}" // besides white space
 		if text[at] == '&' {
 			ends = ",[]{}"
 		}
@@ -130,8 +130,8 @@ func endOfSingleQuoted(text []byte, at uint32) uint32 {
 // nextLine is U+0085, a line end that is folded like the others.
 var nextLine = []byte("\u0085")
 
-// endOfPlain follows a plain scalar through the text: white space and line ends
-// in the text were folded in its value, all else is the same.
+// endOfPlain finds the end of a plain scalar by matching its value: only white space
+// and line ends of the text are folded in it.
 func endOfPlain(text []byte, at uint32, value string) uint32 {
 	for i := 0; i < len(value); {
 		if !isWhite(value[i]) {
@@ -148,8 +148,8 @@ func endOfPlain(text []byte, at uint32, value string) uint32 {
 	return min(at, uint32(len(text)))
 }
 
-// endOfBlockScalar is behind the last line of a literal or folded scalar that is
-// not empty. indent is the column of the collection around it.
+// endOfBlockScalar is the end of the last non-empty line of a literal or folded
+// scalar. indent is the column of the enclosing collection.
 func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 	end := lineEnd(text, at)
 	content := explicitIndent(text[at:end], indent)
@@ -169,7 +169,7 @@ func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 			if keep {
 				end = next
 			}
-			continue // empty: belongs to what follows, if that is content
+			continue // empty: part of the scalar if content follows
 		}
 		if content < 0 {
 			content = max(spaces, indent+1)
@@ -182,12 +182,12 @@ func endOfBlockScalar(text []byte, at uint32, indent int) uint32 {
 	return end
 }
 
-// keepsEmptyLines says whether a block scalar's header has the indicator "+".
+// keepsEmptyLines reports whether a block scalar's header has the indicator "+".
 func keepsEmptyLines(header []byte) bool {
 	return len(header) > 1 && bytes.IndexByte(header[1:min(len(header), 3)], '+') >= 0
 }
 
-// explicitIndent reads the digit of a block scalar's header; -1 if there is none.
+// explicitIndent reads the indentation indicator of a block scalar's header; -1 if none.
 func explicitIndent(header []byte, indent int) int {
 	for _, c := range header[1:] {
 		switch {
@@ -200,7 +200,7 @@ func explicitIndent(header []byte, indent int) int {
 	return -1
 }
 
-// lineEnd is where the line of an offset ends, before its line end.
+// lineEnd is the end of the line of an offset, before the line end itself.
 func lineEnd(text []byte, at uint32) uint32 {
 	i := bytes.IndexByte(text[at:], '\n')
 	if i < 0 {
@@ -213,7 +213,7 @@ func lineEnd(text []byte, at uint32) uint32 {
 	return end
 }
 
-// closing finds the bracket that ends a flow collection, behind its last child.
+// closing finds the bracket that ends a flow collection, after its last child.
 func closing(text []byte, at uint32) uint32 {
 	for int(at) < len(text) {
 		at = skipWhiteAndComments(text, at)

@@ -10,18 +10,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// blockScalar ends a line behind which a text of many lines follows, indented deeper.
+// blockScalar matches the end of a line that starts a block scalar.
 var blockScalar = regexp.MustCompile(`(^|[\s:-])[|>][-+0-9]*\s*(#.*)?$`)
 
-// complete is a line whose key has its whole value behind it: nothing can stand deeper below.
+// complete matches a line with a key and its whole value: no deeper line can follow.
 var complete = regexp.MustCompile(`^(- +)*[^\s"'{}\[\],#][^"'{}\[\]#]*: +("[^"\\]*"|'[^']*'|\{.*\}|\[.*\])(\s+#.*)?$`)
 
-// misindented is the first line, from one on, that is less indented than the one before it
-// and not as any around it, or deeper than one that is complete; the YAML library names only
-// where the collection around begins. With it comes how far it might be indented; 0 is none.
+// misindented finds the first line, starting at from, whose indentation matches no enclosing
+// collection, or is deeper than that of a complete line before it; the YAML library reports
+// only the start of the enclosing collection. before are the indentations that would match;
+// line is 0 if there is none.
 func misindented(file *source.File, from int) (line int, before string) {
-	ended := -1      // the column of a complete line, which was the last one
-	var around []int // the columns of the collections that are open
+	ended := -1      // the column of the last line if that was complete
+	var around []int // the columns of the open collections
 	text := -1       // within a block scalar: the column of its key
 	for n := 1; n <= bytes.Count(file.Text, []byte{'\n'})+1; n++ {
 		content := strings.TrimRight(file.Line(n), " \r\n")
@@ -59,7 +60,7 @@ func misindented(file *source.File, from int) (line int, before string) {
 		if blockScalar.MatchString(content) {
 			text = column
 		}
-		for rest := trimmed; strings.HasPrefix(rest, "- "); { // what an item holds stands behind its dash
+		for rest := trimmed; strings.HasPrefix(rest, "- "); { // an item's content starts after the dash
 			inner := strings.TrimLeft(rest[1:], " ")
 			column += len(rest) - len(inner)
 			around, rest = append(around, column), inner

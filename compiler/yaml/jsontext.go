@@ -13,12 +13,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// A template may be JSON, and Heat tries that first: there 1e3 is a number and
+// A template may be JSON, which Heat tries first: there 1e3 is a number and
 // "\ud83d\ude00" one character (heat/common/template_format.py, simple_parse).
-// This reads what Python's json module reads, NaN and Infinity included, into
-// nodes with their places.
+// This accepts what Python's json module accepts, including NaN and Infinity, and
+// keeps positions.
 
-// looksLikeJSON says whether a text can be a template in JSON.
+// looksLikeJSON reports whether a text can be a JSON template.
 func looksLikeJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && text[0] == '{'
@@ -37,9 +37,9 @@ func parseJSON(text []byte) (*Node, error) {
 	return n, nil
 }
 
-// NotJSON says where a text that begins as JSON does is none; false if it is, or begins
-// otherwise. Heat's client reads such a template as nothing else (heatclient/common/
-// template_format.py, parse).
+// NotJSON is the offset of the first error of a text that starts like JSON; false if it is
+// valid, or starts otherwise. Heat's client reads such a template only as JSON
+// (heatclient/common/template_format.py, parse).
 func NotJSON(text []byte) (at int, is bool) {
 	if !looksLikeJSON(text) {
 		return 0, false
@@ -60,7 +60,7 @@ type jsonParser struct {
 }
 
 var (
-	errJSON      = errors.New("this is not JSON")
+	errJSON      = errors.New("invalid JSON")
 	errDepth     = errors.New("nested too deep")
 	errSurrogate = errors.New("half of a surrogate pair")
 )
@@ -71,7 +71,7 @@ func (p *jsonParser) space() {
 	}
 }
 
-// next skips white space and says which byte follows; 0 is the end.
+// next skips white space and returns the next byte; 0 at the end.
 func (p *jsonParser) next() byte {
 	if p.space(); p.at < len(p.text) {
 		return p.text[p.at]
@@ -261,7 +261,7 @@ func (p *jsonParser) checked(s string) (string, error) {
 	return s, nil
 }
 
-// escaped goes on with a string from its first backslash.
+// escaped continues a string at its first backslash.
 func (p *jsonParser) escaped(start, i int) (string, error) {
 	out := append([]byte(nil), p.text[start:i]...)
 	for p.at = i; p.at < len(p.text); {
@@ -330,8 +330,8 @@ func (p *jsonParser) hex4() (rune, error) {
 	return r, nil
 }
 
-// DecodeJSON reads one JSON value exactly, as Python's json module does: the order
-// of keys is kept and integers of any size stay integers.
+// DecodeJSON decodes one JSON value as Python's json module does: it keeps the order
+// of keys, and integers of any size.
 func DecodeJSON(data []byte) (value.Value, error) {
 	n, err := parseJSON(data)
 	if err != nil {

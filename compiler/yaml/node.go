@@ -1,5 +1,5 @@
-// Package yaml reads a template's bytes into nodes with their places, as Heat reads YAML and
-// JSON, and writes values into such a text.
+// Package yaml parses a template into nodes with their positions, as Heat reads YAML and
+// JSON, and formats values for such a text.
 package yaml
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Node is a piece of the template's text: what it says, and where exactly.
-// Aliases are followed: the use of an alias is a Node of its own whose Target is
-// the anchored one and whose children are the target's.
+// Node is a piece of the template's text: its meaning and its exact position.
+// Aliases are resolved: an alias is a separate Node whose Target is the anchored one
+// and whose children are the target's.
 type Node struct {
 	Kind  Kind
 	Style Style
-	// Span is the node's own text, from its first byte (after anchor and tag) to
-	// its last; an empty scalar has an empty one.
+	// Span is the node's own text, after anchor and tag; that of an empty scalar is
+	// empty.
 	source.Span
 	Value   value.Value // of a scalar
 	Items   []*Node     // of a list
-	Entries []Entry     // of a map, in order, without repeats
-	sharing *sharing    // of an alias, of a map with merge keys or lost entries; nil of all others
+	Entries []Entry     // of a map, in order, without duplicates
+	sharing *sharing    // of an alias, or a map with merge keys or lost entries; otherwise nil
 }
 
-// sharing is what ties a node to others, and what few nodes have.
+// sharing has the rare links of a node to others.
 type sharing struct {
 	target *Node
 	merges []Entry
@@ -35,17 +35,17 @@ type sharing struct {
 // Entry is one key of a map with its value.
 type Entry struct {
 	Key   Key
-	Name  string // the key as JSON would write it
+	Name  string // the key as a JSON string
 	Value *Node
-	// Merged says that the entry came through a merge key and stands elsewhere.
+	// Merged says that the entry is from a merge key, and its text elsewhere.
 	Merged bool
 	number bool // the key is a number or a boolean, which Python compares by value
 }
 
-// Key is where a key of a map stands. What it says is the entry's Name.
+// Key is the position of a key. Its text is the entry's Name.
 type Key struct{ source.Span }
 
-// Extent is where the node stands; one that is missing stands at the beginning.
+// Extent is the node's span; that of a missing one is at the start of the file.
 func (n *Node) Extent() source.Span {
 	if n == nil {
 		return source.Span{}
@@ -53,7 +53,7 @@ func (n *Node) Extent() source.Span {
 	return n.Span
 }
 
-// Target is what an alias stands for; nil of other nodes.
+// Target is the target of an alias; nil for other nodes.
 func (n *Node) Target() *Node {
 	if n.sharing == nil {
 		return nil
@@ -61,7 +61,7 @@ func (n *Node) Target() *Node {
 	return n.sharing.target
 }
 
-// Merges are the merge keys themselves, of a map that stands here.
+// Merges are the merge keys of a map.
 func (n *Node) Merges() []Entry {
 	if n.sharing == nil {
 		return nil
@@ -69,8 +69,7 @@ func (n *Node) Merges() []Entry {
 	return n.sharing.merges
 }
 
-// Lost are the entries that others of the same name take the place of, of a map that
-// stands here.
+// Lost are the entries of a map that later duplicates override.
 func (n *Node) Lost() []Entry {
 	if n.sharing == nil {
 		return nil
@@ -78,7 +77,7 @@ func (n *Node) Lost() []Entry {
 	return n.sharing.lost
 }
 
-// Kind is what a node is.
+// Kind is the kind of a node.
 type Kind uint8
 
 // The kinds of nodes.
@@ -125,8 +124,7 @@ func (n *Node) Entry(key string) *Entry {
 	return nil
 }
 
-// OneOrMore are the items of a list, or the scalar that stands in the place of one; none of a
-// nil node.
+// OneOrMore are the items of a list, or the scalar in place of one; none for a nil node.
 func (n *Node) OneOrMore() []*Node {
 	switch {
 	case n == nil:
@@ -137,7 +135,7 @@ func (n *Node) OneOrMore() []*Node {
 	return n.Items
 }
 
-// List are the items of a list; none of all else.
+// List are the items of a list; none for anything else.
 func (n *Node) List() []*Node {
 	if n == nil {
 		return nil
@@ -178,13 +176,13 @@ func (n *Node) Text() (string, bool) {
 	return s, ok
 }
 
-// IsTrue says whether a node is the boolean true.
+// IsTrue reports whether a node is the boolean true.
 func (n *Node) IsTrue() bool { return n != nil && n.Value == true }
 
-// IsNull says whether a node is missing or null.
+// IsNull reports whether a node is missing or null.
 func (n *Node) IsNull() bool { return n == nil || n.Kind == Scalar && n.Value == nil }
 
-// Data is the node as a plain value, functions not evaluated.
+// Data is the node as a plain value, without evaluating functions.
 func (n *Node) Data() value.Value {
 	switch n.Kind {
 	case List:

@@ -17,14 +17,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// What is read at most. Heat's own limits are far below.
+// The limits of what is read. Heat's own are far lower.
 const (
 	maxDepth = 500       // of nesting
-	maxAdded = 1_000_000 // nodes that aliases add when they are written out
+	maxAdded = 1_000_000 // nodes that the expansion of aliases adds
 )
 
-// Parse reads a YAML or JSON text into nodes with their places, the scalars as
-// Heat reads them. It returns nil if an error was found.
+// Parse parses a YAML or JSON text into nodes with their positions, with scalars as
+// Heat reads them. It returns nil after an error.
 func Parse(file *source.File, diags *source.Diagnostics) *Node {
 	if looksLikeJSON(file.Text) {
 		if root, err := parseJSON(file.Text); err == nil {
@@ -36,12 +36,12 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 	return ParseYAML(file, diags)
 }
 
-// ParseYAML is Parse for what Heat takes for YAML even if it is JSON: environments, in which
-// 1e3 is a text.
+// ParseYAML is Parse for what Heat reads as YAML even if it is JSON: environments, in which
+// 1e3 is a string.
 func ParseYAML(file *source.File, diags *source.Diagnostics) *Node {
 	if at, ok := notText(file.Text); ok {
 		diags.Error(source.NotText, source.Place{File: file, Span: source.Span{Start: at, End: at + 1}},
-			"the text is not UTF-8 or holds a control character", "save the file as plain UTF-8 text")
+			"the file is not UTF-8, or contains a control character", "save the file as plain UTF-8 text")
 		return nil
 	}
 	if readsDirectly(file.Text) {
@@ -72,7 +72,7 @@ func parseWhole(file *source.File, diags *source.Diagnostics) *Node {
 	p.ascii = isASCII(file.Text)
 	root, size := p.node(document, -1, 0)
 	if size > uint64(len(file.Text))+maxAdded && !p.failed {
-		p.fail(document, source.TooDeep, "the template grows too large when its aliases are written out", "")
+		p.fail(document, source.TooDeep, "the template becomes too large when its aliases are expanded", "")
 	}
 	if p.failed {
 		return nil
@@ -80,7 +80,7 @@ func parseWhole(file *source.File, diags *source.Diagnostics) *Node {
 	return root
 }
 
-// decode gives the text's one document, nil if it is empty.
+// decode returns the text's only document, nil if it is empty.
 func decode(file *source.File, text []byte) (*yaml.Node, *source.Diagnostic) {
 	var document, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -102,7 +102,7 @@ func decode(file *source.File, text []byte) (*yaml.Node, *source.Diagnostic) {
 		line = second.Content[0].Line
 	}
 	return nil, &source.Diagnostic{Code: source.SecondDocument, At: lineOf(file, line),
-		Message: "a second YAML document begins here; a template is one document", Hint: "remove it, or the line `---` in front of it"}
+		Message: "a second YAML document begins here; a template must be a single document", Hint: "remove it, or the line `---` before it"}
 }
 
 // notText finds the first byte that YAML does not allow in a stream.
@@ -128,8 +128,8 @@ func notText(text []byte) (uint32, bool) {
 	return 0, false
 }
 
-// plainWord says whether eight bytes are line feeds and what ASCII prints: each byte is
-// compared by the carry out of its lower seven bits, which goes no further.
+// plainWord reports whether eight bytes are line feeds and printable ASCII: each byte is
+// compared by the carry out of its lower seven bits, which does not propagate.
 func plainWord(x uint64) bool {
 	const every, low, high = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
 	printed := x&low + every*(0x80-' ')
@@ -141,10 +141,10 @@ func plainWord(x uint64) bool {
 
 var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// indentationErrors are the library's words where the indentation may be the cause.
+// indentationErrors are the library's messages that wrong indentation may cause.
 var indentationErrors = []string{"did not find expected", "mapping values are not allowed"}
 
-// syntaxError makes a diagnostic of what the YAML library says.
+// syntaxError turns an error of the YAML library into a diagnostic.
 func syntaxError(file *source.File, err error) *source.Diagnostic {
 	m := yamlMessage.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
 	if m == nil {
@@ -156,19 +156,18 @@ func syntaxError(file *source.File, err error) *source.Diagnostic {
 			Message: fmt.Sprintf("nested more than %d levels deep", maxDepth)}
 	}
 	if at, ok := indentingTab(file, line); ok {
-		return &source.Diagnostic{Code: source.Tab, At: at, Message: "a tab indents this line; YAML allows only spaces there",
-			Hint: "replace the tab by spaces"}
+		return &source.Diagnostic{Code: source.Tab, At: at, Message: "this line is indented with a tab; YAML allows only spaces",
+			Hint: "replace the tab with spaces"}
 	}
 	if n, before := misindented(file, line); n > 0 && slices.ContainsFunc(indentationErrors, func(e string) bool { return strings.Contains(m[2], e) }) {
-		return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, n), Message: "this is not YAML: no line that it could belong to is indented as this one is",
-			Hint: fmt.Sprintf("indent it as the lines that it belongs to: by %s spaces", before)}
+		return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, n), Message: "invalid YAML: the indentation of this line matches no enclosing line",
+			Hint: fmt.Sprintf("indent it like the lines that it belongs to: by %s spaces", before)}
 	}
-	return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, line), Message: "this is not YAML: " + m[2],
-		Hint: "look at the indentation, quotes and colons of this line and the one before it"}
+	return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, line), Message: "invalid YAML: " + m[2],
+		Hint: "check the indentation, quotes and colons of this line and the one before it"}
 }
 
-// indentingTab looks for a tab in the white space at the start of the lines
-// around one that does not parse.
+// indentingTab finds a tab in the indentation of the lines around a syntax error.
 func indentingTab(file *source.File, line int) (source.Place, bool) {
 	for n := max(1, line-1); n <= line+1; n++ {
 		text := file.Line(n)
@@ -181,7 +180,7 @@ func indentingTab(file *source.File, line int) (source.Place, bool) {
 	return source.Place{}, false
 }
 
-// lineOf is the text of a line, from its first character that is not white.
+// lineOf is the text of a line without its indentation.
 func lineOf(file *source.File, line int) source.Place {
 	line = max(1, line)
 	text := file.Line(line)
@@ -201,7 +200,7 @@ type parser struct {
 	ascii   bool
 	failed  bool
 	repair  repair
-	flow    int  // how many flow collections are around
+	flow    int  // the number of enclosing flow collections
 	key     bool // the next scalar is a key
 	anchors map[*yaml.Node]*anchored
 	names   map[string]bool // of anchors
@@ -218,15 +217,15 @@ func (p *parser) fail(y *yaml.Node, code source.Code, message, hint string) {
 	p.diags.Error(code, p.place(y), message, hint)
 }
 
-// nodeSlab is how many nodes are made at once: 16 kB.
+// nodeSlab is how many nodes are allocated at once: 16 kB.
 const nodeSlab = 186
 
-// newNode takes a node from a slab: templates have hundreds of thousands.
+// newNode allocates a node from a slab: templates can have hundreds of thousands.
 func (p *parser) newNode() *Node { return &p.slab.take(1, nodeSlab)[0] }
 
-// node converts a node. indent is the column (from 0) of the innermost block
-// collection around it, -1 at the top. size is the number of nodes with every
-// alias written out.
+// node converts a node. indent is the column (from 0) of the innermost enclosing
+// block collection, -1 at the top. size is the number of nodes with all aliases
+// expanded.
 func (p *parser) node(y *yaml.Node, indent, depth int) (n *Node, size uint64) {
 	n = p.newNode()
 	if depth > maxDepth {
@@ -240,12 +239,12 @@ func (p *parser) node(y *yaml.Node, indent, depth int) (n *Node, size uint64) {
 	}
 	if y.Anchor != "" {
 		if p.names[y.Anchor] {
-			p.fail(y, source.NotYAML, "the anchor &"+y.Anchor+" stands here again; Heat refuses that", "give one of them another name")
+			p.fail(y, source.NotYAML, "duplicate anchor &"+y.Anchor+", which Heat refuses", "rename one of them")
 		}
 		p.anchors[y], p.names[y.Anchor] = &anchored{}, true
 	}
 	start := p.offset(y)
-	bare := false // a tag "!", which says that there is none
+	bare := false // the non-specific tag "!"
 	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 || int(start) < len(p.file.Text) && p.file.Text[start] == '!' {
 		at := start
 		start = skipProperties(p.file.Text, start)
@@ -269,7 +268,7 @@ func (p *parser) node(y *yaml.Node, indent, depth int) (n *Node, size uint64) {
 	return n, size
 }
 
-// collectionTag refuses tags that Heat's loader has no constructor for.
+// collectionTag refuses tags without a constructor in Heat's loader.
 func (p *parser) collectionTag(y *yaml.Node, own string) {
 	p.key = false
 	if y.Style&yaml.TaggedStyle != 0 && y.Tag != own {

@@ -6,20 +6,20 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// A large template can be read a piece at a time, for who looks at everything once. It is cut in
-// front of lines that look like a resource's name: lines below `resources:` with just the
-// indentation of the first one. That cannot be wrong unseen: a text between quotes or brackets that
-// goes across a cut is not closed in its piece, which then is not read; a block scalar's lines are
-// indented deeper.
+// A large template can be streamed in pieces, for a single visit of everything. It is split
+// before lines that look like a resource's name: lines below `resources:` with the same
+// indentation as the first one. A wrong split is always detected: a quoted scalar or flow collection
+// across it is not closed in its piece, which is then not read; a block scalar's lines are indented
+// deeper.
 const (
-	minPieces = 128 << 10 // a smaller text is read in one
-	pieceSize = 64 << 10  // about how large a group of resources is
+	minPieces = 128 << 10 // a smaller text is read as a whole
+	pieceSize = 64 << 10  // the approximate size of a group of resources
 )
 
-// Passing reads a large template a piece at a time: the top level up to `resources`, whose value is
-// null here, the resources one group after the other (inResources), and the rest of the top level.
-// What visit gets is gone when it returns. Passing returns false if visit does, or if the text has
-// to be read in one. Only a key that stands twice is not seen as one.
+// Passing streams a large template in pieces: the top level up to `resources`, whose value is null
+// here, the resources in groups (inResources), and the rest of the top level. What visit receives is
+// invalid after it returns. Passing returns false if visit does, or if the text must be read as a
+// whole. It does not detect duplicate keys.
 func Passing(file *source.File, visit func(inResources bool, entries []Entry) bool) bool {
 	if _, bad := notText(file.Text); bad || len(file.Text) < minPieces || !readsDirectly(file.Text) {
 		return false
@@ -43,8 +43,8 @@ func Passing(file *source.File, visit func(inResources bool, entries []Entry) bo
 	return len(quiet.All()) == 0
 }
 
-// findCuts gives where pieces begin and, last, the end: what stands before the
-// resources, groups of resources, what comes behind.
+// findCuts returns the offsets of the pieces and, last, the end: what is before the
+// resources, groups of resources, what is after them.
 func findCuts(text []byte) []uint32 {
 	start := sectionStart(text)
 	if start < 0 {
@@ -63,7 +63,7 @@ func findCuts(text []byte) []uint32 {
 		switch {
 		case spaces == len(line) || line[spaces] == '#':
 		case spaces == 0 && !IsNameStart(line[0]):
-			return nil // a second document, or what only the whole can tell
+			return nil // a second document, or something unclear
 		case spaces == 0:
 			return append(cuts, uint32(at), uint32(len(text)))
 		case column < 0:
@@ -77,14 +77,14 @@ func findCuts(text []byte) []uint32 {
 	return append(cuts, uint32(len(text)), uint32(len(text)))
 }
 
-// sectionStart is behind the line `resources:`.
+// sectionStart is the end of the line `resources:`.
 func sectionStart(text []byte) int {
 	const key = "resources:"
 	for at := 0; at < len(text); {
 		if at == 0 || text[at-1] == '\n' {
 			if rest, ok := bytes.CutPrefix(text[at:], []byte(key)); ok {
 				line, _, _ := bytes.Cut(rest, []byte("\n"))
-				if said := bytes.TrimSpace(line); len(said) == 0 || said[0] == '#' {
+				if value := bytes.TrimSpace(line); len(value) == 0 || value[0] == '#' {
 					return min(len(text), at+len(key)+len(line)+1)
 				}
 				return -1
@@ -99,7 +99,7 @@ func sectionStart(text []byte) int {
 	return -1
 }
 
-// IsNameStart says whether a name can begin with a character.
+// IsNameStart reports whether a name can start with a character.
 func IsNameStart(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// Three things that Heat's YAML library takes and ours does not: "\/" in a quoted
-// text, as JSON has it; a question mark in a plain text between brackets, as URLs
-// have it; and a line `%YAML 1.2`. Where the text does not parse it is parsed once
-// more with something of the same length in their place, so that every offset
-// stays right.
+// Three things that Heat's YAML library accepts and ours does not: "\/" in a quoted
+// scalar, as in JSON; a question mark in a plain scalar within brackets, as in URLs;
+// and a line `%YAML 1.2`. A text that does not parse is parsed again with replacements
+// of the same length, so that all offsets stay correct.
 
 var (
 	laterYAML = regexp.MustCompile(`\A(?:#[^\n]*\n|\s)*%YAML 1\.[02-9]\s`)
 	innerMark = regexp.MustCompile(`[A-Za-z0-9_/.=&]\?`)
-	// Escapes that could make a character which stands for another one.
+	// Escapes that could produce one of the replacement characters.
 	aTab     = regexp.MustCompile(`\\v|\\x0[bB]|\\u000[bB]|\\U0000000[bB]`)
 	byNumber = regexp.MustCompile(`\\[xuU]`)
 )
 
-// repair is what was put in the place of something else.
+// repair describes the replacements.
 type repair struct {
 	slashes bool
-	mark    byte // for the question mark; 0 if it was left alone
+	mark    byte // for the question mark; 0 if not replaced
 }
 
 // repaired is the text with replacements, nil if there is nothing to replace.
@@ -58,7 +57,7 @@ func repaired(text []byte) ([]byte, repair) {
 	return out, done
 }
 
-// undo gives the scalar that stands in the original text.
+// undo restores the original scalar.
 func (r repair) undo(value string, style Style) string {
 	if r.mark != 0 {
 		value = strings.ReplaceAll(value, string(r.mark), "?")

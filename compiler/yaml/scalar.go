@@ -10,11 +10,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// resolvePlain gives the value of a plain scalar as Heat reads it: by YAML 1.1
+// resolvePlain returns the value of a plain scalar as Heat reads it: by YAML 1.1
 // as PyYAML's SafeLoader implements it (yaml/resolver.py, yaml/constructor.py),
-// but for timestamps, which Heat keeps as strings (heat/common/template_format.py).
-// ok is false for what PyYAML refuses: a lone "=", and "0x_", of which it makes no
-// number after all.
+// except timestamps, which Heat keeps as strings (heat/common/template_format.py).
+// ok is false for what PyYAML refuses: a lone "=", and "0x_", which it fails to
+// convert.
 func resolvePlain(text string) (v value.Value, ok bool) {
 	v, isText, ok := plainMeaning(text)
 	if isText {
@@ -23,7 +23,7 @@ func resolvePlain(text string) (v value.Value, ok bool) {
 	return v, ok
 }
 
-// plainMeaning is resolvePlain for who needs no value of what is just a text.
+// plainMeaning is resolvePlain without allocating a value for strings.
 func plainMeaning(text string) (v value.Value, isText, ok bool) {
 	if text == "" {
 		return nil, false, true
@@ -83,7 +83,7 @@ func resolveNumber(text string) (value.Value, bool) {
 	return radix(body, 10, "0123456789", negative)
 }
 
-// radix reads an integer; underscores are skipped, but not in front of a decimal.
+// radix parses an integer; underscores are skipped, but not at the start of a decimal.
 func radix(digits string, base int, allowed string, negative bool) (value.Value, bool) {
 	if digits == "" || strings.Trim(digits, allowed+"_") != "" || base == 10 && digits[0] == '_' {
 		return nil, false
@@ -106,8 +106,8 @@ func radix(digits string, base int, allowed string, negative bool) (value.Value,
 	return value.ParseDigits(digits, base), true
 }
 
-// decimal reads a float with a point. An exponent needs a sign and a digit
-// before it a point: "1e3" and "1.0e3" are strings.
+// decimal parses a float with a point. An exponent needs a sign, and a point before
+// it: "1e3" and "1.0e3" are strings.
 func decimal(text, body string) (value.Value, bool) {
 	mantissa, exponent := body, ""
 	if i := strings.IndexAny(body, "eE"); i >= 0 {
@@ -130,7 +130,7 @@ func decimal(text, body string) (value.Value, bool) {
 	return f, true
 }
 
-// sexagesimal reads numbers of base 60, as times of day are written.
+// sexagesimal parses numbers of base 60, such as times of day.
 func sexagesimal(body string, negative bool) (value.Value, bool) {
 	whole, fraction, isFloat := strings.Cut(body, ".")
 	parts := strings.Split(whole, ":")

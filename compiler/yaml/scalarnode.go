@@ -23,7 +23,7 @@ func (p *parser) scalar(y *yaml.Node, n *Node, indent int, bare bool) {
 		n.Style = DoubleQuoted
 		n.Span.End = endOfDoubleQuoted(text, n.Span.Start)
 		if escapesApostrophe(text[n.Span.Start:n.Span.End]) {
-			p.fail(y, source.NotYAML, `\' is not an escape of YAML`, "in double quotes an apostrophe needs no backslash")
+			p.fail(y, source.NotYAML, `\' is not a valid escape in YAML`, "remove the backslash: apostrophes need none in double quotes")
 		}
 	case y.Style&yaml.SingleQuotedStyle != 0:
 		n.Style = SingleQuoted
@@ -37,7 +37,7 @@ func (p *parser) scalar(y *yaml.Node, n *Node, indent int, bare bool) {
 	default:
 		n.Span.End = endOfPlain(text, n.Span.Start, y.Value)
 		if p.flow > 0 && strings.HasSuffix(y.Value, ":") && int(n.Span.End) < len(text) && strings.IndexByte(",?[]{}", text[n.Span.End]) >= 0 {
-			p.fail(y, source.NotYAML, "a colon must not stand directly before a bracket or comma", "put a space behind the colon, or quote the text")
+			p.fail(y, source.NotYAML, "a colon is not allowed directly before a bracket or comma", "add a space after the colon, or quote the string")
 		}
 	}
 	if p.repair != (repair{}) {
@@ -55,7 +55,7 @@ func (p *parser) scalar(y *yaml.Node, n *Node, indent int, bare bool) {
 	}
 }
 
-// escapesApostrophe finds an escape that only our YAML library knows.
+// escapesApostrophe finds an escape that only our YAML library accepts.
 func escapesApostrophe(quoted []byte) bool {
 	if !bytes.Contains(quoted, []byte(`\'`)) {
 		return false
@@ -70,7 +70,7 @@ func escapesApostrophe(quoted []byte) bool {
 	return false
 }
 
-// plain resolves a scalar that has neither quotes nor a tag.
+// plain resolves a scalar without quotes or tag.
 func (p *parser) plain(y *yaml.Node, n *Node, isKey bool) {
 	v, ok := resolvePlain(y.Value)
 	switch {
@@ -80,12 +80,12 @@ func (p *parser) plain(y *yaml.Node, n *Node, isKey bool) {
 	case !ok:
 		p.fail(y, source.BadTag, "Heat refuses the plain scalar "+y.Value, "quote it")
 	case y.Value == "<<" && !isKey:
-		p.fail(y, source.BadTag, "<< is a merge key and no value", "quote it")
+		p.fail(y, source.BadTag, "<< is a merge key, not a value", "quote it")
 	}
 	n.Value = v
 }
 
-// hasBareTag says whether there is a tag of one exclamation mark alone.
+// hasBareTag reports whether there is the tag "!".
 func hasBareTag(properties []byte) bool {
 	return slices.ContainsFunc(bytes.Fields(properties), func(word []byte) bool { return string(word) == "!" })
 }

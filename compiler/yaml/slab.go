@@ -1,13 +1,13 @@
 package yaml
 
-// slab makes many things at once: templates have hundreds of thousands of nodes.
+// slab allocates in batches: templates can have hundreds of thousands of nodes.
 type slab[T any] struct {
 	free  []T
-	again []T // what is taken from again after rewind
+	again []T // the batch to reuse after rewind
 	taken int
 }
 
-// take takes some from what there is, which is made for a usual number at once.
+// take returns count elements; usual is the size of a new batch.
 func (s *slab[T]) take(count, usual int) []T {
 	if len(s.free) < count {
 		s.free = make([]T, max(count, usual))
@@ -18,7 +18,7 @@ func (s *slab[T]) take(count, usual int) []T {
 	return own
 }
 
-// rewind makes everything that was taken empty again, for others to take.
+// rewind clears everything that was taken, for reuse.
 func (s *slab[T]) rewind() {
 	if s.taken > len(s.again) {
 		s.again = make([]T, s.taken*5/4)

@@ -13,10 +13,10 @@ import (
 )
 
 // Explicit tags, as PyYAML's SafeLoader constructs them (yaml/constructor.py).
-// They take more than the same text without a tag means: `!!float 1e3` is 1000.0.
+// They accept more than the same text without a tag: `!!float 1e3` is 1000.0.
 
-// tagged applies a scalar's tag. Tags that are not YAML's own are refused, as by
-// Heat, and so are those whose values cannot travel as JSON.
+// tagged applies a scalar's tag. Tags other than YAML's own are refused, as by Heat,
+// and so are those whose values JSON cannot express.
 func (p *parser) tagged(y *yaml.Node, n *Node) {
 	v, ok := construct(y.Tag, y.Value)
 	if !ok {
@@ -47,7 +47,7 @@ func construct(tag, text string) (value.Value, bool) {
 	return nil, false
 }
 
-// signed takes a number's sign off.
+// signed splits off a number's sign.
 func signed(text string) (body string, negative, ok bool) {
 	if text == "" {
 		return "", false, false
@@ -92,7 +92,7 @@ func negated(n value.Value) value.Value {
 	return value.ParseDigits(new(big.Int).Neg(b).String(), 10)
 }
 
-// digitsOf is Python's int with a base, which may stand in front once more.
+// digitsOf is Python's int with a base, whose prefix may be repeated.
 func digitsOf(text string, base int, prefix string) (value.Value, bool) {
 	text, ok := value.ASCIINumber(text)
 	body, negative, okSign := signed(text)
@@ -112,7 +112,7 @@ func digitsOf(text string, base int, prefix string) (value.Value, bool) {
 	return value.ParseDigits(n.String(), 10), true
 }
 
-// sixties reads parts of base 60, each of which may be any integer.
+// sixties parses numbers of base 60, whose parts may be any integers.
 func sixties(text string) (value.Value, bool) {
 	total := new(big.Int)
 	for _, part := range strings.Split(text, ":") {
@@ -159,7 +159,7 @@ func constructFloat(text string) (value.Value, bool) {
 	return f, true
 }
 
-// tooLong says whether an integer has more digits than Python writes.
+// tooLong reports whether an integer has more digits than Python's limit.
 func tooLong(v value.Value) bool {
 	n, ok := v.(*big.Int)
 	return ok && (n.BitLen() > 15_000 || len(strconv.Quote(n.String()))-2-max(0, -n.Sign()) > value.LongestNumber)

@@ -6,8 +6,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// FlowText writes a value on one line as YAML in flow style, plain scalars where they
-// stay strings. The result is the same value to Heat wherever it stands.
+// FlowText formats a value on one line as YAML in flow style, with plain scalars where
+// they stay strings. Heat reads the same value in any context.
 func FlowText(v value.Value) string {
 	var b strings.Builder
 	writeFlow(&b, v)
@@ -52,14 +52,14 @@ func flowFloat(f float64) string {
 	case "inf", "-inf", "nan":
 		return strings.Replace(text, text[len(text)-3:], "."+text[len(text)-3:], 1)
 	}
-	// YAML 1.1 wants a point in the mantissa: 1e+16 is a string there
+	// YAML 1.1 requires a point in the mantissa: 1e+16 is a string there
 	if mantissa, exponent, ok := strings.Cut(text, "e"); ok && !strings.Contains(mantissa, ".") {
 		return mantissa + ".0e" + exponent
 	}
 	return text
 }
 
-// FlowString writes a string plain, in single quotes or in double quotes.
+// FlowString formats a string plain, in single or in double quotes.
 func FlowString(s string) string {
 	if isPlainSafe(s) {
 		return s
@@ -72,7 +72,7 @@ func FlowString(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
-// isPlainSafe is narrower than YAML: what anybody sees to be a string.
+// isPlainSafe is stricter than YAML: it accepts only what is obviously a string.
 func isPlainSafe(s string) bool {
 	if s == "" || s == "-" || strings.HasSuffix(s, " ") {
 		return false
@@ -88,9 +88,9 @@ func isPlainSafe(s string) bool {
 	return ok && isText
 }
 
-// doubleQuoted escapes as JSON does, which YAML reads too, and what YAML does not
-// allow in a text. PyYAML reads surrogate pairs as two characters, so characters
-// beyond the first plane stay as they are.
+// doubleQuoted escapes as JSON does, which YAML understands, and also what YAML does
+// not allow unescaped. PyYAML reads surrogate pairs as two characters, so characters
+// beyond the first plane are not escaped.
 func doubleQuoted(s string) string {
 	text := string(value.EncodeJSON(s))
 	return strings.NewReplacer("\u0085", `\x85`, "\u007f", `\x7f`, "\ufeff", `\ufeff`, "\u2028", `\u2028`, "\u2029", `\u2029`).Replace(text)
