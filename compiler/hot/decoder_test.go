@@ -15,7 +15,7 @@ import (
 // asked are the places outside of this package that check for a function by its name, and why
 // they are not second decoders of its calls.
 var asked = map[string]string{
-	"analysis/references/withoutelse.go if": "passes over all other maps; MayVanish reads the call",
+	"analysis/references/withoutelse.go if": "passes over all other maps; MayBeOmitted reads the call",
 	"emit/files.go get_file":                "the client looks for the key in any text, be it a call or not",
 	"runtime/heat/template.go get_file":     "the same, of a template that Heat has",
 	"runtime/up/changes.go get_param":       "looks through the texts that Heat has for the names of parameters, and takes nothing apart",
