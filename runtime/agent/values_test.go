@@ -194,5 +194,5 @@ func TestADeployTimeValueComesFromTheBootFile(t *testing.T) {
 	}
 	b.start("old").mustFail()
 	b.want("old.mysql", "failed: old.mysql: input name: this server's user-data has no value 3f2a90c1d4e5: "+
-		"it was made from an older template (site.yaml:9:9)")
+		"it is from an older template (site.yaml:9:9)")
 }
