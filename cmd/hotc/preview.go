@@ -81,7 +81,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}, Why: map[contract.RoleKey]string{}}
 	for _, s := range to.Servers {
 		was := now.ByPath[s.Path]
-		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Presence) bool { return slices.Contains(decided, p.Decision) }) {
+		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Condition) bool { return slices.Contains(decided, p.Decision) }) {
 			continue // Heat does not create it now either
 		}
 		there.Servers = append(there.Servers, s)

@@ -66,7 +66,7 @@ func TestPreviewOfServersThatAreNotMade(t *testing.T) {
 	p := &contract.Plan{Format: contract.Format, Servers: []contract.Server{
 		{Path: "db", Roles: []contract.Role{{Name: "r", Outputs: []contract.Output{{Name: "x", Cell: "db.r:x"}}}}},
 		{Path: "web/0", Roles: role("site.yaml:5:1")},
-		{Path: "web/1", If: []contract.Presence{{Decision: "n", Least: 2, Why: "fewer than 2"}}, Roles: role("site.yaml:5:1")}}}
+		{Path: "web/1", If: []contract.Condition{{Decision: "n", Least: 2, Why: "fewer than 2"}}, Roles: role("site.yaml:5:1")}}}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	state := coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second)}}}
 	state.Decided = map[string]json.RawMessage{"n": json.RawMessage("1")}

@@ -136,7 +136,7 @@ type Server struct {
 	// Slot is the place in a group whose members Heat names; nil for other servers.
 	Slot *Slot `json:"slot,omitempty"`
 	// If are the conditions, decided by Heat, that must all hold for the server to exist.
-	If []Presence `json:"if,omitempty"`
+	If []Condition `json:"if,omitempty"`
 	// Decides are the decisions that the server's agent can report, as residual expressions
 	// of deploy-time values, by key.
 	Decides map[string]json.RawMessage `json:"decides,omitempty"`
@@ -171,8 +171,8 @@ type Slot struct {
 	Shared ServerPath `json:"shared"`
 }
 
-// Presence is a decision of Heat that a server's existence depends on.
-type Presence struct {
+// Condition is a decision of Heat that a server's existence depends on.
+type Condition struct {
 	Decision string `json:"decision"` // its key
 	// Least is the required size of a group; 0 if the decision is a boolean.
 	Least int `json:"least,omitempty"`

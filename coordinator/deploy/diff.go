@@ -174,7 +174,7 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 // sameDecisions compares what Heat decides of a server, and what the server's agent
 // tells of it.
 func sameDecisions(a, b contract.Server) bool {
-	unplaced := func(p contract.Presence) contract.Presence { p.At = ""; return p }
+	unplaced := func(p contract.Condition) contract.Condition { p.At = ""; return p }
 	return slices.Equal(lists.Map(a.If, unplaced), lists.Map(b.If, unplaced)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
 }
 

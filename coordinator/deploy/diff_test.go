@@ -50,7 +50,7 @@ func TestDifferences(t *testing.T) {
 		"a wait":          {nil, func(p *contract.Plan) { p.Servers[1].Roles[0].DependsOn = []contract.Dependency{{Cell: "a.r"}} }, "role b.t: depends_on changed"},
 		"a position":      {nil, func(p *contract.Plan) { p.Servers[0].Roles[0].At = "x.yaml:1:1" }, ""},
 		"facts":           {nil, func(p *contract.Plan) { p.Servers[0].Facts = []contract.Fact{"name"} }, "server a: facts changed"},
-		"Heat's decision": {nil, func(p *contract.Plan) { p.Servers[0].If = []contract.Presence{{Decision: "big"}} }, "server a: what Heat decides changed"},
+		"Heat's decision": {nil, func(p *contract.Plan) { p.Servers[0].If = []contract.Condition{{Decision: "big"}} }, "server a: what Heat decides changed"},
 		"a reader more":   {nil, func(p *contract.Plan) { p.Cells[1].Readers = []contract.ServerPath{"b"} }, "cell a.r: read by b too"},
 		"a reader less":   {nil, func(p *contract.Plan) { p.Cells[0].Readers = nil }, "cell a.r:x: no longer read by b"},
 		"a cell more":     {nil, func(p *contract.Plan) { p.Cells = append(p.Cells, contract.Cell{Name: "a:name", Server: "a"}) }, "cell a:name: added"},

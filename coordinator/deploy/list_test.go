@@ -14,7 +14,7 @@ import (
 func TestListCountsServersThatAre(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
-		p.Servers[1].If = []contract.Presence{{Decision: "size", Least: 2, Why: "the group has fewer members"}}
+		p.Servers[1].If = []contract.Condition{{Decision: "size", Least: 2, Why: "the group has fewer members"}}
 		root := b.MakeRoot(t, rootKey, coordinator.Limit{})
 		if _, err := b.In(t, root, p); err != nil {
 			t.Fatal(err)

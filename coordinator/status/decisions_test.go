@@ -13,25 +13,25 @@ import (
 // Who is missing and who perhaps is, by what the agents that came have told.
 func TestWhoIsThere(t *testing.T) {
 	type told map[string]json.RawMessage
-	withDB := contract.Presence{Decision: "db", Why: "no db"}
-	third := contract.Presence{Decision: "n", Least: 3, Why: "fewer than 3"}
+	withDB := contract.Condition{Decision: "db", Why: "no db"}
+	third := contract.Condition{Decision: "n", Least: 3, Why: "fewer than 3"}
 	for _, c := range []struct {
 		name             string
 		told             []told
-		of               []contract.Presence
+		of               []contract.Condition
 		missing, perhaps string
 	}{
 		{name: "surely there"},
-		{name: "nobody came", of: []contract.Presence{withDB, third}, perhaps: "no db"},
-		{name: "the condition holds", told: []told{{"db": json.RawMessage("true")}}, of: []contract.Presence{withDB}},
-		{name: "it does not", told: []told{{"db": json.RawMessage("false")}}, of: []contract.Presence{withDB}, missing: "no db"},
-		{name: "an update made it true", told: []told{{"db": json.RawMessage("true")}, {"db": json.RawMessage("false")}}, of: []contract.Presence{withDB}},
-		{name: "enough members", told: []told{{"n": json.RawMessage("3")}}, of: []contract.Presence{third}},
-		{name: "too few", told: []told{{"n": json.RawMessage(`"2"`)}}, of: []contract.Presence{third}, missing: "fewer than 3"},
-		{name: "Heat's own number of members", told: []told{{"n": json.RawMessage("null")}}, of: []contract.Presence{third}, missing: "fewer than 3"},
-		{name: "scaled by an update", told: []told{{"n": json.RawMessage("2")}, {"n": json.RawMessage("4")}, {}}, of: []contract.Presence{third}},
-		{name: "known in part", told: []told{{"db": json.RawMessage("true")}}, of: []contract.Presence{withDB, third}, perhaps: "fewer than 3"},
-		{name: "one of two is enough", told: []told{{"n": json.RawMessage("0")}}, of: []contract.Presence{withDB, third}, missing: "fewer than 3"},
+		{name: "nobody came", of: []contract.Condition{withDB, third}, perhaps: "no db"},
+		{name: "the condition holds", told: []told{{"db": json.RawMessage("true")}}, of: []contract.Condition{withDB}},
+		{name: "it does not", told: []told{{"db": json.RawMessage("false")}}, of: []contract.Condition{withDB}, missing: "no db"},
+		{name: "an update made it true", told: []told{{"db": json.RawMessage("true")}, {"db": json.RawMessage("false")}}, of: []contract.Condition{withDB}},
+		{name: "enough members", told: []told{{"n": json.RawMessage("3")}}, of: []contract.Condition{third}},
+		{name: "too few", told: []told{{"n": json.RawMessage(`"2"`)}}, of: []contract.Condition{third}, missing: "fewer than 3"},
+		{name: "Heat's own number of members", told: []told{{"n": json.RawMessage("null")}}, of: []contract.Condition{third}, missing: "fewer than 3"},
+		{name: "scaled by an update", told: []told{{"n": json.RawMessage("2")}, {"n": json.RawMessage("4")}, {}}, of: []contract.Condition{third}},
+		{name: "known in part", told: []told{{"db": json.RawMessage("true")}}, of: []contract.Condition{withDB, third}, perhaps: "fewer than 3"},
+		{name: "one of two is enough", told: []told{{"n": json.RawMessage("0")}}, of: []contract.Condition{withDB, third}, missing: "fewer than 3"},
 	} {
 		var servers []deploy.ServerSnapshot
 		for _, decided := range c.told {

@@ -431,7 +431,7 @@ func Encode(p *contract.Plan) ([]byte, error) {
 // decisions the server itself can tell.
 func (w *serverWriter) presence() {
 	for _, p := range w.analysis.ExistenceConditions[w.out.Path] {
-		w.out.If = append(w.out.If, contract.Presence{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
+		w.out.If = append(w.out.If, contract.Condition{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
 	}
 	for _, x := range w.analysis.Witnesses[w.out.Path] {
 		if w.out.Decides == nil {

@@ -31,7 +31,7 @@ func fromGit(ctx context.Context, job *driver.Job, o Origin, folder string) erro
 		return err
 	}
 	g := &git{job: job, program: program, folder: folder, origin: o}
-	if g.environment, err = g.surroundings(ctx); err != nil {
+	if g.environment, err = g.newEnvironment(ctx); err != nil {
 		return err
 	}
 	if err := g.clone(ctx); err != nil {
@@ -47,9 +47,9 @@ type git struct {
 	environment     []string
 }
 
-// surroundings is git's environment: without prompts, and with the source's ssh key and
+// newEnvironment returns git's environment: without prompts, and with the source's ssh key and
 // hosts.
-func (g *git) surroundings(ctx context.Context) ([]string, error) {
+func (g *git) newEnvironment(ctx context.Context) ([]string, error) {
 	env := append([]string(nil), g.job.Environment...)
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C")
 	if p := g.origin.Proxy; p != "" {

@@ -197,11 +197,11 @@ func (i *Installer) places(tool driver.Tool, want contract.Install) []string {
 	return append(path, own...)
 }
 
-// tellsVersion limits the time to print a version.
-const tellsVersion = 2 * time.Minute
+// versionTimeout limits the time to print a version.
+const versionTimeout = 2 * time.Minute
 
 func (i *Installer) version(ctx context.Context, program string, args []string) string {
-	ctx, cancel := context.WithTimeout(ctx, tellsVersion)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.Command(program, args...)
 	cmd.Env = i.Environment

@@ -61,7 +61,7 @@ func (j *Journal) compact() error {
 	if err != nil {
 		return err
 	}
-	kept, err := whatCounts(lines, bytes.SplitAfter(text[:whole], []byte("\n")))
+	kept, err := compacted(lines, bytes.SplitAfter(text[:whole], []byte("\n")))
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (j *Journal) compact() error {
 	return nil
 }
 
-// whatCounts drops the lines that later ones have made superfluous.
-func whatCounts(lines []line, texts [][]byte) ([]byte, error) {
+// compacted drops the lines that later ones have made superfluous.
+func compacted(lines []line, texts [][]byte) ([]byte, error) {
 	newest, ended := map[string]int{}, map[string]bool{} // by task: the start of its last run for a state
 	for i, l := range lines {
 		if !strings.HasPrefix(l.Request, StateRequest) {

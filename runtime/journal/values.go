@@ -48,12 +48,12 @@ func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	if j.valuesSize += len(text) + 2; !full(j.valuesSize, &j.valuesLimit) {
 		return nil
 	}
-	return j.keepAnew()
+	return j.compactKept()
 }
 
-// keepAnew rewrites the file with only the current records. If there is no room for that, it stays
+// compactKept rewrites the file with only the current records. If there is no room for that, it stays
 // as it is.
-func (j *Journal) keepAnew() error {
+func (j *Journal) compactKept() error {
 	var all bytes.Buffer
 	for cell, r := range j.kept {
 		text, err := json.Marshal(keptLine{j.id, cell, r})

@@ -37,11 +37,11 @@ func Guard(in io.Reader) error {
 		return fmt.Errorf("parse the guard's orders: %w", err)
 	}
 	rest, _ := io.ReadAll(agent)
-	if strings.TrimSpace(string(rest)) == atEase {
+	if strings.TrimSpace(string(rest)) == roleEnded {
 		return nil
 	}
 	for {
-		if _, err := process.EndMarked([]string{o.Mark}, lastWish); err == nil {
+		if _, err := process.EndMarked([]string{o.Mark}, lastGrace); err == nil {
 			break
 		}
 	}
@@ -52,9 +52,9 @@ func Guard(in io.Reader) error {
 	return nil
 }
 
-// lastWish is how long a role whose agent has died may take to end. Its openers block
+// lastGrace is how long a role whose agent has died may take to end. Its openers block
 // meanwhile.
-const lastWish = 200 * time.Millisecond
+const lastGrace = 200 * time.Millisecond
 
 // denyAll denies the openers whose events the agent has not read, and then the others: they
 // are identified by the numbers of the agent's descriptors.

@@ -197,8 +197,8 @@ func (f *Files) startGuard(fanotify *os.File) error {
 	return nil
 }
 
-// atEase tells the guard that the role has ended.
-const atEase = "done"
+// roleEnded tells the guard that the role has ended.
+const roleEnded = "done"
 
 func (f *Files) stopGuard() {
 	f.mu.Lock()
@@ -207,7 +207,7 @@ func (f *Files) stopGuard() {
 	if f.life == nil {
 		return
 	}
-	_, _ = f.life.WriteString(atEase)
+	_, _ = f.life.WriteString(roleEnded)
 	f.life.Close()
 	<-f.gone
 }

@@ -171,7 +171,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	}
 	defer func() { closeJob() }()
 	exit, err := l.run(tool, job)
-	if hook := contract.FindTask(l.role.Hooks, contract.HookCreate); hook != nil && l.goesWell(exit, err) {
+	if hook := contract.FindTask(l.role.Hooks, contract.HookCreate); hook != nil && l.succeeded(exit, err) {
 		closeJob()
 		exit, closeJob, err = l.runHook(hook)
 	}
@@ -219,8 +219,8 @@ func (l *life) live() (coordinator.RoleState, error) {
 	return l.complete()
 }
 
-// goesWell reports whether a role whose process has ended has not failed.
-func (l *life) goesWell(exit driver.Exit, err error) bool {
+// succeeded reports whether a role whose process has ended has not failed.
+func (l *life) succeeded(exit driver.Exit, err error) bool {
 	return err == nil && exit.OK() && l.doomCause() == nil && l.fatalError() == nil && l.ending() == nil && !l.state().Started.IsZero()
 }
 

@@ -89,7 +89,7 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	}
 	defer closeJob()
 	exit, err := l.run(tool, job)
-	if l.goesWell(exit, err) {
+	if l.succeeded(exit, err) {
 		err = l.publishLast()
 	}
 	if fatal := l.fatalError(); fatal != nil {

@@ -17,9 +17,9 @@ import (
 type code struct {
 	mentions driver.Mentions
 	events   []ruby.Event
-	// elsewise is the first place that accesses the node in a way that is not analysed, if
+	// opaque is the first place that accesses the node in a way that is not analysed, if
 	// any.
-	elsewise string
+	opaque string
 }
 
 // Accesses to the node that the scanner does not follow, and those of attribute files,
@@ -56,8 +56,8 @@ func (c *code) see(at, name, text string) {
 }
 
 func (c *code) note(elsewise string) {
-	if c.elsewise == "" {
-		c.elsewise = elsewise
+	if c.opaque == "" {
+		c.opaque = elsewise
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *walker) codeOfAll() *code {
 		}
 		c.mentions.Join(&of.mentions)
 		c.events = append(c.events, of.events...)
-		c.note(of.elsewise)
+		c.note(of.opaque)
 	}
 	for _, key := range []string{"config", "attributes"} {
 		if val, given := w.keys.Get(key); given {
@@ -113,8 +113,8 @@ func (w *walker) codeOfAll() *code {
 // unchecked is why none of this is known; "" if it is.
 func (w *walker) unused() (unread, unwritten map[string]string, unchecked string) {
 	c := w.codeOfAll()
-	if c.elsewise != "" {
-		return nil, nil, c.elsewise
+	if c.opaque != "" {
+		return nil, nil, c.opaque
 	}
 	unread, unwritten = map[string]string{}, map[string]string{}
 	for _, in := range w.Role.Inputs {

@@ -19,8 +19,8 @@ type Part struct {
 	Depth int
 }
 
-// whole matches an expression, a statement or a comment.
-var whole = regexp.MustCompile(`(?s)\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}|\{#.*?#\}`)
+// partForm matches an expression, a statement or a comment.
+var partForm = regexp.MustCompile(`(?s)\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}|\{#.*?#\}`)
 
 // statement matches a statement's name; no space need follow: {% if(a) %}.
 var statement = regexp.MustCompile(`^[A-Za-z_]*`)
@@ -32,7 +32,7 @@ var opens = map[string]bool{"if": true, "for": true, "macro": true, "call": true
 func Parts(text string) []Part {
 	var all []Part
 	depth, raw := 0, false
-	for _, m := range whole.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range partForm.FindAllStringSubmatchIndex(text, -1) {
 		switch {
 		case m[4] >= 0:
 			inner := text[m[4]:m[5]]
@@ -86,4 +86,4 @@ func Quoted(token string) string {
 }
 
 // Without returns a template with its parts blanked out.
-func Without(text string) string { return whole.ReplaceAllString(text, " ") }
+func Without(text string) string { return partForm.ReplaceAllString(text, " ") }

@@ -27,8 +27,8 @@ const Protocol = 1
 // Prefix begins the names of the executables.
 const Prefix = "hotc-driver-"
 
-// mostCarried bounds an executable that travels with the plan, in bytes.
-const mostCarried = 16 << 20
+// maxExecutable bounds an executable that travels with the plan, in bytes.
+const maxExecutable = 16 << 20
 
 // MaxAnswer bounds an answer, in bytes.
 const MaxAnswer = 1 << 20
@@ -151,8 +151,8 @@ func (d *plugIn) lower(role driver.Role, diags *source.Diagnostics) *program.Mea
 			"`hotc-agent check-driver` tests the plug-in in detail; docs/plugins.md describes the protocol")
 		return nil
 	}
-	if d.travels && len(d.executable) > mostCarried {
-		diags.Error(source.OverLimit, role.At, fmt.Sprintf("plug-in %s%s exceeds the %d MB that can travel with a plan", Prefix, d.name, mostCarried>>20),
+	if d.travels && len(d.executable) > maxExecutable {
+		diags.Error(source.OverLimit, role.At, fmt.Sprintf("plug-in %s%s exceeds the %d MB that can travel with a plan", Prefix, d.name, maxExecutable>>20),
 			"set `install: {url: …, sha256: …}` to let servers fetch it, or `install: {from: none}` if they have it")
 		return nil
 	}

@@ -38,8 +38,8 @@ func (a *analyser) assignedOutputs() (names []string) {
 	return names
 }
 
-// inVain marks the assigned outputs as impossible to publish.
-func (a *analyser) inVain(why *obstacle) {
+// markUnpublished marks the assigned outputs as impossible to publish.
+func (a *analyser) markUnpublished(why *obstacle) {
 	for _, v := range a.assignedOutputs() {
 		a.unpublished[v] = why
 	}

@@ -64,7 +64,7 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 	}
 	a.leaveWritten()
 	if s.fixed != nil {
-		a.inVain(s.fixed)
+		a.markUnpublished(s.fixed)
 		return a
 	}
 	if s.obstacle == nil {
@@ -86,9 +86,9 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 	case s.obstacle.writes == behindAssigned:
 		a.placeOutputs()
 	case s.obstacle.writes == notAtAll:
-		a.inVain(s.obstacle)
+		a.markUnpublished(s.obstacle)
 	case s.ending != nil:
-		a.inVain(&obstacle{at: s.ending, why: s.obstacle.why + ", and its own traps leave no room for one of hotc's at the script's end"})
+		a.markUnpublished(&obstacle{at: s.ending, why: s.obstacle.why + ", and its own traps leave no room for one of hotc's at the script's end"})
 	default:
 		a.atEnd = a.assignedOutputs()
 	}

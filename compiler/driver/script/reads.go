@@ -29,8 +29,8 @@ type shell struct {
 	sequence *program.Sequence
 }
 
-// standing is a script at its place in the sources.
-type standing struct {
+// placed is a script at its place in the sources.
+type placed struct {
 	*shell
 	file     string
 	places   driver.Text
@@ -42,16 +42,16 @@ type standing struct {
 // share.
 type shellKey struct{ text, inputs, outputs string }
 
-// standingKey adds the place of its parts.
-type standingKey struct {
+// placedKey adds the place of its parts.
+type placedKey struct {
 	shellKey
 	at         source.Place
 	file, what string
 }
 
 // read reads a role's script; nil for one in another language.
-func read(role driver.Role, text string) *standing {
-	key := standingKey{shellKey: shellKey{text: text, inputs: namesOf(role.Inputs, func(in *program.Input) string { return in.Name }),
+func read(role driver.Role, text string) *placed {
+	key := placedKey{shellKey: shellKey{text: text, inputs: namesOf(role.Inputs, func(in *program.Input) string { return in.Name }),
 		outputs: namesOf(role.Outputs, func(o *program.Output) string { return o.Name })}, at: role.SourceAt, file: role.SourceFile, what: "script"}
 	if key.at.File == nil {
 		key.what = "script of role " + role.Name
@@ -59,12 +59,12 @@ func read(role driver.Role, text string) *standing {
 	if key.file != "" {
 		key.at.Span = source.Span{} // places in a file do not depend on where it is named
 	}
-	return driver.Once(role.Memory, key, func() *standing {
+	return driver.Once(role.Memory, key, func() *placed {
 		shell := driver.Once(role.Memory, key.shellKey, func() *shell { return parse(role, text) })
 		if shell == nil {
 			return nil
 		}
-		s := &standing{shell: shell, file: role.SourceFile, memory: role.Memory, places: driver.TextAt(role.SourceAt, role.SourceFile, text, key.what)}
+		s := &placed{shell: shell, file: role.SourceFile, memory: role.Memory, places: driver.TextAt(role.SourceAt, role.SourceFile, text, key.what)}
 		if shell.refusal == nil {
 			s.sequence = shell.sequence.At(func(at source.Span) source.Place { return s.places.Place(at.Start, at.End) })
 		}
@@ -151,7 +151,7 @@ type finishedKey struct {
 
 // finish rewrites the script so that it waits for the inputs that arrive while it runs.
 // A script that passed the check with all inputs passes it with some of them.
-func (s *standing) finish(late []string) (value.Value, []program.File) {
+func (s *placed) finish(late []string) (value.Value, []program.File) {
 	out := driver.Once(s.memory, finishedKey{s.shell, s.file, strings.Join(late, "\x00")}, func() travelling {
 		inputs := map[string]string{}
 		for _, name := range late {

@@ -35,15 +35,15 @@ func ServerAttributes() []string { return serverAttributes }
 func IsServerAttribute(name string) bool { return slices.Contains(serverAttributes, name) }
 
 type lowering struct {
-	program *program.Program
-	drivers []driver.Driver
-	plugins *driver.Driver // the entry for all plug-ins; nil if there are none
-	diags   *source.Diagnostics
-	memory  driver.Memory
-	waiting []func()        // look-ups deferred until all servers are known
-	fitting map[string]bool // the structures of valid blocks
-	shape   []byte          // of the last block
-	keys    []string        // of all roles, once needed
+	program   *program.Program
+	drivers   []driver.Driver
+	plugins   *driver.Driver // the entry for all plug-ins; nil if there are none
+	diags     *source.Diagnostics
+	memory    driver.Memory
+	waiting   []func()        // look-ups deferred until all servers are known
+	fitting   map[string]bool // the structures of valid blocks
+	structure []byte          // of the last block
+	keys      []string        // of all roles, once needed
 
 	// of the current stack
 	stack    *program.Stack

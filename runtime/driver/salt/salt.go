@@ -116,7 +116,7 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if err != nil || ctx.Err() != nil {
 		return exit, err
 	}
-	return judge(job, exit)
+	return result(job, exit)
 }
 
 // outcome is how a run ended, as recorded by the interceptor.
@@ -124,8 +124,8 @@ type outcome struct {
 	Reason string `json:"reason"` // "" for success
 }
 
-// judge determines how a run has ended: Salt's exit status may be that of its outputter.
-func judge(job *driver.Job, exit driver.Exit) (driver.Exit, error) {
+// result determines how a run has ended: Salt's exit status may be that of its outputter.
+func result(job *driver.Job, exit driver.Exit) (driver.Exit, error) {
 	raw, err := os.ReadFile(outcomePath(job))
 	if err != nil {
 		if exit.OK() {

@@ -21,8 +21,8 @@ var (
 
 // block validates a server's block.
 func (l *lowering) block(n *yaml.Node) bool {
-	l.shape = appendShape(l.shape[:0], n, 0)
-	if l.fitting[string(l.shape)] {
+	l.structure = appendStructure(l.structure[:0], n, 0)
+	if l.fitting[string(l.structure)] {
 		return true
 	}
 	fits := l.check(blockSchema(), n, "the hotc block")
@@ -30,7 +30,7 @@ func (l *lowering) block(n *yaml.Node) bool {
 		if l.fitting == nil {
 			l.fitting = map[string]bool{}
 		}
-		l.fitting[string(l.shape)] = true
+		l.fitting[string(l.structure)] = true
 	}
 	return fits
 }
@@ -38,15 +38,15 @@ func (l *lowering) block(n *yaml.Node) bool {
 // ofRole is the nesting depth of a role's keys.
 const ofRole = 3
 
-// appendShape appends all that the schema constrains of a block, as text.
-func appendShape(b []byte, n *yaml.Node, depth int) []byte {
+// appendStructure appends all that the schema constrains of a block, as text.
+func appendStructure(b []byte, n *yaml.Node, depth int) []byte {
 	switch n.Kind {
 	case yaml.Scalar:
 		return appendScalar(b, n.Value)
 	case yaml.List:
 		b = append(b, '[')
 		for _, x := range n.Items {
-			b = append(appendShape(b, x, depth+1), ',')
+			b = append(appendStructure(b, x, depth+1), ',')
 		}
 		return append(b, ']')
 	}
@@ -59,7 +59,7 @@ func appendShape(b []byte, n *yaml.Node, depth int) []byte {
 		case depth < ofRole && slices.Contains(named, e.Name):
 			b = appendNames(b, e.Value)
 		default:
-			b = appendShape(b, e.Value, depth+1)
+			b = appendStructure(b, e.Value, depth+1)
 		}
 		b = append(b, ',')
 	}
