@@ -135,7 +135,7 @@ func (b *binder) visitHeatUses(visit func(what string, n *yaml.Node)) {
 		}
 		switch {
 		case p.Kind == program.InOutput && b.stack.StackResource != nil && b.analysis.Removed[p.Output]:
-		case p.Kind == program.HandedOver && !b.heatNeeds(p.StackResource, p.Entry.Name):
+		case p.Kind == program.InArgument && !b.heatNeeds(p.StackResource, p.Entry.Name):
 			b.passesSecret(p.StackResource, p.Entry)
 		default:
 			visit(what, p.Node)

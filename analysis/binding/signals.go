@@ -231,7 +231,7 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 	for p := range s.Places {
 		switch {
 		case p.Kind == program.InOutput && !s.Template.Version.CFN(): // hotc does not follow CloudFormation outputs
-		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.HandedOver || b.heatNeeds(p.StackResource, p.Entry.Name)):
+		case mentions(s.Template, p.Node, parameter) && (p.Kind != program.InArgument || b.heatNeeds(p.StackResource, p.Entry.Name)):
 			b.needed[at] = true
 			return true
 		}

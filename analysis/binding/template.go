@@ -21,7 +21,7 @@ func (b *binder) bindHeatPlaces() {
 			b.live(p.Node, b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource)))
 		case program.InMetadata, program.InMember:
 			b.uses(p.Resource.Name, p.Node, b.inProperty(p.Resource))
-		case program.HandedOver:
+		case program.InArgument:
 			b.passesMissing(p.StackResource, p.Entry, b.uses(p.Resource.Name, p.Node, b.passesArgument(p.StackResource, p.Entry)))
 		case program.InTopology:
 			b.topologyPlace(p)

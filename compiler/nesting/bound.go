@@ -34,7 +34,7 @@ func (l *loader) bound(n *program.StackResource, r *hot.Resource, size *yaml.Nod
 		return most
 	}
 	if block == nil { // otherwise the block's check reports it
-		l.openSize(s, r, size)
+		l.reportUnbounded(s, r, size)
 	}
 	n.Unbounded = true
 	return 0
@@ -111,8 +111,8 @@ func asSize(v value.Value, missing int) (size int, ok bool) {
 	return size, err == nil
 }
 
-// openSize reports a group without a bound, with hints how to set one, or the size.
-func (l *loader) openSize(s *program.Stack, r *hot.Resource, n *yaml.Node) {
+// reportUnbounded reports a group without a bound, with hints how to set one, or the size.
+func (l *loader) reportUnbounded(s *program.Stack, r *hot.Resource, n *yaml.Node) {
 	var open []string
 	for _, p := range l.open(s, n) {
 		if p.Pinnable() { // otherwise a supplied value is not used

@@ -31,16 +31,16 @@ const (
 	InProperty PlaceKind = iota // Heat creates a resource with it, as with metadata
 	InMetadata
 	InMember    // a property or metadata of a group's members
-	HandedOver  // a property that becomes a parameter of a nested template
+	InArgument  // a property that becomes a parameter of a nested template
 	InTopology  // it decides which resources exist, how many and of what type
 	InDependsOn // names of resources and roles
 	InOutput
 )
 
-// shapes are properties that decide how many resources exist, or which (heat/
+// topologyProperties are properties that decide how many resources exist, or which (heat/
 // engine/resources: openstack/heat/resource_group.py, autoscaling_group.py,
 // instance_group.py, resource_chain.py, aws/autoscaling/autoscaling_group.py).
-var shapes = map[string][]string{
+var topologyProperties = map[string][]string{
 	"OS::Heat::ResourceGroup":            {"count", "index_var", "removal_policies", "removal_policies_mode"},
 	"OS::Heat::AutoScalingGroup":         {"min_size", "max_size", "desired_capacity"},
 	"OS::Heat::InstanceGroup":            {"Size"},
@@ -74,9 +74,9 @@ func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
 }
 
 func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
-	x := placing{t: s.Template, r: r, nest: s.nests[r.Name], yield: yield}
-	if x.nest != nil && len(x.nest.members) == 0 {
-		x.nest = nil
+	x := placing{t: s.Template, r: r, stackResource: s.stackResources[r.Name], yield: yield}
+	if x.stackResource != nil && len(x.stackResource.members) == 0 {
+		x.stackResource = nil
 	}
 	w := s.Template.Keywords()
 	for i := range r.Entry.Value.Entries {
@@ -86,7 +86,7 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 		case w.Metadata:
 			going = x.metadata(InMetadata, e)
 		case w.Properties:
-			going = x.properties(e, shapes[s.Type(r)])
+			going = x.properties(e, topologyProperties[s.Type(r)])
 		case w.DependsOn:
 			going = x.visit(InDependsOn, e)
 		case w.Condition, w.Type, w.DeletionPolicy, w.UpdatePolicy, "external_id":
@@ -101,14 +101,14 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 
 // placing visits the places of a resource. Its methods report whether to continue.
 type placing struct {
-	t     *hot.Template
-	r     *hot.Resource
-	nest  *StackResource
-	yield func(Place) bool
+	t             *hot.Template
+	r             *hot.Resource
+	stackResource *StackResource
+	yield         func(Place) bool
 }
 
 func (x placing) visit(kind PlaceKind, e *yaml.Entry) bool {
-	return x.yield(Place{Kind: kind, Resource: x.r, StackResource: x.nest, Entry: e, Node: e.Value})
+	return x.yield(Place{Kind: kind, Resource: x.r, StackResource: x.stackResource, Entry: e, Node: e.Value})
 }
 
 // each visits the entries of a map; a computed map is itself a place.
@@ -132,11 +132,11 @@ func (x placing) metadata(kind PlaceKind, e *yaml.Entry) bool {
 func (x placing) properties(properties *yaml.Entry, deciding []string) bool {
 	return x.each(InProperty, properties, func(e *yaml.Entry) bool {
 		switch {
-		case x.nest != nil && !x.nest.Group():
-			return x.visit(HandedOver, e)
-		case x.nest != nil && e.Name == x.nest.definition.Entry.Name, x.nest == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
+		case x.stackResource != nil && !x.stackResource.Group():
+			return x.visit(InArgument, e)
+		case x.stackResource != nil && e.Name == x.stackResource.definition.Entry.Name, x.stackResource == nil && len(deciding) > 0 && e.Value.Get("type") != nil:
 			return x.definition(e)
-		case x.nest != nil, slices.Contains(deciding, e.Name):
+		case x.stackResource != nil, slices.Contains(deciding, e.Name):
 			return x.visit(InTopology, e)
 		}
 		return x.visit(InProperty, e)
@@ -150,8 +150,8 @@ func (x placing) definition(definition *yaml.Entry) bool {
 		switch {
 		case e.Name == "type":
 			return x.visit(InTopology, e)
-		case e.Name == "properties" && x.nest != nil && !x.nest.Inline():
-			return x.each(InMember, e, func(p *yaml.Entry) bool { return x.visit(HandedOver, p) })
+		case e.Name == "properties" && x.stackResource != nil && !x.stackResource.Inline():
+			return x.each(InMember, e, func(p *yaml.Entry) bool { return x.visit(InArgument, p) })
 		case e.Name == "metadata":
 			return x.metadata(InMember, e)
 		}

@@ -28,16 +28,16 @@ type Stack struct {
 	Arguments      map[string]*hot.Expr
 	StackResources []*StackResource // in source order
 
-	types      map[string]string // of resources whose type an environment maps
-	removals   map[string]*Removal
-	nests      map[string]*StackResource
-	byResource map[string]*Server
+	types          map[string]string // of resources whose type an environment maps
+	removals       map[string]*Removal
+	stackResources map[string]*StackResource
+	byResource     map[string]*Server
 }
 
 // NewStack makes a stack, without stack resources yet.
-func NewStack(path contract.ServerPath, t *hot.Template, supplied *Supplied, nest *StackResource) *Stack {
-	return &Stack{Path: path, Template: t, Supplied: supplied, StackResource: nest, types: map[string]string{}, removals: map[string]*Removal{},
-		nests: map[string]*StackResource{}, byResource: map[string]*Server{}}
+func NewStack(path contract.ServerPath, t *hot.Template, supplied *Supplied, of *StackResource) *Stack {
+	return &Stack{Path: path, Template: t, Supplied: supplied, StackResource: of, types: map[string]string{}, removals: map[string]*Removal{},
+		stackResources: map[string]*StackResource{}, byResource: map[string]*Server{}}
 }
 
 // Around is the enclosing stack, nil for the root.
@@ -103,7 +103,7 @@ func (s *Stack) Removed(resource string) *Removal {
 	if why := s.removals[resource]; why != nil {
 		return why
 	}
-	n := s.nests[resource]
+	n := s.stackResources[resource]
 	if n == nil || !n.Group() || n.Size != 0 {
 		return nil
 	}
@@ -137,11 +137,11 @@ func (s *Stack) RemovedOn(path string) (resource contract.ServerPath, why *Remov
 // AddStackResource adds a stack resource.
 func (s *Stack) AddStackResource(n *StackResource) {
 	s.StackResources = append(s.StackResources, n)
-	s.nests[n.Resource.Name] = n
+	s.stackResources[n.Resource.Name] = n
 }
 
 // StackResourceOf finds the stack resource of a resource.
-func (s *Stack) StackResourceOf(resource string) *StackResource { return s.nests[resource] }
+func (s *Stack) StackResourceOf(resource string) *StackResource { return s.stackResources[resource] }
 
 // Server finds a server with roles by the name of its resource.
 func (s *Stack) Server(resource string) *Server { return s.byResource[resource] }

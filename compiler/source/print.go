@@ -11,8 +11,8 @@ import (
 // Style is how diagnostics are printed.
 type Style struct {
 	Ink terminal.Ink
-	// MendedBy is the flag that applies fixes; "" does not mention fixes.
-	MendedBy string
+	// FixFlag is the flag that applies fixes; "" does not mention fixes.
+	FixFlag string
 }
 
 // Print writes a diagnostic for humans: the line FILE:LINE:COL: error[CODE]: message,
@@ -37,8 +37,8 @@ func Print(w io.Writer, d *Diagnostic, style Style) {
 	if d.Hint != "" {
 		fmt.Fprintf(w, "  %s %s\n", paint(green, "hint:"), terminal.Visible(d.Hint))
 	}
-	if d.Fix != nil && style.MendedBy != "" {
-		fmt.Fprintf(w, "  %s %s (%s)\n", paint(green, "fix:"), terminal.Visible(d.Fix.Does), style.MendedBy)
+	if d.Fix != nil && style.FixFlag != "" {
+		fmt.Fprintf(w, "  %s %s (%s)\n", paint(green, "fix:"), terminal.Visible(d.Fix.Does), style.FixFlag)
 	}
 }
 

@@ -13,7 +13,7 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	suppressed := len(r.Findings)
 	for f := range r.Active() {
 		suppressed--
-		source.Print(w, f.Diagnostic, source.Style{Ink: ink, MendedBy: f.MendedBy()})
+		source.Print(w, f.Diagnostic, source.Style{Ink: ink, FixFlag: f.MendedBy()})
 	}
 	errors, warnings := r.Count()
 	sum := fmt.Sprintf("%s: %s, %s", source.Counted(len(r.Files), "file"), source.Counted(errors, "error"), source.Counted(warnings, "warning"))
