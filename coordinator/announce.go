@@ -7,29 +7,29 @@ import (
 
 // Announcement is an ephemeral node of a back end's session.
 type Announcement interface {
-	// Put makes the node unless it stands. It reports false where one of another session
-	// stands that it may not or, without replace, shall not replace.
-	Put(ctx context.Context, replace bool) (stands bool, err error)
-	// Withdraw takes the node away if it is this session's.
+	// Put creates the node unless it exists. It reports false where another session's node exists,
+	// and replace is not set or the rights forbid replacing it.
+	Put(ctx context.Context, replace bool) (exists bool, err error)
+	// Withdraw deletes the node if it is this session's.
 	Withdraw()
 }
 
-// missingPause is how long an announcement that could not be made again waits
-// before it is tried again: no watch of the node tells that its parent is back.
+// missingPause is the delay before a failed announcement is retried: a watch on the node does not
+// report that its parent is back.
 const missingPause = time.Second
 
-// Keep is Store.Announce for a back end, which runs in the background what it is given by
-// start. An ephemeral node of another session is replaced once, at the start, where the
-// parent's rights allow it: it may be what an agent's last process left, and would stand
-// until that session expires. Otherwise, and whenever it is replaced itself later, the
-// announcement waits until the other has gone; so two agents of one name do not delete each
-// other's for ever.
+// Keep implements Store.Announce for a back end, which runs the functions passed to start in the
+// background. An ephemeral node of another session is replaced once, at the start, where the
+// parent's rights allow it: it may be left over from an agent's previous process, and would remain
+// until that session expires. Otherwise, and whenever its own node is replaced later, the
+// announcement waits until the other node has gone; so two agents of one name do not keep deleting
+// each other's node.
 func Keep(ctx context.Context, s Store, path Path, a Announcement, start func(func()) bool) error {
 	within, end := context.WithCancel(ctx)
 	tokens, err := s.Watch(within, path)
-	for stands := false; err == nil && !stands; {
+	for exists := false; err == nil && !exists; {
 		if _, more := <-tokens; more {
-			stands, err = a.Put(ctx, true)
+			exists, err = a.Put(ctx, true)
 		} else if err = ctx.Err(); err == nil {
 			err = ErrClosed
 		}

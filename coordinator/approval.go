@@ -11,13 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// A machine whose server's token was used before asks for approval: it writes down that it is
-// there, beside others that ask, and waits until an operator admits it. What an agent of
-// ours finds there it leaves as it is. But whoever has the token can write there what he
-// likes, and so a request only helps operators to see who asks: they admit a machine by
-// its public key, which stands on its console, whatever stands here.
+// A machine whose server's token was used before asks for approval: it adds its request to those of
+// other machines, and waits until an operator admits it. Our agents keep the requests that they
+// find. But anyone with the token can write anything there, so a request only shows operators who
+// asks: they admit a machine by the public key on its console, whatever is written here.
 
-// ApprovalRequest is what a machine says of itself whose token was used before.
+// ApprovalRequest is what a machine whose token was used before says of itself.
 type ApprovalRequest struct {
 	Instance string    `json:"instance,omitempty"` // Nova's instance id
 	Key      string    `json:"key,omitempty"`      // its public key, in base64
@@ -25,19 +24,18 @@ type ApprovalRequest struct {
 	Seen     time.Time `json:"seen,omitzero"`      // and last
 }
 
-// ApprovalRequests are the machines that ask to be one server, the one that came first
-// first.
+// ApprovalRequests are the machines that ask to become one server, in the order of arrival.
 type ApprovalRequests struct {
 	Machines []ApprovalRequest `json:"machines,omitempty"`
 }
 
 const (
-	// mostAsking is how many machines can ask to be one server and be seen.
+	// mostAsking bounds the requests per server.
 	mostAsking = 8
-	// mostOfInstance is how long an instance's id can be.
+	// mostOfInstance bounds the length of an instance's id.
 	mostOfInstance = 128
-	// askAgain is how often a machine says that it is still there, staleRequest how long
-	// one counts that does not.
+	// A machine renews its request every askAgain; one that was not renewed expires after
+	// staleRequest.
 	askAgain, staleRequest = 10 * time.Minute, time.Hour
 )
 
@@ -49,17 +47,17 @@ type TokenUsedError struct {
 }
 
 func (e *TokenUsedError) Error() string {
-	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can let this one in (%s)",
+	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can admit this one (%s)",
 		e.Server, AdmitCommand(e.Server, "--stack "+ShellWord(string(e.Deployment)), e.Key))
 }
 
-// AdmitCommand is what an operator types to let a machine in by its key; flags name the
+// AdmitCommand is the command by which an operator admits a machine with this key; flags name the
 // deployment.
 func AdmitCommand(server contract.ServerPath, flags, key string) string {
 	return fmt.Sprintf("hotc admit %s %s --key %s", ShellWord(string(server)), flags, key)
 }
 
-// ShellWord writes a text as one word of a POSIX shell.
+// ShellWord quotes a string as one word of a POSIX shell.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:,@%+=", r)
@@ -70,7 +68,7 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// ParseApprovalRequests reads who asks. What no machine of ours has written is nobody.
+// ParseApprovalRequests reads the requests, and drops those that no agent of ours has written.
 func ParseApprovalRequests(data []byte) ApprovalRequests {
 	var asking ApprovalRequests
 	if err := json.Unmarshal(data, &asking); err != nil {
@@ -82,9 +80,9 @@ func ParseApprovalRequests(data []byte) ApprovalRequests {
 	return ApprovalRequests{Machines: asking.Machines[:min(len(asking.Machines), mostAsking)]}
 }
 
-// With adds a machine, or says that it is still there. Those that have not been heard of
-// for long leave their place; those that were there first keep it, even if no other is
-// left. changed says that there is something to write.
+// With adds a machine's request, or renews it. Expired requests are dropped; the others keep their
+// place, even if no place is left for a new one. changed reports whether there is something to
+// write.
 func (r ApprovalRequests) With(own ApprovalRequest) (now ApprovalRequests, changed bool) {
 	own.Instance = own.Instance[:min(len(own.Instance), mostOfInstance)]
 	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k ApprovalRequest) bool {

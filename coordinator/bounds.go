@@ -10,15 +10,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// What comes of another server's record is bounded by what an honest agent writes, before it
-// is decoded (a few bytes of JSON make hundreds in memory) and after.
+// Records of other servers are limited to what an honest agent writes, before decoding (a few bytes
+// of JSON make hundreds in memory) and after.
 
-// MostItems is how many objects and items of lists a record may have, other than a cell's
-// value.
+// MostItems bounds the objects and list items of a record, other than a cell's value.
 const MostItems = 100_000
 
 // ErrTooMany says that a record is larger than an honest agent's.
-var ErrTooMany = errors.New("it has too many parts")
+var ErrTooMany = errors.New("it has too many items")
 
 // CountItems counts what makes a JSON text large in memory: commas and brackets outside of
 // strings.
@@ -37,7 +36,7 @@ func CountItems(data []byte) (n int) {
 	return n
 }
 
-// Clip cuts a text to its first bytes.
+// Clip truncates a string to its first bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -48,8 +47,7 @@ func Clip(text string, most int) string {
 	return strings.Clone(text[:most]) + "…"
 }
 
-// CheckCell says what a cell's record may be taken for: whether it is sealed is the plan's to
-// say.
+// CheckCell checks a cell's record against the plan, which says whether it is sealed.
 func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	var err error
 	switch {
@@ -72,7 +70,7 @@ func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 }
 
 // The longest chain of causes that is kept, and the longest reason in it: a
-// failure that runs through a thousand servers must still fit into their cells.
+// failure that propagates through a thousand servers must still fit into their cells.
 const (
 	longestChain  = 32
 	LongestReason = 4 << 10
@@ -89,7 +87,7 @@ func Shorten(c *Cause) *Cause {
 		chain = append(chain, link)
 	}
 	if over := len(chain) - longestChain; over > 0 {
-		cut := Cause{Reason: fmt.Sprintf("(%d causes between are left out)", over+1)}
+		cut := Cause{Reason: fmt.Sprintf("(%d causes in between are omitted)", over+1)}
 		half := longestChain / 2
 		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// stackName is what Heat takes as a stack's name, as far as it is short enough. A count in
-// the expression itself would be unrolled, which takes half of a command's start.
+// stackName is what Heat accepts as a stack's name, but for its length: a count in the expression
+// would be unrolled, which takes half of a command's start-up time.
 var stackName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 const longestStackName = 255
@@ -21,7 +21,7 @@ const longestStackName = 255
 // on which the tokens' formula relies.
 func ParseDeployment(name string) (Deployment, error) {
 	if len(name) > longestStackName || !stackName.MatchString(name) {
-		return "", fmt.Errorf("%q is not a stack's name: a letter, then up to 254 letters, digits, '_', '-' and '.'", name)
+		return "", fmt.Errorf("%q is not a valid stack name: use a letter, then up to 254 letters, digits, '_', '-' and '.'", name)
 	}
 	return Deployment(name), nil
 }
@@ -43,7 +43,7 @@ func OpenDeployment(d Deployment, operator sign.Public, data []byte) (Deployment
 	return record, err
 }
 
-// ParsePlan reads the text of a whole plan.
+// ParsePlan decodes a whole plan.
 func ParsePlan(text []byte) (*contract.Plan, error) {
 	var p contract.Plan
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -55,8 +55,8 @@ func ParsePlan(text []byte) (*contract.Plan, error) {
 	return &p, nil
 }
 
-// ReadPlan reads the whole plan of a deployment, and the record that names it. explain says
-// what it means that the plan cannot be read.
+// ReadPlan reads the whole plan of a deployment, and the record that names it. explain adds to the
+// error what it means that the plan cannot be read.
 func ReadPlan(ctx context.Context, s Store, d Deployment, explain func(error) error, read func(context.Context) (DeploymentRecord, error)) (*contract.Plan, DeploymentRecord, error) {
 	for before := ""; ; {
 		record, err := read(ctx)
@@ -74,6 +74,6 @@ func ReadPlan(ctx context.Context, s Store, d Deployment, explain func(error) er
 		if record.Plan == before {
 			return nil, record, Forged("the plan of "+string(d), "its operator", errors.New("its sha256 differs"))
 		}
-		before = record.Plan // it was changed between the two, perhaps
+		before = record.Plan // it may have been changed between the two reads
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
-// inFlight is how many requests of one task are under way at the same time.
+// inFlight bounds the concurrent requests of one task.
 const inFlight = 64
 
-// Each calls do for 0 … n-1, many at once, and ends with the first error.
+// Each calls do for 0 … n-1 concurrently, and stops at the first error.
 func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return do(ctx, 0)
@@ -28,7 +28,7 @@ func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return group.Wait()
 }
 
-// Those are the ones of a list of which is says so; it is asked about many at once.
+// Those are the elements for which is reports true; it is called concurrently.
 func Those[T any](ctx context.Context, all []T, is func(ctx context.Context, one T) (bool, error)) (those []T, err error) {
 	found := make([]bool, len(all))
 	err = Each(ctx, len(all), func(ctx context.Context, i int) (err error) {
@@ -43,7 +43,7 @@ func Those[T any](ctx context.Context, all []T, is func(ctx context.Context, one
 	return those, err
 }
 
-// Beside does something in the background until stop is called, which returns when that has ended.
+// Beside runs do in the background until stop is called, which returns when it has ended.
 func Beside(ctx context.Context, do func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -54,7 +54,7 @@ func Beside(ctx context.Context, do func(ctx context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Pause waits for some time, unless the context ends: the error is why.
+// Pause waits for a duration, or until the context ends, and returns its cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -64,7 +64,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// InTurn takes steps, one after the other, and ends with the first error.
+// InTurn runs steps one after the other, and stops at the first error.
 func InTurn(ctx context.Context, steps ...func(ctx context.Context) error) error {
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

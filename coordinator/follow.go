@@ -8,18 +8,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// A role that follows cells is brought up to date when they have become newer and fit
-// together (docs/updates.md). Each agent decides that alone, and so do operators' commands
-// that show it, by the same function.
+// A role that follows cells is brought up to date when they are newer and consistent with each
+// other (docs/updates.md). Agents and the operators' commands that show it decide that by the same
+// function.
 
-// Count says which of the contents of a cell, or runs of a role, is meant: the number of the
-// incarnation, and of the version or run within it.
+// Count identifies a version of a cell or a run of a role: the number of the incarnation, and of
+// the version or run within it.
 type Count [2]int
 
-// Less says that another one is newer.
+// Less reports whether d is newer.
 func (c Count) Less(d Count) bool { return c[0] < d[0] || c[0] == d[0] && c[1] < d[1] }
 
-// Stamp says of which runs of its sources a value is made.
+// Stamp says from which runs of its sources a value was made.
 type Stamp map[contract.Source]Count
 
 // merge takes over what is newer.
@@ -29,10 +29,10 @@ func (s Stamp) merge(source contract.Source, c Count) {
 	}
 }
 
-// PlanStamp is that of what is made of a change of the plan.
+// PlanStamp is the stamp of what results from a change of the plan.
 func PlanStamp(change int64) Stamp { return Stamp{contract.PlanSource: {0, int(change)}} }
 
-// Keeping is the stamp with the change of the plan that its cell has come to before.
+// Keeping is the stamp with the change of the plan that its cell had before, if that is newer.
 func (s Stamp) Keeping(before Stamp) Stamp {
 	at, is := before[contract.PlanSource]
 	if !is || !s[contract.PlanSource].Less(at) {
@@ -45,8 +45,8 @@ func (s Stamp) Keeping(before Stamp) Stamp {
 	return s
 }
 
-// At is the version of what the record holds. What an operator has given has the one of its
-// value, so that a value which comes back is no other one.
+// At is the version of the record's content. A secret supplied by an operator has a version derived
+// from its value, so that going back to an earlier value is not a change.
 func (r *CellRecord) At() Count {
 	if value, err := strconv.ParseInt(r.Fingerprint[:min(len(r.Fingerprint), versionDigits)], 16, 64); err == nil {
 		return Count{0, int(value)}
@@ -54,37 +54,37 @@ func (r *CellRecord) At() Count {
 	return Count{r.Incarnation, r.Version}
 }
 
-// versionDigits are hex digits of as large a number as every reader of JSON keeps.
+// versionDigits are the hex digits of a number that every JSON reader represents exactly.
 const versionDigits = 12
 
-// of is the run of a source that a cell's content is made of.
+// of is the run of a source from which a cell's content was made.
 func (r *CellRecord) of(cell contract.CellName, s contract.Source) Count {
-	if contract.CellName(s) == cell { // a fact, or what an operator has given
+	if contract.CellName(s) == cell { // a fact, or a secret supplied by an operator
 		return Count{r.Incarnation, r.Version}
 	}
 	return r.Stamp[s]
 }
 
-// Standing is how a role stands to the cells that it follows.
+// Standing says whether a role is up to date with the cells that it follows.
 type Standing struct {
-	// Newer says that one that it watches has become another since the role ran.
+	// Newer says that a watched cell has changed since the role ran.
 	Newer bool
-	// Waits is a cell that has not come to where the others are; "" is none.
+	// Waits is a cell that has not reached the stamp of the others; "" is none.
 	Waits contract.CellName
-	// Unreached is what Heat or an operator gives otherwise than when the role ran, which
-	// nothing brings it to.
+	// Unreached are values of Heat's or an operator's that have changed since the role ran, and
+	// that it does not watch.
 	Unreached []contract.CellName
-	// Behind is why the role is not to run for what has changed: some of it comes from a run that
-	// has failed, or would have to.
+	// Behind is why the role does not run for what has changed: part of it comes, or would have to
+	// come, from a failed run.
 	Behind *Cause
-	// Lacks is why what the role has is not made of what is newest, even where it has not changed.
+	// Lacks is why the role's inputs are not the newest, even where they have not changed.
 	Lacks *Cause
 }
 
-// Due says that the role has to run.
+// Due reports whether the role has to run.
 func (s Standing) Due() bool { return s.Newer && s.Waits == "" && s.Behind == nil }
 
-// Stand compares what a role has run with, by cell, with what is there.
+// Stand compares the versions with which a role ran, by cell, with the current ones.
 func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(contract.CellName) CellRecord) Standing {
 	var s Standing
 	newest, all := Stamp{}, together(follows, now)
@@ -98,7 +98,7 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 		}
 		at, had := ran[f.Cell]
 		if _, given := f.Cell.Parameter(); given && !had {
-			continue // it ran before its plan had it follow that, with what was given then
+			continue // it ran before the plan made it follow this, with the value of then
 		}
 		if f.Watch && r.State != Empty && r.At() != at {
 			s.Newer = true
@@ -121,11 +121,11 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 		switch {
 		case r.State == Empty:
 			if _, had := ran[f.Cell]; (had || f.Perhaps != nil) && s.Waits == "" {
-				s.Waits = f.Cell // its server is built anew, or comes, or its role is retried
+				s.Waits = f.Cell // its server is rebuilt or added, or its role is retried
 			}
 			continue
 		case r.State == Gone, r.State == Failed:
-			continue // nobody waits for who is not in a group, or has failed
+			continue // a role does not wait for failed members, or those not in the group
 		}
 		for _, source := range f.Sources {
 			if r.of(f.Cell, source).Less(newest[source]) && s.Waits == "" {
@@ -136,19 +136,19 @@ func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(
 	return s
 }
 
-// lacking is why a cell does not hold what is newest, and will not by itself; nil is that it does.
+// lacking is why a cell does not hold the newest value, and will not without a retry; nil if it does.
 func lacking(f *contract.Follow, r CellRecord) *Cause {
 	switch {
 	case r.State == Failed && !f.Optional && r.Cause == nil:
-		return &Cause{Reason: "it has failed"}
-	case r.State == Failed && !f.Optional, r.State == Valued && f.Member == nil: // a member goes on with what it had
+		return &Cause{Reason: "it failed"}
+	case r.State == Failed && !f.Optional, r.State == Valued && f.Member == nil: // a failed member keeps its last value
 		return r.Cause
 	}
 	return nil
 }
 
-// changesWith says that a cell has become another since the role ran, or one that belongs to the
-// same change: without it the role would have half of that.
+// changesWith reports whether a watched cell that may belong to the same change as f has changed
+// since the role ran: without f the role would get half of the change.
 func changesWith(f *contract.Follow, follows []contract.Follow, ran map[contract.CellName]Count, all func(*contract.Follow) CellRecord) bool {
 	for i := range follows {
 		other := &follows[i]
@@ -159,7 +159,7 @@ func changesWith(f *contract.Follow, follows []contract.Follow, ran map[contract
 	return false
 }
 
-// belong says that two cells may be made of the same change.
+// belong reports whether two cells may result from the same change.
 func belong(f, other *contract.Follow, all func(*contract.Follow) CellRecord) bool {
 	for _, s := range f.Sources {
 		if slices.Contains(other.Sources, s) {
@@ -170,8 +170,8 @@ func belong(f, other *contract.Follow, all func(*contract.Follow) CellRecord) bo
 	return f == other || change > 0 && change <= all(other).Stamp[contract.PlanSource][1]
 }
 
-// StampOf is the stamp of what a run of a role writes: the number of the run, and of those
-// that it was made of.
+// StampOf is the stamp of what a run of a role writes: the number of the run, and of the runs from
+// which its inputs were made.
 func StampOf(r *contract.Role, key contract.RoleKey, run Count, now func(contract.CellName) CellRecord) Stamp {
 	if len(r.Carries) == 0 {
 		return nil

@@ -7,11 +7,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// What another server has written is hostile input: it may be anything. Whoever reads it
-// goes on without, or fails with a cause that names the writer; nobody takes it for news of
-// the deployment.
+// What another server has written is untrusted input. Readers go on without a bad record, or fail
+// with a cause that names the writer, and never take it for a statement about the deployment.
 
-// RecordError says that what a server has written is not what belongs there.
+// RecordError says that a server has written an invalid record.
 type RecordError struct {
 	Server contract.ServerPath // the writer
 	What   string              // "the cell db.mysql:url"
@@ -19,7 +18,7 @@ type RecordError struct {
 }
 
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("%s cannot be read, as %s has written it: %v", e.What, e.writer(), e.Err)
+	return fmt.Sprintf("%s cannot be read as written by %s: %v", e.What, e.writer(), e.Err)
 }
 
 func (e *RecordError) writer() string {
@@ -32,10 +31,10 @@ func (e *RecordError) writer() string {
 func (e *RecordError) Unwrap() error { return e.Err }
 
 var (
-	errNoSuchState = errors.New("it has no state that a cell can have")
+	errNoSuchState = errors.New("its state is not a cell's")
 	errNoValue     = errors.New("it has no value")
-	errNotSealed   = errors.New("its value is open, and the plan wants it sealed")
-	errSealed      = errors.New("its value is sealed, and by the plan it is open")
+	errNotSealed   = errors.New("its value is not sealed, but the plan requires it")
+	errSealed      = errors.New("its value is sealed, but not in the plan")
 )
 
 // NewCellError is a RecordError about a cell.
@@ -43,12 +42,12 @@ func NewCellError(ref contract.CellRef, err error) error {
 	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}
 }
 
-// mostIncarnations is more machines than a name can have had.
+// mostIncarnations is more than the machines that a name can have had.
 const mostIncarnations = 1 << 30
 
-// ParseIncarnation reads whose name a server's is. Who had it before may have left
-// anything there, and must not keep the next machine out: then the node's version, which
-// counts all who came, says how many there were at most.
+// ParseIncarnation reads which machine is the server. An earlier machine may have left anything
+// there, and must not keep the next one out: then the node's version, which counts all that came,
+// bounds their number.
 func ParseIncarnation(node Node) IncarnationRecord {
 	record, err := Decode[IncarnationRecord]("", node.Data)
 	if err != nil || record.Number < 0 || record.Number > mostIncarnations || record.Number == 0 && node.Version > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// String names the rights for people.
+// String lists the rights for messages.
 func (r Rights) String() string {
 	var names []string
 	for i, name := range []string{"read", "write", "create below", "delete below", "change rights"} {
@@ -21,7 +21,7 @@ func (r Rights) String() string {
 	return strings.Join(names, ", ")
 }
 
-// SortGrants puts grants into one order, those of the same user together.
+// SortGrants sorts grants, by user first.
 func SortGrants(grants []Grant) []Grant {
 	slices.SortFunc(grants, func(a, b Grant) int {
 		return cmp.Or(strings.Compare(a.To.User, b.To.User), strings.Compare(a.To.Password, b.To.Password), cmp.Compare(a.May, b.May))
@@ -32,21 +32,20 @@ func SortGrants(grants []Grant) []Grant {
 // RightsChange is a change of a node's rights: HandOver, Allow or SetRights.
 type RightsChange struct {
 	From   *Credential `json:",omitempty"` // hands the node over
-	Guard  *Op         `json:",omitempty"` // while this node has this version, Grants take the place of what stands
+	Guard  *Op         `json:",omitempty"` // while this node has this version, Grants replace the rights
 	Grants []Grant
 }
 
-// HandOver takes a node from one of the session's identities, which may hand it
-// over, and gives another one rights on it. It is the first change of the node's
-// rights since the node was created, or it is refused: so nobody else has got rights
-// on it before. Of several who try only one succeeds: the others, and whoever tries
-// afterwards, get ErrRefused. The same again is nothing, for a session that is `to`
-// and may read the node: so a lost answer does no harm.
+// HandOver takes a node from one of the session's identities, which may hand it over, and gives
+// another identity rights on it. It must be the first change of the node's rights since its
+// creation, and is refused otherwise: so no other user has got rights on it before. Of several
+// attempts only one succeeds: the others, and all later ones, get ErrRefused. Repeating it is a
+// no-op for a session that is `to` and may read the node: so a lost answer does no harm.
 func HandOver(ctx context.Context, s Store, path Path, from Credential, to Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{From: &from, Grants: []Grant{to}})
 }
 
-// Allow gives others rights on a node, beside those that stand.
+// Allow adds rights on a node to those that exist.
 func Allow(ctx context.Context, s Store, path Path, grants ...Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{Grants: grants})
 }

@@ -28,12 +28,12 @@ func Decode[T any](path Path, data []byte) (T, error) {
 		return record, nil
 	}
 	if err := json.Unmarshal(data, &record); err != nil {
-		return record, fmt.Errorf("the node %s holds no record of its kind: %w", path, err)
+		return record, fmt.Errorf("the node %s does not hold a record of its kind: %w", path, err)
 	}
 	return record, nil
 }
 
-// SameValue says whether two JSON texts are one value: the order of keys, white
+// SameValue reports whether two JSON texts are the same value: the order of keys, white
 // space and escapes do not count. Numbers are the same when their digits are:
 // 1 and 1.0 differ to the tools that read them.
 func SameValue(a, b json.RawMessage) bool {

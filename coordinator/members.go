@@ -8,23 +8,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// Who is in a group (docs/updates.md, "Who joins and leaves"). A member is in it as soon as all
-// that a role follows of it is there, and until its machine is gone: Heat says that, by a
-// relay. That nobody hears of a member's agent is no reason.
+// Membership of groups (docs/updates.md, "Who joins and leaves"). A member is in its group as soon
+// as all cells that a role follows of it are there, and until its machine is gone: Heat says that,
+// through a relay. A silent agent is not a reason to remove its member.
 
 // MembersRecord is what a relay has learnt from Heat of a group's members.
 type MembersRecord struct {
 	Stack string    `json:"stack,omitempty"` // the root stack's id
 	Since time.Time `json:"since,omitzero"`
-	// There are the servers that a relay has seen in Heat, with the incarnations that their
-	// machines are: so the next look tells who has left meanwhile.
+	// There are the servers that a relay has seen in Heat, with their machines' incarnations: the
+	// next poll tells by them which have left.
 	There map[contract.ServerPath]int `json:"there,omitempty"`
-	// Gone is up to which incarnation the machines of a server are gone.
+	// Gone is the last incarnation of a server up to which its machines are gone.
 	Gone map[contract.ServerPath]int `json:"gone,omitempty"`
 }
 
-// Of is a member's cell for who follows the group: Gone if its machine is. An empty one does
-// not say whose it was: it is Gone if there is no other machine since.
+// Of is a member's cell as the group's followers see it: Gone if its machine is. An empty one does
+// not say whose it was: it is Gone unless there is a newer machine.
 func (r *MembersRecord) Of(m *contract.Member, cell CellRecord) CellRecord {
 	last := r.Gone[m.Server]
 	if last > 0 && (cell.State == Empty && r.There[m.Server] == 0 || cell.State != Empty && cell.Incarnation <= last) {
@@ -33,7 +33,7 @@ func (r *MembersRecord) Of(m *contract.Member, cell CellRecord) CellRecord {
 	return cell
 }
 
-// Followed are cells as they are for a role: those of members whose machines are gone are Gone.
+// Followed returns cells as a role sees them: those of members whose machines are gone are Gone.
 func Followed(follows []contract.Follow, groups map[string]MembersRecord, now func(contract.CellName) CellRecord) func(contract.CellName) CellRecord {
 	members := map[contract.CellName]*contract.Member{}
 	for i := range follows {
@@ -51,10 +51,10 @@ func Followed(follows []contract.Follow, groups map[string]MembersRecord, now fu
 	}
 }
 
-// Group is who is in a group, of its possible members, and who will not come as things stand.
+// Group says which possible members are in a group, and which have failed or left.
 type Group struct{ In, Out map[int]bool }
 
-// Groups finds who is in the groups that a role follows, by the cells that it follows of each.
+// Groups finds the members of the groups that a role follows, by the cells that it follows of each.
 func Groups(follows []contract.Follow, now func(contract.CellName) CellRecord) map[string]Group {
 	groups, open := map[string]Group{}, map[contract.Member]bool{}
 	for i := range follows {
@@ -79,7 +79,7 @@ func Groups(follows []contract.Follow, now func(contract.CellName) CellRecord) m
 	return groups
 }
 
-// away says that Heat has decided that the server is not there which writes a cell.
+// away reports whether Heat has decided that the server that writes a cell does not exist.
 func away(f *contract.Follow, now func(contract.CellName) CellRecord) bool {
 	decided := HeatRecordOf(json.RawMessage("false"), 0)
 	return slices.ContainsFunc(f.Perhaps.If, func(cell contract.CellName) bool {
@@ -88,9 +88,9 @@ func away(f *contract.Follow, now func(contract.CellName) CellRecord) bool {
 	})
 }
 
-// together is what a role has of the cells that it follows: of a member that is not in its
-// group, and of a server that is not to be there, nothing, Gone. Of one that is to be there the
-// machine before counts as none.
+// together returns the cells that a role follows as it sees them: Gone for a member that is not in
+// its group, and for a server that does not exist by its condition. Of a server that exists again,
+// an earlier machine's cell counts as empty.
 func together(follows []contract.Follow, now func(contract.CellName) CellRecord) func(*contract.Follow) CellRecord {
 	groups := Groups(follows, now)
 	return func(f *contract.Follow) CellRecord {
@@ -109,8 +109,8 @@ func together(follows []contract.Follow, now func(contract.CellName) CellRecord)
 	}
 }
 
-// Having are the records of what a role follows, as they stand now: those that are not empty,
-// and not of members that are out of their groups.
+// Having are the current records of what a role follows: those that are not empty, nor of members
+// that are not in their groups.
 func Having(follows []contract.Follow, now func(contract.CellName) CellRecord) map[contract.CellName]CellRecord {
 	records, all := map[contract.CellName]CellRecord{}, together(follows, now)
 	for i := range follows {

@@ -7,26 +7,26 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Heat makes the machine that replaces another one before it deletes that, and only Heat knows
-// which of the two is the newer one. So a machine that would become a server in the place of another
-// one asks, and a relay answers when it has looked at Heat (docs/coordination.md, "Incarnations").
+// Heat creates a replacement machine before it deletes the old one, and only Heat knows which of
+// the two is newer. So a machine that would become the server in place of another asks, and a relay
+// answers after querying Heat (docs/coordination.md, "Incarnations").
 
-// NextRecord is the machine that would be a server next, and what a relay says of it: each writes
-// over the other.
+// NextRecord is the machine that would become the server next, and a relay's answer: each
+// overwrites the other.
 type NextRecord struct {
 	ID       string    `json:"id,omitempty"` // as in its IncarnationRecord
 	Instance string    `json:"instance,omitempty"`
-	After    int       `json:"after,omitempty"` // the incarnation in whose place it would come
+	After    int       `json:"after,omitempty"` // the incarnation that it would replace
 	Since    time.Time `json:"since,omitzero"`  // when it asked last
-	// Has is whether Heat had the machine when the incarnation After stood. A relay signs it.
+	// Has is whether Heat had the machine when the incarnation After was current. A relay signs it.
 	Has *bool `json:"has,omitempty"`
 }
 
-// mostOfNext is how large such a record can be.
+// mostOfNext bounds the size of such a record.
 const mostOfNext = 2048
 
-// OpenNext reads what stands there. What is no relay's answer is none; what is no such record is
-// nobody's.
+// OpenNext reads the record. An answer that no relay has signed is dropped; an invalid record is
+// empty.
 func OpenNext(data []byte, by sign.Public, at sign.Place) NextRecord {
 	var r NextRecord
 	if len(data) > mostOfNext || json.Unmarshal(sign.Bare(data), &r) != nil {
@@ -38,5 +38,5 @@ func OpenNext(data []byte, by sign.Public, at sign.Place) NextRecord {
 	return r
 }
 
-// Asks says that a machine waits for an answer.
+// Asks reports whether a machine waits for an answer.
 func (r *NextRecord) Asks() bool { return r.ID != "" && r.Has == nil }

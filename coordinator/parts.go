@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// partSize is how many bytes of a text lie in one node. A back end's node takes
-// more, but a request also carries paths and rights.
+// partSize is how many bytes of a text one node holds. A back end's node takes more, but a request
+// also carries paths and rights.
 const partSize = 768 << 10
 
-// partsRecord is what a node holds whose text lies in its children. A text that took
-// another one's place has parts of a name of their own.
+// partsRecord is the content of a node whose text is in its children. A text that replaced another
+// has its own names for its parts.
 var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})(?:,"of":"([0-9a-f]{16})")?\}$`)
 
-// InParts makes the nodes of a text: one, or one for each part below one that
-// counts them. A text that looks like such a count goes into a part of its own.
+// InParts returns the nodes of a text: one, or one for each part below a node that counts them. A
+// text that looks like such a count is stored as a part.
 func InParts(path Path, text []byte, grants []Grant) []NewNode {
 	if len(text) <= partSize && !partsRecord.Match(text) {
 		return []NewNode{{Path: path, Data: text, Grants: grants}}
@@ -30,13 +30,13 @@ func InParts(path Path, text []byte, grants []Grant) []NewNode {
 	return append([]NewNode{head}, partsOf(path, "", text, grants)...)
 }
 
-// mostInCommit is how long a text may be that is written together with others.
+// mostInCommit bounds a text that is written in one commit with others.
 const mostInCommit = 64 << 10
 
-// ReplaceParts makes the parts of a text that is to take another one's place, by the n-th change of
-// the plan. It gives what the node is to hold then, and what deletes, after that is committed, the
-// parts that nobody reads any more. Parts have names that no other text's parts have, nor this one's
-// at another change: so those of a later change are not deleted.
+// ReplaceParts creates the parts of a text that replaces another by the n-th change of the plan. It
+// returns the node's new content, and a function that deletes the unused parts after that is
+// committed. The names of parts are unique to the text and the change: so those of a later change
+// are not deleted.
 func ReplaceParts(ctx context.Context, s Store, path Path, n int, text []byte, grants []Grant) (head []byte, clean func(context.Context) error, err error) {
 	head, of := text, ""
 	if len(text) > mostInCommit || partsRecord.Match(text) {
@@ -79,8 +79,7 @@ func partPath(path Path, of string, i int) Path {
 	return path.Join(name)
 }
 
-// ReadParts reads a text that inParts or replaceParts laid down, and the version of
-// its node.
+// ReadParts reads a text that InParts or ReplaceParts stored, and the version of its node.
 func ReadParts(ctx context.Context, s Store, path Path) ([]byte, Version, error) {
 	var before []byte
 	for {
@@ -97,7 +96,7 @@ func ReadParts(ctx context.Context, s Store, path Path) ([]byte, Version, error)
 		if !errors.Is(err, ErrNotFound) || bytes.Equal(node.Data, before) {
 			return text, node.Version, err
 		}
-		before = node.Data // another text has taken this one's place, perhaps
+		before = node.Data // another text may have replaced this one
 	}
 }
 
@@ -114,11 +113,11 @@ func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byt
 	return bytes.Join(parts, nil), nil
 }
 
-// Digest is the sha256 of a content, in hex.
+// Digest is the SHA-256 of content, in hex.
 func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// HasDigest says whether a content has a digest.
+// HasDigest reports whether content has this digest.
 func HasDigest(content []byte, digest string) bool { return Digest(content) == digest }

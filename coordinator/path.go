@@ -10,7 +10,7 @@ import (
 // Deployment is the name of a deployment: that of its stack.
 type Deployment string
 
-// Segment writes any text as one segment of a path: bytes outside of letters,
+// Segment encodes a string as one segment of a path: bytes outside of letters,
 // digits and "-_.:,@=+" are percent-encoded, and so is a leading dot ("." and
 // ".." are not segments, and "zookeeper" at the root is ZooKeeper's own).
 func Segment(text string) string {
@@ -44,7 +44,7 @@ func (p Path) Parent() Path {
 	return ""
 }
 
-// Depth is how many segments a path has.
+// Depth is the number of segments of a path.
 func (p Path) Depth() int {
 	if p == "" {
 		return 0
@@ -52,10 +52,10 @@ func (p Path) Depth() int {
 	return 1 + strings.Count(string(p), "/")
 }
 
-// The nodes of a deployment, with what each holds. Who may do what there: docs/coordination.md, "Paths".
+// The nodes of a deployment, with what each holds. Their rights: docs/coordination.md, "Paths".
 
 func (d Deployment) Root() Path              { return Path(Segment(string(d))) } // DeploymentRecord
-func (d Deployment) Ready() Path             { return d.Root().Join("ready") }   // created last, when all else stands, and deleted first
+func (d Deployment) Ready() Path             { return d.Root().Join("ready") }   // created last, after all others, and deleted first
 func (d Deployment) Plan() Path              { return d.Root().Join("plan") }    // the whole plan, in parts, for the operator
 func (d Deployment) Files() Path             { return d.Root().Join("files") }
 func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }          // in parts
@@ -73,25 +73,25 @@ func (d Deployment) Relays() Path              { return d.Relay().Join("here") }
 func (d Deployment) MembersOf() Path           { return d.Relay().Join("members") }
 func (d Deployment) Members(group string) Path { return d.MembersOf().Join(Segment(group)) } // MembersRecord, signed by a relay
 
-// Those of a server. Pass, ApprovalRequests and Admission are there where tokens are good for one
-// enrolment: what the first machine takes, what later ones say of themselves, and what lets one in.
+// The nodes of a server. Pass, ApprovalRequests and Admission exist where tokens are valid for one
+// enrolment: what the first machine takes, the requests of later ones, and what admits one.
 
 func (d Deployment) Server(s contract.ServerPath) Path           { return d.Servers().Join(Segment(string(s))) } // IncarnationRecord
 func (d Deployment) ServerPlan(s contract.ServerPath) Path       { return d.Server(s).Join("plan") }             // its part of the plan, in parts
 func (d Deployment) Identity(s contract.ServerPath) Path         { return d.Server(s).Join("identity") }         // IdentityRecord
 func (d Deployment) Keys(s contract.ServerPath) Path             { return d.Server(s).Join("keys") }             // KeysRecord: passwords of the readers' sets it is in
 func (d Deployment) Public(s contract.ServerPath) Path           { return d.Server(s).Join("public") }           // PublicRecord, if it reads or writes sealed cells
-func (d Deployment) Seals(s contract.ServerPath) Path            { return d.Server(s).Join("seals") }            // by reader, the keys of what it has sealed
+func (d Deployment) Seals(s contract.ServerPath) Path            { return d.Server(s).Join("seals") }            // by reader, the keys of the values it has sealed
 func (d Deployment) Pass(s contract.ServerPath) Path             { return d.Server(s).Join("pass") }             // PassRecord
 func (d Deployment) ApprovalRequests(s contract.ServerPath) Path { return d.Server(s).Join("knock") }            // ApprovalRequests
 func (d Deployment) Admission(s contract.ServerPath) Path        { return d.Server(s).Join("admission") }        // AdmissionRecord
 func (d Deployment) State(s contract.ServerPath) Path            { return d.Server(s).Join("state") }            // ServerState, which its agent reports
-func (d Deployment) Requests(s contract.ServerPath) Path         { return d.Server(s).Join("requests") }         // RequestsRecord: what its agent is asked for
+func (d Deployment) Requests(s contract.ServerPath) Path         { return d.Server(s).Join("requests") }         // RequestsRecord
 func (d Deployment) Answers(s contract.ServerPath) Path          { return d.Server(s).Join("answers") }          // AnswersRecord
 func (d Deployment) HeatValues(s contract.ServerPath) Path       { return d.Server(s).Join("heat") }             // HeatValues, signed by a relay
-func (d Deployment) Next(s contract.ServerPath) Path             { return d.Server(s).Join("next") }             // NextRecord, where a relay tells Heat
+func (d Deployment) Next(s contract.ServerPath) Path             { return d.Server(s).Join("next") }             // NextRecord, where a relay reports to Heat
 func (d Deployment) Agent(s contract.ServerPath) Path            { return d.Server(s).Join("agent") }            // where its agent may create its presence
-func (d Deployment) Presence(s contract.ServerPath) Path         { return d.Agent(s).Join("presence") }          // stands while its agent has a session
+func (d Deployment) Presence(s contract.ServerPath) Path         { return d.Agent(s).Join("presence") }          // exists while its agent has a session
 func (d Deployment) Cells(s contract.ServerPath) Path            { return d.Server(s).Join("cells") }
 
 // SealsFor holds the SealsRecord for one reader.
@@ -99,14 +99,14 @@ func (d Deployment) SealsFor(s, reader contract.ServerPath) Path {
 	return d.Seals(s).Join(Segment(string(reader)))
 }
 
-// Life stands as long as the deployment in which a machine, by its random id, has
-// become the server. A deployment that was made anew has nodes of the same names and
+// Life exists as long as the deployment in which a machine, by its random id, has become the
+// server. A deployment that was destroyed and applied again has nodes of the same names and
 // versions, but not this one.
 func (d Deployment) Life(s contract.ServerPath, id string) Path {
 	return d.Agent(s).Join("life:" + Segment(id))
 }
 
-// Log holds the end of what a role printed, as it stands (at most LogSize bytes).
+// Log holds the end of a role's output, unencoded (at most LogSize bytes).
 func (d Deployment) Log(s contract.ServerPath, role string) Path {
 	return d.Server(s).Join("log:" + Segment(role))
 }

@@ -8,42 +8,42 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// DeploymentRecord is what stands at a deployment's root.
+// DeploymentRecord is the record at a deployment's root.
 type DeploymentRecord struct {
 	Format  int       `json:"format"` // RecordFormat
 	ID      string    `json:"id"`     // random
-	Counter int64     `json:"-"`      // of the change that signed it
+	Counter int64     `json:"-"`      // of the change with which it was signed
 	Plan    string    `json:"plan"`   // sha256 of plan.json
 	Created time.Time `json:"created"`
-	// Enrol says how often a server's token lets a machine in.
+	// Enrol says how often a server's token lets a machine enrol.
 	Enrol Enrolment `json:"enrol,omitempty"`
-	// Restored says that it was put in the place of one that the coordinator had lost.
+	// Restored says that it replaces one that the coordinator had lost.
 	Restored bool `json:"restored,omitempty"`
-	// Updates counts the changes of the plan, Updating is the sha256 of the plan that
-	// one which has not come to its end makes of it.
+	// Updates counts the changes of the plan. Updating is the SHA-256 of the new plan while a
+	// change is unfinished.
 	Updates  int    `json:"updates,omitempty"`
 	Updating string `json:"updating,omitempty"`
-	// Handles is when, by the coordinator's clock, servers began to tell Heat where a relay or
-	// nobody did before: machines of before have no credentials for the handles that Heat has now.
+	// Handles is when, by the coordinator's clock, servers began to signal Heat where a relay or
+	// nothing did before: older machines have no credentials for the handles that Heat has now.
 	Handles time.Time `json:"handles,omitzero"`
 }
 
-// IncarnationRecord says which machine a server's name means now. The version
-// of its node fences: every write of an agent checks it.
+// IncarnationRecord says which machine is the server now. The version of its node is the fence:
+// every write of an agent checks it.
 type IncarnationRecord struct {
-	Number   int       `json:"number"`             // 0: no server has come yet
+	Number   int       `json:"number"`             // 0: no machine has enrolled yet
 	ID       string    `json:"id,omitempty"`       // random, in the agent's journal
 	Instance string    `json:"instance,omitempty"` // Nova's instance id
 	Since    time.Time `json:"since,omitzero"`
 }
 
-// KeysRecord holds passwords of readers' sets, by id.
+// KeysRecord holds the passwords of reader sets, by id.
 type KeysRecord struct {
 	Sets map[string]string `json:"sets,omitempty"`
 }
 
-// PublicRecord is the key that values for a server are sealed with. It is made on
-// the server; only its public half leaves it.
+// PublicRecord is the key with which values are sealed for a server. It is generated on the server;
+// only its public half leaves it.
 type PublicRecord struct {
 	Incarnation int    `json:"incarnation"`
 	Key         string `json:"key,omitempty"`
@@ -59,7 +59,7 @@ type SealedKey struct {
 	Key string `json:"key"`
 }
 
-// CellState is what a cell is.
+// CellState is the state of a cell.
 type CellState string
 
 // The states of a cell: empty → value or failed, and back to empty with the next
@@ -68,8 +68,8 @@ const (
 	Empty  CellState = "empty"
 	Valued CellState = "value"
 	Failed CellState = "failed"
-	// Gone is what a member's cell is to who follows its group, once its machine is gone. It
-	// is never written.
+	// Gone is a member's cell as its group's followers see it once its machine is gone. It is never
+	// written.
 	Gone CellState = "gone"
 )
 
@@ -78,20 +78,20 @@ type CellRecord struct {
 	State CellState `json:"state"`
 	// Incarnation is the number of the server's incarnation that wrote this.
 	Incarnation int `json:"incarnation"`
-	// Version counts what was written in an incarnation; later ones are larger.
+	// Version counts the writes of an incarnation.
 	Version int             `json:"version,omitempty"`
 	Value   json.RawMessage `json:"value,omitempty"`
-	// Sealed is the value in a box, of a cell that is sealed; Value is not there then.
+	// Sealed is the value of a sealed cell, in a box, in place of Value.
 	Sealed string `json:"sealed,omitempty"`
-	// Fingerprint is that of a value which an operator has given (Secret.Fingerprint).
+	// Fingerprint is that of a value that an operator supplied (Secret.Fingerprint).
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Cause is why it has failed; of a value, why the run failed that was to renew it.
+	// Cause is why it failed; for a value, why the run that should have renewed it failed.
 	Cause *Cause `json:"cause,omitempty"`
-	// RoleFailed says of a value that the role which wrote it has failed since, for the cause: a
-	// first run may have it, and none is brought up to date to it.
+	// RoleFailed says of a value that its role has failed since, with Cause: first runs of readers
+	// use the value, but none is brought up to date with it.
 	RoleFailed bool      `json:"role_failed,omitempty"`
 	Since      time.Time `json:"since,omitzero"`
-	// Stamp says of which runs the value is made, where a reader has to know.
+	// Stamp says from which runs the value was made, where a reader has to know.
 	Stamp Stamp `json:"stamp,omitempty"`
 }
 
@@ -132,16 +132,16 @@ func (c *Cause) String() string {
 	return text
 }
 
-// PresenceRecord stands while an agent has a session.
+// PresenceRecord exists while an agent has a session.
 type PresenceRecord struct {
 	Incarnation int       `json:"incarnation"`
 	Since       time.Time `json:"since"`
 }
 
-// LogSize is how many bytes of what a role printed the coordinator keeps.
+// LogSize is how many bytes of a role's output the coordinator keeps.
 const LogSize = 16 << 10
 
-// Phase is how far a server's agent is.
+// Phase is the progress of a server's agent.
 type Phase string
 
 // The phases of an agent.
@@ -154,7 +154,7 @@ const (
 	PhaseFailed     Phase = "failed"
 )
 
-// RoleStatus is how far a role is.
+// RoleStatus is the progress of a role.
 type RoleStatus string
 
 // The statuses of a role.
@@ -166,32 +166,33 @@ const (
 	RoleSkipped RoleStatus = "skipped" // an earlier role of its server failed
 )
 
-// Ended says that the role has run, whatever came of it.
+// Ended reports whether the role has run, successfully or not.
 func (s RoleStatus) Ended() bool { return s == RoleDone || s == RoleFailed }
 
-// ServerState is what an agent reports of its server; only it writes this.
+// ServerState is what an agent reports about its server; it alone writes this.
 type ServerState struct {
 	Incarnation int       `json:"incarnation"`
 	Phase       Phase     `json:"phase"`
 	Since       time.Time `json:"since"`
 	Message     string    `json:"message,omitempty"`
 	Agent       string    `json:"agent,omitempty"` // version
-	// Untold is why Heat does not know yet of what has ended, where the agent tells it.
+	// Untold is why the agent could not yet signal to Heat what has ended.
 	Untold string `json:"untold,omitempty"`
-	// NoHandle says that the machine was made when no server told Heat: it has no credentials. An
-	// operator's look says it, too, of one whose credentials were for handles that are gone.
+	// NoHandle says that the machine was created when servers did not signal Heat: it has no
+	// credentials. Operators' commands also set it for one whose credentials were for handles that
+	// are gone.
 	NoHandle bool        `json:"no_handle,omitempty"`
 	Roles    []RoleState `json:"roles"`
 	// Wrote are the versions of the values that the server has published.
 	Wrote map[contract.CellName]Count `json:"wrote,omitempty"`
-	// Decided is what Heat decided of the stack's topology, by the keys of the plan: true,
-	// false or a number of members.
+	// Decided is what Heat decided about the stack's topology, by the keys of the plan: true, false
+	// or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`
-	// Going is how far the machine is that Heat takes away; nil where it does not.
+	// Going is the progress of a machine that Heat is about to delete; nil otherwise.
 	Going *GoingState `json:"going,omitempty"`
 }
 
-// Role is how a role stands; it has no name where nothing is known of it.
+// Role is the state of a role; its name is empty if nothing is known of it.
 func (s ServerState) Role(name string) RoleState {
 	for _, r := range s.Roles {
 		if r.Name == name {
@@ -201,60 +202,60 @@ func (s ServerState) Role(name string) RoleState {
 	return RoleState{}
 }
 
-// GoingState is how far a machine that Heat takes away is with its roles' delete hooks.
+// GoingState is the progress of the delete hooks on a machine that Heat is about to delete.
 type GoingState struct {
 	Since time.Time `json:"since"`
 	Ended time.Time `json:"ended,omitzero"`
-	// Failed are the hooks that have failed, the first one first.
+	// Failed are the hooks that have failed, in order.
 	Failed []*Cause `json:"failed,omitempty"`
 }
 
-// RoleState is how far one role of a server is.
+// RoleState is the progress of one role of a server.
 type RoleState struct {
 	Name   string     `json:"name"`
 	Status RoleStatus `json:"status"`
-	// Attempt counts the operator's requests to run the role again.
+	// Attempt counts the operator's retries of the role.
 	Attempt int `json:"attempt,omitempty"`
-	// ByHand says that the role is done because an operator said so.
+	// ByHand says that an operator has marked the role as done.
 	ByHand   bool      `json:"by_hand,omitempty"`
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 	ExitCode *int      `json:"exit_code,omitempty"`
-	// Blocked are the reads that wait now.
+	// Blocked are the reads that are waiting.
 	Blocked []Wait `json:"blocked,omitempty"`
-	// BlockedSeconds is the time in which at least one read waited, so far.
+	// BlockedSeconds is the time for which at least one read has waited so far.
 	BlockedSeconds float64 `json:"blocked_seconds,omitempty"`
 	Cause          *Cause  `json:"cause,omitempty"`
-	// LastLines are the end of what the role printed, kept when it fails.
+	// LastLines are the end of the role's output, kept when it fails.
 	LastLines string `json:"last_lines,omitempty"`
-	// Made names what the role ran with last, or was updated to: contract.Role.Definition.
+	// Made is the definition that the role last ran with, or was updated to: contract.Role.Definition.
 	Made string `json:"made,omitempty"`
 	// Update is the last run of the hook update since the role itself ran.
 	Update *UpdateState `json:"update,omitempty"`
-	// Followed are the versions of the cells that the role follows, as its last run had
-	// them, and Runs counts its runs for the stamps of its outputs.
+	// Followed are the versions of the followed cells in the role's last run, and Runs counts its
+	// runs for the stamps of its outputs.
 	Followed map[contract.CellName]Count `json:"followed,omitempty"`
 	Runs     int                         `json:"runs,omitempty"`
-	// Behind is why the role is not brought to what it follows by now; nil where it is, or
+	// Behind is why the role is not brought up to date with what it follows; nil where it is, or
 	// will be.
 	Behind *BehindState `json:"behind,omitempty"`
 }
 
-// BehindState is why a role stays as it is though what it follows has changed.
+// BehindState is why a role is not updated though what it follows has changed.
 type BehindState struct {
 	Cause *Cause `json:"cause"`
-	// Heat is the number of the last change of Heat's that the agent has seen then.
+	// Heat is the number of the last change of Heat's values that the agent had seen.
 	Heat int64 `json:"heat,omitempty"`
 }
 
-// UpdateState is how far a run of a role's hook update is.
+// UpdateState is the progress of a run of a role's hook update.
 type UpdateState struct {
 	Status   RoleStatus `json:"status"` // running, done or failed
 	Started  time.Time  `json:"started,omitzero"`
 	Ended    time.Time  `json:"ended,omitzero"`
 	ExitCode *int       `json:"exit_code,omitempty"`
 	Cause    *Cause     `json:"cause,omitempty"`
-	// LastLines are the end of what it printed, kept when it fails.
+	// LastLines are the end of its output, kept when it fails.
 	LastLines string `json:"last_lines,omitempty"`
 }
 
@@ -266,7 +267,7 @@ type Wait struct {
 	Since time.Time         `json:"since"`
 }
 
-// Next is the version of what is written after the record, in an incarnation.
+// Next is the version of the next write in an incarnation.
 func (r CellRecord) Next(incarnation int) int {
 	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
 		return 1

@@ -10,23 +10,22 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// A relay stands between Heat and a deployment (docs/relay.md). It has a key that speaks for
-// Heat and for nothing else: who has only that can neither run anything on a server nor read
-// a secret.
+// A relay connects Heat and a deployment (docs/relay.md). It has a key that is valid only for what
+// Heat says: with that alone one can neither run anything on a server nor read a secret.
 
 // RelayUser is the user of a relay's identity.
 const RelayUser = "relay"
 
-// RelayKey is what a relay has of a deployment. It never prints itself.
+// RelayKey are a relay's credentials for a deployment. It never prints itself.
 type RelayKey struct {
 	Deployment Deployment
 	password   string
 	seed       []byte
-	// Operator is the key by which the deployment's operator signs.
+	// Operator is the key with which the deployment's operator signs.
 	Operator sign.Public
 }
 
-// Relay makes a deployment's relay's key.
+// Relay derives the key of a deployment's relays.
 func (s Secret) Relay(d Deployment) (RelayKey, error) {
 	seed, errSeed := sign.Derive(s.hex, "hotc relay signature 1\n"+string(d))
 	operator, errOperator := s.OperatorKey(d)
@@ -36,7 +35,7 @@ func (s Secret) Relay(d Deployment) (RelayKey, error) {
 // Credential is the relay's identity.
 func (k RelayKey) Credential() Credential { return Credential{User: RelayUser, Password: k.password} }
 
-// Signer is the key by which the relay signs.
+// Signer is the key with which the relay signs.
 func (k RelayKey) Signer() (sign.Key, error) { return sign.FromSeed(k.seed) }
 
 // String and GoString keep the key out of messages.
@@ -54,7 +53,7 @@ type relayKeyFile struct {
 	Operator   sign.Public `json:"operator"`
 }
 
-// File is the key's file.
+// File is the content of the key's file.
 func (k RelayKey) File() []byte {
 	text, _ := json.MarshalIndent(relayKeyFile{relayKeyFormat, k.Deployment, k.password, k.seed, k.Operator}, "", "  ") // of texts and bytes
 	return append(text, '\n')
@@ -64,7 +63,7 @@ func (k RelayKey) File() []byte {
 func ParseRelayKey(text []byte) (RelayKey, error) {
 	var f relayKeyFile
 	if json.Unmarshal(text, &f) != nil {
-		return RelayKey{}, errors.New("it is not a relay's key")
+		return RelayKey{}, errors.New("it is not a relay key")
 	}
 	if f.Format != relayKeyFormat {
 		return RelayKey{}, fmt.Errorf("it has format %d, this hotc reads format %d", f.Format, relayKeyFormat)
@@ -74,45 +73,45 @@ func ParseRelayKey(text []byte) (RelayKey, error) {
 		_, err = sign.FromSeed(f.Key)
 	}
 	if err == nil && (f.Password == "" || f.Operator == "") {
-		err = errors.New("something of it is missing")
+		err = errors.New("its password or its operator's key is missing")
 	}
 	return RelayKey{d, f.Password, f.Key, f.Operator}, err
 }
 
-// ServersKeys are the keys by which a deployment's servers sign, as the operator says to relays.
+// ServersKeys are the keys with which a deployment's servers sign, for relays.
 type ServersKeys struct {
 	Keys map[contract.ServerPath]sign.Public `json:"keys"`
 }
 
-// RelayPresence stands while a relay has a session.
+// RelayPresence exists while a relay has a session.
 type RelayPresence struct {
 	Host    string    `json:"host,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Since   time.Time `json:"since"`
 }
 
-// HeatRecord is what Heat said last to a relay.
+// HeatRecord is what a relay last learnt from Heat.
 type HeatRecord struct {
 	Stack string    `json:"stack,omitempty"` // its id
-	Since time.Time `json:"since"`           // when it began to say so
-	// Trouble is why Heat cannot be asked, or told.
+	Since time.Time `json:"since"`           // when this began
+	// Trouble is why Heat cannot be queried or signalled.
 	Trouble string     `json:"trouble,omitempty"`
 	Waits   []HeatWait `json:"waits,omitempty"`
 }
 
-// HeatWait is one of the waits of a stack, and how it stands.
+// HeatWait is one of the waits of a stack, with its status.
 type HeatWait struct {
-	Stack  string        `json:"stack,omitempty"` // the path of the stack it lies in
+	Stack  string        `json:"stack,omitempty"` // the path of its stack
 	Wait   string        `json:"wait"`
 	Status HeatWaitState `json:"status"`
-	// Reason is what is waited for, or why it has failed.
+	// Reason is what it waits for, or why it failed.
 	Reason string `json:"reason,omitempty"`
-	// Hook is the one of Heat's at which the resource Wait waits that Heat is about to delete;
-	// "" is that Heat waits for roles.
+	// Hook is Heat's hook at which the resource Wait pauses before its deletion; "" if Heat waits
+	// for roles.
 	Hook string `json:"hook,omitempty"`
 }
 
-// HeatWaitState is how a wait stands, in Heat's words.
+// HeatWaitState is the status of a wait, in Heat's terms.
 type HeatWaitState string
 
 // The states of a wait.

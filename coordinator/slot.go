@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// SlotsRecord says which member of a group that scales has which slot.
+// SlotsRecord says which member of a scaling group has which replica slot.
 type SlotsRecord struct {
-	// Within are the servers of each member, by what follows the member's own path.
+	// Within are the servers of each member, by their paths within the member.
 	Within []string     `json:"within"`
 	Slots  []SlotRecord `json:"slots"`
 }
 
-// SlotRecord is one slot; the zero value is one that nobody has had.
+// SlotRecord is one slot; the zero value was never taken.
 type SlotRecord struct {
 	Member string    `json:"member,omitempty"` // the id of its stack
 	Stack  string    `json:"stack,omitempty"`  // the root stack's
@@ -24,8 +24,8 @@ func (r *SlotsRecord) NumberOf(member string) int {
 	return slices.IndexFunc(r.Slots, func(s SlotRecord) bool { return s.Member == member })
 }
 
-// IsFree says that by the record a new member of a root stack can take a slot at once: nobody
-// has had it, or one of an earlier stack of the name.
+// IsFree reports whether a new member of a root stack can take a slot at once: it was never taken,
+// or by a member of an earlier stack of the name.
 func (r *SlotsRecord) IsFree(slot int, stack string) bool {
 	return r.Slots[slot].Member == "" || r.Slots[slot].Stack != stack
 }

@@ -11,13 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Nothing is trusted for standing in the coordinator. What an operator says is signed
-// with a key of the deployment's secret, what a server says with one of its token, and
-// an agent learns the operator's key from a record that is authenticated under its
-// token, which never travels. Who signs what, and what that does not protect:
-// docs/security.md.
+// Nothing is trusted because it is in the coordinator. Operators sign with a key derived from the
+// deployment's secret, servers with one derived from their tokens, and an agent learns the
+// operator's key from a record that is authenticated with its token, which is never sent. Who signs
+// what, and what that does not protect: docs/security.md.
 
-// RecordFormat is the version of what stands in a coordinator.
+// RecordFormat is the version of the records in a coordinator.
 const RecordFormat = 3
 
 // The kinds of signed records.
@@ -40,10 +39,10 @@ const (
 	KindNext       = "next"
 )
 
-// ErrForged says that a record is not by whom it must be.
-var ErrForged = errors.New("somebody has changed what stands in the coordinator, or what comes from there on its way")
+// ErrForged says that a record was not signed by its author.
+var ErrForged = errors.New("the data in the coordinator was tampered with, there or in transit")
 
-// Forged says what is not signed by whom it must be.
+// Forged returns an ErrForged that says what is not signed by its author.
 func Forged(what, by string, err error) error {
 	return fmt.Errorf("%s is not as %s wrote it (%w): %w", what, by, err, ErrForged)
 }
@@ -53,26 +52,26 @@ type FormatError struct{ Found int }
 
 func (e *FormatError) Error() string {
 	if e.Found < RecordFormat {
-		return fmt.Sprintf("it was applied by an older hotc (format %d, this one has format %d): destroy it, and apply it again with this one", max(e.Found, 1), RecordFormat)
+		return fmt.Sprintf("it was applied by an older hotc (format %d, this one uses format %d): destroy it, and apply it again with this one", max(e.Found, 1), RecordFormat)
 	}
-	return fmt.Sprintf("it was applied by a newer hotc (format %d, this one has format %d): use that one", e.Found, RecordFormat)
+	return fmt.Sprintf("it was applied by a newer hotc (format %d, this one uses format %d): use that one", e.Found, RecordFormat)
 }
 
-// OperatorKey signs what an operator says.
+// OperatorKey is the operator's signing key.
 func (s Secret) OperatorKey(d Deployment) (sign.Key, error) {
 	return sign.DeriveKey(s.hex, "hotc operator signature 1\n"+string(d))
 }
 
-// ServerKey signs what a server says. member is the password of its identity where
-// tokens are good for one enrolment, and else "".
+// ServerKey is a server's signing key. member is the password of its identity where tokens are
+// valid for one enrolment, otherwise "".
 func ServerKey(token, member string) (sign.Key, error) {
 	return sign.DeriveKey(token+":"+member, "hotc server signature 1")
 }
 
-// IdentityKey authenticates an identity.
+// IdentityKey is the MAC key of a server's identity record.
 func IdentityKey(token string) ([]byte, error) { return sign.Derive(token, "hotc identity 1") }
 
-// Signed writes a record with its signature.
+// Signed encodes a record with its signature.
 func Signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, error) {
 	text, err := Encode(record)
 	if err != nil {
@@ -81,17 +80,17 @@ func Signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, erro
 	return key.Sign(p, counter, text)
 }
 
-// Place is what records of one server belong to.
+// Place is what a signature of a server's record is bound to.
 func (d Deployment) Place(id, kind string, s contract.ServerPath, item string) sign.Place {
 	return sign.Place{Kind: kind, Stack: string(d), Deployment: id, Server: string(s), Item: item}
 }
 
-// CellPlace is what a cell belongs to.
+// CellPlace is what a cell's signature is bound to.
 func (d Deployment) CellPlace(id string, c contract.CellRef) sign.Place {
 	return d.Place(id, kindCell, c.Server, string(c.Cell))
 }
 
-// OpenCell reads a cell. That one is empty nobody needs to say.
+// OpenCell reads a cell. An empty one needs no signature.
 func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
 	record, err := Decode[CellRecord](path, sign.Bare(data))
 	if err != nil || record.State != Valued && record.State != Failed {
@@ -114,7 +113,7 @@ func writerOf(at sign.Place) string {
 	return "server " + at.Server
 }
 
-// OpenIfAny reads a record that is signed, unless nothing was ever written.
+// OpenIfAny reads a signed record; one that was never written is empty.
 func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
 	if len(data) == 0 || string(data) == "{}" {
 		return record, 0, nil
@@ -127,7 +126,7 @@ func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (re
 	return record, counter, err
 }
 
-// OpenForeign is OpenIfAny of what another server has written, which may be anything. ErrTooMany.
+// OpenForeign is OpenIfAny for a record of another server, which is untrusted. ErrTooMany.
 func OpenForeign[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
 	if CountItems(data) > MostItems {
 		return record, 0, ErrTooMany
@@ -135,8 +134,8 @@ func OpenForeign[T any](path Path, data []byte, by sign.Public, at sign.Place) (
 	return OpenIfAny[T](path, data, by, at)
 }
 
-// ReadSigned is OpenIfAny of a node, and gives its version. What is signed and none of its kind
-// is ErrForged, too.
+// ReadSigned is OpenIfAny of a node, with its version. A signed record of the wrong kind is
+// ErrForged, too.
 func ReadSigned[T any](ctx context.Context, s Store, path Path, by sign.Public, at sign.Place) (record T, version Version, counter int64, err error) {
 	node, err := s.Read(ctx, path)
 	if err != nil {
@@ -149,30 +148,30 @@ func ReadSigned[T any](ctx context.Context, s Store, path Path, by sign.Public, 
 	return record, node.Version, counter, err
 }
 
-// Identity is what an operator tells a server of its deployment.
+// Identity is what an operator tells a server about its deployment.
 type Identity struct {
 	Format     int                 `json:"format"`
 	Deployment Deployment          `json:"deployment"`
-	ID         string              `json:"id"` // of this very deployment, random
+	ID         string              `json:"id"` // random; applied again, a deployment has another
 	Server     contract.ServerPath `json:"server"`
 	Enrol      Enrolment           `json:"enrol,omitempty"`
-	// Restored says that it is put in the place of one that the coordinator has lost.
+	// Restored says that it replaces one that the coordinator has lost.
 	Restored bool `json:"restored,omitempty"`
-	// Removed is when the server was taken out of the deployment; zero is that it is in it.
+	// Removed is when the server was removed from the deployment; zero if it was not.
 	Removed time.Time `json:"removed,omitzero"`
-	// Operator is the key by which the operator signs, Relay what a relay may say and
-	// by which key.
+	// Operator is the key with which the operator signs, Relay that of the relays, and what they
+	// may sign.
 	Operator sign.Public `json:"operator"`
 	Relay    *Relay      `json:"relay,omitempty"`
 }
 
-// Relay is a key that may say less than the operator's.
+// Relay is a key with fewer rights than the operator's.
 type Relay struct {
 	Key sign.Public `json:"key"`
 	May []string    `json:"may"`
 }
 
-// RelayHeat allows to say what Heat knows.
+// RelayHeat allows signing what Heat says.
 const RelayHeat = "heat"
 
 // IdentityRecord is an Identity, signed by the operator, with a MAC by the server's
@@ -182,10 +181,10 @@ type IdentityRecord struct {
 	MAC      string          `json:"mac"`
 }
 
-// OpenIdentity reads what says whose deployment it is, for a server with its token; pinned is
-// what the machine knows of it. ErrForged, *FormatError.
+// OpenIdentity reads the identity record, for a server with its token; pinned is what the machine
+// read first. ErrForged, *FormatError.
 func OpenIdentity(d Deployment, server contract.ServerPath, token string, pinned *Identity, data []byte) (*Identity, int64, error) {
-	const what = "what says whose deployment it is"
+	const what = "the deployment's identity record"
 	var record IdentityRecord
 	var identity Identity
 	if json.Unmarshal(data, &record) != nil || json.Unmarshal(sign.Bare(record.Identity), &identity) != nil {
@@ -208,19 +207,19 @@ func OpenIdentity(d Deployment, server contract.ServerPath, token string, pinned
 	_, counter, err := operator.Open(d.Place(identity.ID, KindIdentity, server, ""), record.Identity)
 	switch {
 	case err != nil:
-		return nil, 0, Forged(what, "the operator whom this machine has known since it came first", err)
+		return nil, 0, Forged(what, "the operator that this machine enrolled with", err)
 	case pinned != nil && (pinned.ID == identity.ID || identity.Restored) && pinned.Enrol != identity.Enrol:
-		return nil, 0, Forged(what, "the operator", errors.New("tokens are good for more, or less, than when this machine came first"))
+		return nil, 0, Forged(what, "the operator", errors.New("the enrolment of tokens is not what it was when this machine enrolled"))
 	}
 	return &identity, counter, nil
 }
 
-// BoxPlace is what the box of a sealed value belongs to.
+// BoxPlace is what the box of a sealed value is bound to.
 func (d Deployment) BoxPlace(cell contract.CellName) string {
 	return fmt.Sprintf("hotc box 1\n%s\n%s", d, cell)
 }
 
-// KeyPlace is what the key of a box, sealed to a reader, belongs to.
+// KeyPlace is what the key of a box, sealed to a reader, is bound to.
 func (d Deployment) KeyPlace(cell contract.CellName, reader contract.ServerPath, box string) string {
 	return fmt.Sprintf("hotc key 1\n%s\n%s\n%s\n%s", d, cell, reader, box)
 }

@@ -2,9 +2,8 @@ package coordinator
 
 import "strings"
 
-// ShownURL is a coordinator's URL for messages: without what it may bear besides the
-// place it names, certificates of some thousand characters, or a password that somebody
-// has put there (no back end takes one).
+// ShownURL is a coordinator's URL for messages: without the options that it may carry, such as
+// certificates of some thousand characters, or a password (no back end takes one).
 func ShownURL(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
@@ -23,8 +22,8 @@ func ShownURL(url string) string {
 	return scheme + "://" + rest
 }
 
-// URLError says what is wrong with a coordinator's URL itself, or with a file that it
-// names: no server was asked, and waiting mends nothing.
+// URLError says what is wrong with a coordinator's URL itself, or with a file that it names: no
+// server was contacted, and retrying does not help.
 type URLError struct {
 	URL string
 	Err error

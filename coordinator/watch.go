@@ -50,8 +50,8 @@ func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) 
 	return changed, nil
 }
 
-// Rest is how long to rest after a look that took some time, as one at a large deployment or
-// stack does: it takes its time of others, too.
+// Rest is the pause after a poll that took some time, as that of a large deployment or stack does:
+// polls take the servers' time from others.
 func Rest(took time.Duration) time.Duration { return 5 * took }
 
 // Wake puts a token into a channel of capacity one, unless one is there.

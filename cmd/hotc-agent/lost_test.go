@@ -100,9 +100,9 @@ func TestAZooKeeperThatHasLostItsData(t *testing.T) {
 		server.Start(t)
 	}
 	wipe()
-	b.awaitSaid(p, `the deployment blog is not applied yet; "hotc apply --restore" of the same folder puts it back`)
+	b.awaitSaid(p, `the deployment blog is not applied yet; "hotc apply --restore" of the same folder restores it`)
 	b.restore()
-	b.awaitSaid(p, "its operator has put the deployment back")
+	b.awaitSaid(p, "the operator has restored the deployment")
 	b.web(`"good"`)
 	b.awaitSaid(p, "db.r1: done")
 	wipe()
@@ -150,7 +150,7 @@ func TestAZooKeeperWithAnOlderState(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Start(t)
-	b.awaitSaid(p, "the same deployment is there again, as it was before")
+	b.awaitSaid(p, "the same deployment is there again, in an earlier state")
 	b.web(`"good"`)
 	b.awaitSaid(p, "db.r1: done")
 	if got, log := b.cell("db.r1"), b.log(); got != "null" || log != "start\nend\n" {

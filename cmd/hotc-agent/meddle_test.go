@@ -108,7 +108,7 @@ func TestWhoTapsGetsNothingRun(t *testing.T) {
 			return at("/db/identity", func(data []byte) []byte {
 				return bytes.Replace(data, []byte(`"operator":"`), []byte(`"operator":"A`), 1)
 			})
-		}, "what says whose deployment it is is not as", false},
+		}, "the deployment's identity record is not as", false},
 		{"a value", func(*bed) zktest.Meddle { return swap(`"value":"good"`, `"value":"evil"`) }, "the value of web.app:x is not as server web wrote it", true},
 		{"a failure", func(*bed) zktest.Meddle { return swap(`"state":"value"`, `"state":"failed"`) }, "the value of web.app:x is not as server web wrote it", true},
 		{"what the agent writes", func(*bed) zktest.Meddle {
@@ -174,7 +174,7 @@ func TestWhoTapsAsksForNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-said
-	b.awaitSaid(p, "nothing is done of what is asked for: what server db is asked for is not as the deployment's operator wrote it")
+	b.awaitSaid(p, "requests are ignored: the request list of server db is not as the deployment's operator wrote it")
 	answers, err := b.reader().Answers(context.Background(), "db")
 	if err != nil || len(answers) != 0 {
 		t.Errorf("it answers %+v, %v", answers, err)

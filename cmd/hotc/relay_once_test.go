@@ -60,7 +60,7 @@ resources:
 		ends    int
 		says    string
 	}{
-		"done":                   {coordinator.RoleDone, "", 0, exitOK, "Heat was told of hotc_done: COMPLETE: all roles are done"},
+		"done":                   {coordinator.RoleDone, "", 0, exitOK, "signalled hotc_done to Heat: COMPLETE: all roles are done"},
 		"failed":                 {coordinator.RoleFailed, "", 0, exitFailed, "the stack has failed: CREATE_FAILED: db.mysql: exit status 7 (site.yaml:6:31)"},
 		"may not signal":         {coordinator.RoleDone, http.MethodPut, 403, exitError, "these credentials may not do that (PUT software_deployments/w1)"},
 		"credentials that ended": {coordinator.RoleDone, http.MethodPut, 401, exitError, "does not accept the credentials"},

@@ -26,13 +26,13 @@ func TestRelayKey(t *testing.T) {
 	for want, args := range map[string][]string{
 		"exists and is not overwritten":    {"key", file, "--stack", "site", "--secret-file", d.secret},
 		"is the key of site, not of other": {"--stack", "other", "--key-file", file},
-		"it is not a relay's key":          {"--key-file", none},
+		"it is not a relay key":            {"--key-file", none},
 		"there is no file":                 {"--key-file", none + "2"},
 		"which stack?":                     {"--secret-file", d.secret},
 		"which secret?":                    {"--stack", "site", "--coordinator", d.url},
 		"which coordinator?":               {"--key-file", file},
-		"is not a stack's name":            {"--stack", "a/b", "--secret-file", d.secret},
-		"which cloud?":                     {"--key-file", file, "--coordinator", d.url},
+		"is not a valid stack name":        {"--stack", "a/b", "--secret-file", d.secret},
+		"no cloud is selected":             {"--key-file", file, "--coordinator", d.url},
 	} {
 		t.Setenv("OS_CLOUD", "")
 		t.Setenv("OS_AUTH_URL", "")

@@ -119,7 +119,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 	expectCode(t, err, source.NoDeployment)
 
 	say(append(again, "--enrol", "always")...)
-	if _, err := db.begin(t); err == nil || !strings.Contains(err.Error(), "good for more, or less") {
+	if _, err := db.begin(t); err == nil || !strings.Contains(err.Error(), "enrolment of tokens is not what it was") {
 		t.Errorf("with weaker tokens: %v", err)
 	}
 	d.lose(t)

@@ -35,7 +35,7 @@ func sites(t *testing.T, text string) (members []string) {
 // takes the next, while the others stay what they are.
 func TestScaledByPolicy(t *testing.T) {
 	w := newWorld(t, "../../testdata/scaled/site.yaml")
-	if out, err := w.try(w.on("site", "apply", w.dir, "--enrol=once")...); err == nil || !strings.Contains(out, "whose names Heat makes up, share their tokens") {
+	if out, err := w.try(w.on("site", "apply", w.dir, "--enrol=once")...); err == nil || !strings.Contains(out, "whose names Heat generates, share a token") {
 		t.Errorf("tokens that are good for one enrolment: %v\n%s", err, out)
 	}
 	w.hotc(w.on("site", "apply", w.dir)...)

@@ -68,12 +68,12 @@ func TestUpRefusesBeforeItDoesAnything(t *testing.T) {
 		{[]string{"up", template, "-P", "key=a", "--stack", "site"}, 2, "which coordinator?"},
 		{append([]string{"up", template + "x"}, where...), 1, "H101"},
 		{append([]string{"up", template}, where...), 2, "no default for key"},
-		{append([]string{"up", template, "-P", "key=a"}, where...), 1, "which cloud?"},
+		{append([]string{"up", template, "-P", "key=a"}, where...), 1, "no cloud is selected"},
 		{append([]string{"up", template, "-P", "key=a", "--signal", "smoke"}, where...), 2, "--signal"},
 		{append([]string{"up", template}, append(where, "--stack", "a b")...), 2, "a b"},
 		{[]string{"down", "a b"}, 2, "a b"},
 		{[]string{"down", "site"}, 2, "which coordinator?"},
-		{[]string{"down", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, 1, "which cloud?"},
+		{[]string{"down", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, 1, "no cloud is selected"},
 		{[]string{"down", "a", "--stack", "b", "--coordinator", "zk://127.0.0.1:1/hotc"}, 2, "which stack: a or b?"},
 	} {
 		var out, errs strings.Builder

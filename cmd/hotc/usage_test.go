@@ -133,7 +133,7 @@ func TestWhatIsMissingIsAskedForInOneOrder(t *testing.T) {
 		}{
 			{"which stack?", nil},
 			{cmp.Or(local[name], then), []string{"--stack", "s"}},
-			{"is not a stack's name", []string{"--stack", "a b"}},
+			{"is not a valid stack name", []string{"--stack", "a b"}},
 		} {
 			if got := ask(name, x.flags...); !strings.Contains(got, x.want) {
 				t.Errorf("hotc %s %v says %q, want %q", name, x.flags, got, x.want)

@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	// ErrEnrolsAlways says that a deployment's tokens let every machine in.
-	ErrEnrolsAlways = errors.New("the deployment's tokens let in every machine that has them")
-	// ErrNoKey says that a text is not a machine's key.
-	ErrNoKey = errors.New("this is not a machine's key")
+	// ErrEnrolsAlways says that any machine with a token of the deployment can enrol.
+	ErrEnrolsAlways = errors.New("the deployment's tokens are valid for every machine that has them")
+	// ErrNoKey says that a string is not a machine's public key.
+	ErrNoKey = errors.New("this is not a machine's public key")
 )
 
-// AwaitingApproval reads which machines ask to be a server and have not been let in. Anybody with the
-// server's token may have written it; who is let in is the operator's word. ErrEnrolsAlways,
-// *RecordError.
+// AwaitingApproval reads which machines ask to become a server and were not admitted. Anyone with
+// the server's token may have written the requests; admissions are signed by the operator.
+// ErrEnrolsAlways, *RecordError.
 func (r *Reader) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
 	node, err := s.Read(ctx, d.ApprovalRequests(server))
@@ -37,19 +37,19 @@ func (r *Reader) AwaitingApproval(ctx context.Context, server contract.ServerPat
 	if node, err = s.Read(ctx, d.Admission(server)); err != nil {
 		return nil, operatorError(err)
 	}
-	admission, err := recordOf[coordinator.AdmissionRecord](r.keys, coordinator.KindAdmission, server, contract.Operator, "who is let in as server "+string(server), d.Admission(server), node.Data)
+	admission, err := recordOf[coordinator.AdmissionRecord](r.keys, coordinator.KindAdmission, server, contract.Operator, "the admission of server "+string(server), d.Admission(server), node.Data)
 	return slices.DeleteFunc(asking, func(k coordinator.ApprovalRequest) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
 }
 
-// Admit lets the machine with a public key in as a server, whether it has asked or will.
-// What is known of it is returned. Others that ask have to ask again, and their agents do.
-// ErrEnrolsAlways, ErrNoKey.
+// Admit admits the machine with a public key as a server, whether it has asked or will. It returns
+// the machine's request. Other requests are cleared; their agents ask again. ErrEnrolsAlways,
+// ErrNoKey.
 func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (coordinator.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
 	of := coordinator.ApprovalRequest{Key: key}
 	asking, err := r.AwaitingApproval(ctx, server)
 	if _, bad := unreadable(err); bad {
-		err = nil // it is written anew
+		err = nil // it is overwritten
 	}
 	if err == nil && seal.CheckPublic(key) != nil {
 		err = ErrNoKey

@@ -12,15 +12,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A program of hotc-agent lies in a ROOT once for all deployments, compressed, under its
-// digest. Servers whose image has none fetch it without any credential: they know the
-// digest by their user-data, so that it does not matter who put what there.
+// A ROOT holds each hotc-agent program once for all deployments, compressed, under its digest.
+// Servers whose image has no agent fetch it without credentials: their user-data has the digest, so
+// it does not matter who put it there.
 const agents coordinator.Path = ":agents" // no stack's name
 
-// MaxAgent is how large an agent may be.
+// MaxAgent bounds the size of an agent.
 const MaxAgent = 64 << 20
 
-// HasAgent says whether a ROOT has the agent of a digest.
+// HasAgent reports whether a ROOT has the agent with a digest.
 func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
 	text, err := readAgent(ctx, s, digest)
 	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
@@ -32,11 +32,11 @@ func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, er
 	return coordinator.HasDigest(text, digest), nil
 }
 
-// putting is how long another hotc may take for a part of an agent.
+// putting is how long another hotc may take to upload a part of an agent.
 const putting = 2 * time.Second
 
-// AgentComes waits for an agent that another hotc is putting there, as long as there is more of it
-// each time; false is that what stands there is none.
+// AgentComes waits for an agent that another hotc is uploading, as long as the upload makes
+// progress; false means that what is there is not the agent.
 func AgentComes(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
 	for before := 0; ; {
 		parts, err := s.Children(ctx, agents.Join(digest))
@@ -60,7 +60,7 @@ func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte,
 	}
 	r, err := gzip.NewReader(bytes.NewReader(text))
 	if err != nil {
-		return nil, nil // somebody's, and no agent
+		return nil, nil // not an agent: anyone may create nodes here
 	}
 	program, err := io.ReadAll(io.LimitReader(r, MaxAgent))
 	if err != nil {
@@ -69,12 +69,12 @@ func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte,
 	return program, nil
 }
 
-// PublishAgent puts an agent into a ROOT, as a node that everybody may read and owner
-// may delete; in a closed ROOT that is who has its key. ErrExists, ErrRights: what stands in
-// its place is somebody else's.
+// PublishAgent uploads an agent to a ROOT, as a node that everyone may read and owner may delete;
+// in a closed ROOT the owner is the holder of its key. ErrExists, ErrRights: another user's node
+// has its name.
 func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Credential, closed bool, program []byte) error {
 	if len(program) > MaxAgent {
-		return fmt.Errorf("the agent has %d bytes: %w", len(program), coordinator.ErrTooLarge)
+		return fmt.Errorf("the agent's size is %d bytes: %w", len(program), coordinator.ErrTooLarge)
 	}
 	var text bytes.Buffer
 	w := gzip.NewWriter(&text) // the best compression takes six times as long, for half a percent
@@ -95,7 +95,7 @@ func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Cr
 	}
 	nodes := append([]coordinator.NewNode{{Path: agents, Grants: folder}}, coordinator.InParts(agents.Join(coordinator.Digest(program)), text.Bytes(), owned)...)
 	if err := s.Create(ctx, nodes); err != nil {
-		return fmt.Errorf("put the agent into the ROOT: %w", err)
+		return fmt.Errorf("upload the agent to the ROOT: %w", err)
 	}
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A change of the plan may reach a role by several ways: it is changed itself, and so is a role
-// that it reads; or two that it follows are; or a secret is given together with it, or with another
-// secret. It is to run once, when all of that is there. So before any server is told of the change,
-// such roles are told after which cells they come, and the roles on the way to them that others wait
-// for their cells (docs/updates.md).
+// A change of the plan may reach a role on several paths: the role itself is changed, and so is a
+// role that it reads; or two that it follows are; or a secret is supplied together with the change,
+// or with another secret. The role has to run once, when all of that is there. So before any server
+// is told of the change, such roles are told which cells to wait for, and the roles on the way to
+// them that others wait for their cells (docs/updates.md).
 
-// announce tells them. What an interrupted attempt of the same change has told stands already, and
-// says which roles it has asked.
+// announce tells them. What an interrupted attempt of the same change has announced is there
+// already, and says which roles it has asked.
 func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	found := map[contract.ServerPath]map[string]coordinator.Coming{}
 	if u.resumed {
@@ -63,8 +63,8 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	})
 }
 
-// announceSecrets announces secrets that are given together, without a change of the plan. If it is
-// interrupted, the next apply takes it for a change to the same plan.
+// announceSecrets announces secrets that are supplied together, without a change of the plan. If it
+// is interrupted, the next apply treats it as a change to the same plan.
 func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, found coordinator.DeploymentRecord) (coordinator.DeploymentRecord, error) {
 	u, err := newUpdate(ctx, s, w, newTokens(w.Secret, w.Deployment, w.Plan), found.Plan)
 	if err == nil {
@@ -79,7 +79,7 @@ func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, 
 	return u.after(), nil
 }
 
-// comings are what the roles of each server are told.
+// comings are the announcements to the roles of each server.
 func (u *update) comings(ctx context.Context, reached *reach) (map[contract.ServerPath]map[string]coordinator.Coming, error) {
 	numbers := map[contract.ServerPath]int{}
 	all := map[contract.ServerPath]map[string]coordinator.Coming{}
@@ -114,8 +114,8 @@ func (u *update) comings(ctx context.Context, reached *reach) (map[contract.Serv
 	return all, nil
 }
 
-// tellComing tells the roles of a server. What an earlier change has told stays, unless that was
-// interrupted: nobody waits for what may never come.
+// tellComing writes the announcements to the roles of a server. Those of an earlier change stay,
+// unless that was interrupted: no role waits for what may never come.
 func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]coordinator.Coming) error {
 	for {
 		record, write, err := u.reader().requests(ctx, s.Path)
@@ -150,8 +150,8 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 	}
 }
 
-// withGiven is what is told now, with the secrets of before where the plan stays as it is: the apply
-// that gave them may have ended before it gave the rest, which makes this the same change.
+// withGiven adds the previously announced secrets where the plan does not change: the apply that
+// supplied them may have ended before it supplied the rest, which makes this the same change.
 func (u *update) withGiven(now, before coordinator.Coming) coordinator.Coming {
 	if u.live != u.to || now.After == nil {
 		return now
@@ -165,14 +165,14 @@ func (u *update) withGiven(now, before coordinator.Coming) coordinator.Coming {
 	return now
 }
 
-// reach works out whom a change of a plan reaches, and how.
+// reach computes which roles a change of a plan reaches, and on which paths.
 type reach struct {
 	asked, added map[contract.RoleKey]bool
-	given        map[contract.CellName]int // secrets that get another value, with its number
+	given        map[contract.CellName]int // secrets that get a new value, with its number
 	roles        []contract.RoleKey
 	place        map[contract.RoleKey]placed
 	writer       map[contract.CellName]contract.RoleKey
-	ring         map[contract.RoleKey]int // roles with one number read each other, all around
+	ring         map[contract.RoleKey]int // roles with the same number read each other, in a cycle
 }
 
 type placed struct {
@@ -195,8 +195,8 @@ func newReach(p *contract.Plan, given map[contract.CellName]int) *reach {
 	return g
 }
 
-// reads are the roles that write what a role reads, with a cell of each; watched are those
-// that it follows.
+// reads are the roles whose outputs a role reads, with a cell of each; watched are those that it
+// follows.
 func (g *reach) reads(key contract.RoleKey) (cells map[contract.RoleKey]contract.CellName, watched map[contract.RoleKey]bool) {
 	cells, watched = map[contract.RoleKey]contract.CellName{}, map[contract.RoleKey]bool{}
 	note := func(cell contract.CellName) contract.RoleKey {
@@ -223,17 +223,17 @@ func (g *reach) reads(key contract.RoleKey) (cells map[contract.RoleKey]contract
 	return cells, watched
 }
 
-// told are the roles that are to be told of the change, each with the cells after which it
-// comes: one of each role that it reads and that runs for the change. Of roles that read each
-// other those alone are waited for that are followed, which is never all around.
+// told are the roles that have to be told of the change, each with the cells it waits for: one of
+// each role that it reads and that runs for the change. Among roles that read each other only
+// followed ones are waited for, which never form a cycle.
 func (g *reach) told() map[contract.RoleKey][]contract.CellName {
 	if len(g.asked)+len(g.added)+len(g.given) < 2 {
-		return nil // its ways are known to the compiler, as sources
+		return nil // the compiler knows these paths, as sources
 	}
 	runs := maps.Clone(g.asked)
 	maps.DeleteFunc(runs, func(_ contract.RoleKey, is bool) bool { return !is })
 	followers := map[contract.RoleKey][]contract.RoleKey{}
-	secrets := map[contract.RoleKey][]contract.CellName{} // that a role is given
+	secrets := map[contract.RoleKey][]contract.CellName{} // that a role gets
 	for _, key := range g.roles {
 		for _, f := range g.place[key].role.Follows {
 			if g.given[f.Cell] > 0 {
@@ -286,7 +286,7 @@ func (g *reach) told() map[contract.RoleKey][]contract.CellName {
 			continue
 		}
 		told[key] = after[key]
-		for _, cell := range after[key] { // who writes it says how far it is
+		for _, cell := range after[key] { // its writer announces how far the change is
 			if w := g.writer[cell]; w != "" {
 				open = append(open, w)
 			}

@@ -14,22 +14,20 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// difference is what another plan says otherwise of one thing.
+// difference is one difference between two plans.
 type difference struct {
 	what    string // "role db.mysql"
 	how     string // "driver, output port changed"
-	inPlace bool   // a live deployment can take it
-	// shape says that it is about servers and what reads what: not about roles.
+	inPlace bool   // it can be applied to a live deployment
+	// shape says that it is about servers and who reads what, not about roles.
 	shape bool
-	// untold says that Heat is to be told what the servers that are there have no credentials
-	// for: a relay tells it.
+	// untold says that existing servers have no credentials to signal it to Heat: a relay has to.
 	untold bool
 }
 
-// differences says what another plan would change, a line for each server, role
-// and cell, in the order of the plans. Positions in the template do not count: to
-// move a role within the file changes nothing. What of a role a live deployment can
-// take makes a line of its own.
+// differences lists what another plan would change, an entry for each server, role and cell, in the
+// order of the plans. Positions in the template do not count: moving a role within the file changes
+// nothing. Changes of a role that can be applied in place get their own entry.
 func differences(from, to *contract.Plan) []difference {
 	var all []difference
 	note := func(what, how string, inPlace bool) {
@@ -68,31 +66,31 @@ func differences(from, to *contract.Plan) []difference {
 				return
 			}
 			if a.Server != b.Server || a.Role != b.Role {
-				note(what, "another writer", false)
+				note(what, "different writer", false)
 			}
 			if a.Sealed != b.Sealed {
-				note(what, "secret, or no longer", false)
+				note(what, "became secret, or is no longer", false)
 			}
 			for _, how := range readerDifferences(a.Readers, b.Readers) {
 				note(what, how, true)
 			}
 		})
 	for _, group := range changedGroups(from, to) {
-		note("group "+group, "other places for its members", false)
+		note("group "+group, "slots of its members changed", false)
 	}
 	compare(from.Outputs, to.Outputs, func(o contract.StackOutput) string { return o.Name },
 		func(kind string, a, b contract.StackOutput) {
 			if kind == "" && !coordinator.SameValue(a.Expr, b.Expr) {
 				kind = "changed"
 			}
-			if kind != "" { // nobody but the operator reads it
+			if kind != "" { // only the operator reads it
 				note("output "+cmp.Or(a.Name, b.Name), kind, true)
 			}
 		})
 	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },
 		func(kind string, a, b contract.Secret) {
 			if kind == "" && !coordinator.SameValue(a.Declaration, b.Declaration) {
-				kind = "declared otherwise"
+				kind = "declaration changed"
 			}
 			what := "secret parameter " + cmp.Or(a.Name, b.Name)
 			if kind != "" {
@@ -106,7 +104,7 @@ func differences(from, to *contract.Plan) []difference {
 	return all
 }
 
-// lines are those of the differences that are meant.
+// lines are the messages of the selected differences.
 func lines(all []difference, meant func(difference) bool) []string {
 	return lists.Map(lists.Only(all, meant), func(d difference) string { return d.what + ": " + d.how })
 }
@@ -142,7 +140,7 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 			all = append(all, difference{what: "server " + string(a.Path), how: how, inPlace: inPlace, shape: inPlace})
 		}
 	}
-	note(!sameRecord(a.Slot, b.Slot), "place in a group that scales changed", false)
+	note(!sameRecord(a.Slot, b.Slot), "slot in a scaling group changed", false)
 	note(!slices.Equal(a.Facts, b.Facts), "facts changed", true)
 	note(lacksKey(a.Deploy, b.Deploy, false), "values from Heat added", false)
 	note(lacksKey(a.Deploy, b.Deploy, true), "values from Heat added, which a relay carries", true)
@@ -171,14 +169,14 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 	return all
 }
 
-// sameDecisions compares what Heat decides of a server, and what the server's agent
-// tells of it.
+// sameDecisions compares what Heat decides about a server, and what the server's agent reports of
+// that.
 func sameDecisions(a, b contract.Server) bool {
 	unplaced := func(p contract.Condition) contract.Condition { p.At = ""; return p }
 	return slices.Equal(lists.Map(a.If, unplaced), lists.Map(b.If, unplaced)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
 }
 
-// roleOf is a server's role of a name, or none.
+// roleOf is a server's role with a name, or the zero value.
 func roleOf(s *contract.Server, name string) contract.Role {
 	i := slices.IndexFunc(s.Roles, func(r contract.Role) bool { return r.Name == name })
 	if i < 0 {
@@ -187,27 +185,27 @@ func roleOf(s *contract.Server, name string) contract.Role {
 	return s.Roles[i]
 }
 
-// untellable are the values of a role that Heat reads, and that nobody can tell it: the server
-// has no credentials for that, and no relay can open what is sealed.
+// untellable are the values of a role that Heat reads and cannot get: the server has no credentials
+// to send them, and a relay cannot open what is sealed.
 func untellable(s *contract.Server, r *contract.Role, sealed map[contract.CellName]bool) (all []difference) {
 	for _, o := range r.ForHeat() {
 		if sealed[o.Cell] {
 			all = append(all, difference{what: fmt.Sprintf("role %s", s.Path.Role(r.Name)),
-				how: "Heat reads its secret " + o.Name + ", which its server has no credentials to tell Heat, and no relay can open"})
+				how: "Heat reads its secret " + o.Name + ", which its server has no credentials to send to Heat, and a relay cannot open"})
 		}
 	}
 	return all
 }
 
-// signalsMore says that a role is to signal more to Heat than before: what it needs for
-// that lies in its server's user-data, which stays as it was. A relay tells it.
+// signalsMore reports whether a role signals more to Heat than before: the credentials for that are
+// in its server's user-data, which does not change. A relay has to do it.
 func signalsMore(a, b contract.Role) bool {
 	return slices.ContainsFunc(b.Signals, func(s contract.Signal) bool {
 		return !slices.ContainsFunc(a.Signals, func(old contract.Signal) bool { return sameRecord(old, s) })
 	})
 }
 
-// changedGroups are the groups that scale, of both plans, that have other places.
+// changedGroups are the scaling groups of both plans whose slots differ.
 func changedGroups(from, to *contract.Plan) []string {
 	places := func(p *contract.Plan) map[string][]contract.ServerPath {
 		all := map[string][]contract.ServerPath{}
@@ -270,14 +268,13 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 	return parts
 }
 
-// changedParameters are those that the compiler has put otherwise into one input than into the
-// other.
+// changedParameters are the parameters whose compiled-in values differ between two inputs.
 func changedParameters(a, b map[string]string) []string {
 	all := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
 	return lists.Only(all, func(name string) bool { return a[name] != b[name] })
 }
 
-// readerDifferences says who reads something no longer, or reads it too.
+// readerDifferences lists added and removed readers.
 func readerDifferences(a, b []contract.ServerPath) (lines []string) {
 	compare(a, b, func(r contract.ServerPath) contract.ServerPath { return r },
 		func(kind string, x, y contract.ServerPath) {
@@ -285,7 +282,7 @@ func readerDifferences(a, b []contract.ServerPath) (lines []string) {
 			case "removed":
 				lines = append(lines, fmt.Sprintf("no longer read by %s", x))
 			case "added":
-				lines = append(lines, fmt.Sprintf("read by %s too", y))
+				lines = append(lines, fmt.Sprintf("also read by %s", y))
 			}
 		})
 	return lines
@@ -297,8 +294,8 @@ func sameRecord(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// lacksKey says that b has a value more from Heat, which a relay carries or else only the
-// user-data of a server that is made anew has.
+// lacksKey reports whether b has an additional value from Heat, which is carried by a relay or,
+// otherwise, only in the user-data of a replaced server.
 func lacksKey(a, b map[string]contract.DeployValue, carried bool) bool {
 	for k, v := range b {
 		if _, both := a[k]; !both && v.Carried == carried {

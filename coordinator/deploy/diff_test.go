@@ -54,18 +54,18 @@ func TestDifferences(t *testing.T) {
 		"a reader more":   {nil, func(p *contract.Plan) { p.Cells[1].Readers = []contract.ServerPath{"b"} }, "cell a.r: read by b too"},
 		"a reader less":   {nil, func(p *contract.Plan) { p.Cells[0].Readers = nil }, "cell a.r:x: no longer read by b"},
 		"a cell more":     {nil, func(p *contract.Plan) { p.Cells = append(p.Cells, contract.Cell{Name: "a:name", Server: "a"}) }, "cell a:name: added"},
-		"a secret cell":   {nil, func(p *contract.Plan) { p.Cells[0].Sealed = true }, "!cell a.r:x: secret, or no longer"},
-		"another writer":  {nil, func(p *contract.Plan) { p.Cells[0].Role = "s" }, "!cell a.r:x: another writer"},
+		"a secret cell":   {nil, func(p *contract.Plan) { p.Cells[0].Sealed = true }, "!cell a.r:x: became secret, or is no longer"},
+		"another writer":  {nil, func(p *contract.Plan) { p.Cells[0].Role = "s" }, "!cell a.r:x: different writer"},
 		"a value of Heat's": {nil, func(p *contract.Plan) { p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {}} },
 			"!server a: values from Heat added"},
 		"a value of Heat's less": {func(p *contract.Plan) { p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {}} }, nil, ""},
-		"a place":                {nil, func(p *contract.Plan) { p.Servers[0].Slot = &contract.Slot{Group: "g"} }, "!server a: place in a group that scales changed"},
+		"a place":                {nil, func(p *contract.Plan) { p.Servers[0].Slot = &contract.Slot{Group: "g"} }, "!server a: slot in a scaling group changed"},
 		"a place more": {func(p *contract.Plan) { p.Servers[0].Slot = &contract.Slot{Group: "g"} }, func(p *contract.Plan) {
 			p.Servers[0].Slot = &contract.Slot{Group: "g"}
 			c := server("c")
 			c.Slot = &contract.Slot{Group: "g", Number: 1}
 			p.Servers = append(p.Servers, c)
-		}, "server c: added; !group g: other places for its members"},
+		}, "server c: added; !group g: slots of its members changed"},
 		"signals": {nil, func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, "signal: none becomes heat"},
 		"a relay to agents": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, func(p *contract.Plan) { p.Signal = contract.AgentsSignal },
 			"signal: relay becomes heat"},
@@ -73,7 +73,7 @@ func TestDifferences(t *testing.T) {
 			p.Signal, p.Cells[0].Sealed = contract.RelaySignals, true
 		}, func(p *contract.Plan) {
 			p.Signal, p.Cells[0].Sealed, p.Servers[0].Roles[0].Outputs[0].Heat = contract.AgentsSignal, true, true
-		}, "signal: relay becomes heat; role a.r: output x changed; !role a.r: Heat reads its secret x, which its server has no credentials to tell Heat, and no relay can open"},
+		}, "signal: relay becomes heat; role a.r: output x changed; !role a.r: Heat reads its secret x, which its server has no credentials to send to Heat, and a relay cannot open"},
 		"a relay to nobody": {func(p *contract.Plan) { p.Signal = contract.RelaySignals }, nil, "signal: relay becomes none"},
 		"a wait of Heat's": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, func(p *contract.Plan) {
 			p.Signal = contract.AgentsSignal
@@ -91,7 +91,7 @@ func TestDifferences(t *testing.T) {
 			func(p *contract.Plan) {
 				p.Secrets = []contract.Secret{{Name: "pw", Readers: []contract.ServerPath{"b"}}}
 			},
-			"secret parameter pw: no longer read by a; secret parameter pw: read by b too"},
+			"secret parameter pw: no longer read by a; secret parameter pw: also read by b"},
 		"agents to nobody": {func(p *contract.Plan) { p.Signal = contract.AgentsSignal }, nil, "!signal: heat becomes none, which needs --signal=relay in between"},
 	} {
 		from, to := two(), two()

@@ -20,19 +20,19 @@ import (
 // hostileCells are what a server can write into its cell in the place of a record, and what
 // a reader is told of it where the plan says that the cell is open, and that it is sealed.
 var hostileCells = []struct{ name, data, open, sealed string }{
-	{"nothing", ``, "no state", "no state"},
-	{"no JSON", `{{{`, "holds no", "holds no"},
-	{"another type", `[1]`, "holds no", "holds no"},
-	{"null", `null`, "no state", "no state"},
-	{"an unknown state", `{"state":"banana"}`, "no state", "no state"},
-	{"sealed", `{"state":"value","incarnation":1,"sealed":"AAAA"}`, "by the plan it is open", ""},
-	{"sealed and open", `{"state":"value","incarnation":1,"sealed":"AAAA","value":1}`, "by the plan it is open", ""},
-	{"open", `{"state":"value","incarnation":1,"value":"x"}`, "=", "the plan wants it sealed"},
-	{"no value", `{"state":"value","incarnation":1}`, "no value", "the plan wants it sealed"},
-	{"failed without a cause", `{"state":"failed","incarnation":1}`, "has failed", "has failed"},
-	{"a deep cause", `{"state":"failed","cause":` + deploytest.Deep(`{"reason":"x","cause":`, `null`, `}`) + `}`, "holds no", "holds no"},
-	{"a large incarnation", `{"state":"value","incarnation":1e99,"value":1}`, "holds no", "holds no"},
-	{"a deep value", `{"state":"value","incarnation":1,"value":` + deploytest.Deep(`[`, ``, `]`) + `}`, "holds no", "holds no"},
+	{"nothing", ``, "not a cell's", "not a cell's"},
+	{"no JSON", `{{{`, "does not hold a record", "does not hold a record"},
+	{"another type", `[1]`, "does not hold a record", "does not hold a record"},
+	{"null", `null`, "not a cell's", "not a cell's"},
+	{"an unknown state", `{"state":"banana"}`, "not a cell's", "not a cell's"},
+	{"sealed", `{"state":"value","incarnation":1,"sealed":"AAAA"}`, "sealed, but not in the plan", ""},
+	{"sealed and open", `{"state":"value","incarnation":1,"sealed":"AAAA","value":1}`, "sealed, but not in the plan", ""},
+	{"open", `{"state":"value","incarnation":1,"value":"x"}`, "=", "the plan requires it"},
+	{"no value", `{"state":"value","incarnation":1}`, "no value", "the plan requires it"},
+	{"failed without a cause", `{"state":"failed","incarnation":1}`, "failed", "failed"},
+	{"a deep cause", `{"state":"failed","cause":` + deploytest.Deep(`{"reason":"x","cause":`, `null`, `}`) + `}`, "does not hold a record", "does not hold a record"},
+	{"a large incarnation", `{"state":"value","incarnation":1e99,"value":1}`, "does not hold a record", "does not hold a record"},
+	{"a deep value", `{"state":"value","incarnation":1,"value":` + deploytest.Deep(`[`, ``, `]`) + `}`, "does not hold a record", "does not hold a record"},
 }
 
 // TestHostileCells is a server that writes anything into a cell which another one reads: the
@@ -127,7 +127,7 @@ func TestMissingOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := reader.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{})
-		expectRead(t, "a cell that is gone", nil, err, "its node is not there")
+		expectRead(t, "a cell that is gone", nil, err, "its node does not exist")
 		b.Publish(t, deploytest.ThreeTier()) // makes it again
 		if _, err := reader.Cell(t.Context(), "db.mysql:endpoint"); err != nil {
 			t.Error(err)

@@ -15,10 +15,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// Secrets that an operator gives lie in sealed cells, as roles' secret outputs do,
-// with the operator's command as the writer. It has no agent that would seal the
-// boxes' keys again when a server comes, and so seals them before: for the key of
-// each reader's token, which the coordinator never sees (docs/secrets.md).
+// Secrets supplied by an operator are in sealed cells, as roles' secret outputs are, with the
+// operator's command as the writer. It has no agent that would seal the boxes' keys again when a
+// server joins, so it seals them in advance: for the key of each reader's token, which the
+// coordinator never sees (docs/secrets.md).
 
 func secretReaders(p *contract.Plan) []contract.ServerPath {
 	all := lists.Flat(p.Secrets, func(s contract.Secret) []contract.ServerPath { return s.Readers })
@@ -26,18 +26,16 @@ func secretReaders(p *contract.Plan) []contract.ServerPath {
 	return slices.Compact(all)
 }
 
-// GivenLimit is how many bytes, as JSON, a secret may have that Give puts into a
-// store.
+// GivenLimit bounds the JSON of a secret that Give stores, in bytes.
 func GivenLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
 
-// Give seals a secret of the plan for its readers. One that was given before is replaced:
-// roles that run from then on read the new one, and those that have run and can be brought up to
-// date run with it. The same value again is the same version, and is written only if a reader
-// lacks it. A *RecordError says of each reader to whose public key nothing can be sealed that
-// it lacks the key: the others have it. ErrTooLarge.
+// Give seals a secret of the plan for its readers. It replaces a previous value: roles that run
+// from then on read the new one, and those that have run and can be brought up to date run with it.
+// The same value keeps its version, and is written only if a reader lacks it. For each reader whose
+// public key is unusable there is a *RecordError; the others get the secret. ErrTooLarge.
 func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
 	if limit := GivenLimit(s); len(value) > limit {
-		return fmt.Errorf("give %s: it has %d bytes as JSON, a sealed cell takes %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
+		return fmt.Errorf("store secret %s: it has %d bytes as JSON, the limit of a sealed cell is %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
 	}
 	for {
 		r, err := NewReader(ctx, s, d, secret, p)
@@ -47,8 +45,8 @@ func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, coordinator.ErrVersion): // else another operator's command, or a lost answer
-			return fmt.Errorf("give %s: %w", given.Name, operatorError(err))
+		case !errors.Is(err, coordinator.ErrVersion): // ErrVersion: a concurrent command, or a lost answer
+			return fmt.Errorf("store secret %s: %w", given.Name, operatorError(err))
 		}
 	}
 }
@@ -61,7 +59,7 @@ func (r *Reader) give(ctx context.Context, given contract.Secret, value json.Raw
 		return err
 	}
 	before, err := keys.cell(path, node.Data, given.Ref())
-	if err != nil { // somebody else has written it: readers take none that is older than what they have seen
+	if err != nil { // another user wrote it: readers accept none older than they have seen
 		before.Incarnation = int(node.Version)
 	}
 	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: keys.secret.Fingerprint(d, given.Name, value)}
@@ -86,17 +84,17 @@ func (r *Reader) give(ctx context.Context, given contract.Secret, value json.Raw
 	err = coordinator.Each(ctx, len(sealed), func(ctx context.Context, i int) (err error) {
 		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
 		if _, bad := unreadable(err); bad {
-			lacking[i], err = err, nil // the others get theirs
+			lacking[i], err = err, nil // the other readers get theirs
 		}
 		return err
 	})
-	if err == nil { // the box comes last: it is given when all have its key
+	if err == nil { // the box last: then all readers have its key
 		err = inCommits(ctx, s, append(sealed, []coordinator.Op{{Path: path, Version: node.Version, Write: true, Data: data}}))
 	}
 	return errors.Join(append(lacking, err)...)
 }
 
-// inCommits commits writes in as few requests as take them, those that stand together in one.
+// inCommits commits writes in as few requests as possible, each group in one.
 func inCommits(ctx context.Context, s coordinator.Store, writes [][]coordinator.Op) error {
 	for len(writes) > 0 {
 		var ops []coordinator.Op
@@ -117,7 +115,7 @@ func inCommits(ctx context.Context, s coordinator.Store, writes [][]coordinator.
 	return nil
 }
 
-// giving is one box, on its way to its readers.
+// giving is one box with what is needed to seal its key for its readers.
 type giving struct {
 	coordinator.Store
 	*keyring
@@ -126,7 +124,7 @@ type giving struct {
 	content seal.Content
 }
 
-// keyFor is the write of the box's key for one reader.
+// keyFor returns the write of the box's key for one reader.
 func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coordinator.Op, error) {
 	path := g.deployment.SealsFor(contract.Operator, reader)
 	node, err := g.Read(ctx, path)
@@ -135,7 +133,7 @@ func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coord
 	}
 	keys, err := decodeOf[coordinator.SealsRecord](reader, "the keys for "+string(reader), path, node.Data)
 	if err != nil {
-		keys = nil // they are made anew: what was in them the reader itself has spoilt
+		keys = nil // start over: the reader itself has overwritten them
 	}
 	if keys == nil {
 		keys = coordinator.SealsRecord{}
@@ -153,8 +151,8 @@ func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coord
 	return append(unchanged, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}), err
 }
 
-// publicKey is what a reader's key is sealed with: that of its token, until tokens that
-// are good for one enrolment have brought a machine with a key of its own.
+// publicKey is the key with which to seal for a reader: that of its token, or, where tokens are
+// valid for one enrolment, that of its machine once one has enrolled.
 func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key string, unchanged []coordinator.Op, err error) {
 	if g.record.Enrol == coordinator.EnrolOnce {
 		path := g.deployment.Public(reader)
@@ -175,19 +173,19 @@ func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key 
 	return token.Public(), unchanged, err
 }
 
-// Given says how a secret of the plan stands.
+// Given is the state of a secret of the plan.
 type Given struct {
-	Since time.Time // zero: it was never given
-	// Lacking are the readers that cannot open it: those that have come anew since, to
-	// whose key nobody could seal it, and all of a Give that was interrupted.
+	Since time.Time // zero: it was never supplied
+	// Lacking are the readers that cannot open it: those rebuilt since, for whose new keys it was
+	// not sealed, and all of them if a Give was interrupted.
 	Lacking []contract.ServerPath
 
 	incarnation int
 	fingerprint string
-	bad         error // its cell is not a record, or not as the operator wrote it
+	bad         error // why its cell cannot be read
 }
 
-// Record is what its cell holds, without the value.
+// Record is its cell, without the value.
 func (g *Given) Record() coordinator.CellRecord {
 	if g.Since.IsZero() {
 		return coordinator.CellRecord{State: coordinator.Empty}
@@ -195,15 +193,15 @@ func (g *Given) Record() coordinator.CellRecord {
 	return coordinator.CellRecord{State: coordinator.Valued, Incarnation: g.incarnation, Version: 1, Since: g.Since, Fingerprint: g.fingerprint}
 }
 
-// Becomes says that a value is another one than the one that was given before.
+// Becomes reports whether a value differs from the one that was supplied before.
 func (g *Given) Becomes(secret coordinator.Secret, d coordinator.Deployment, name string, value json.RawMessage) bool {
 	return !g.Since.IsZero() && g.fingerprint != secret.Fingerprint(d, name, value)
 }
 
-// Next is the number of the value that takes this one's place.
+// Next is the number of the value that replaces this one.
 func (g *Given) Next() int { return g.incarnation + 1 }
 
-// ReadGiven says how a plan's secrets stand, in their order.
+// ReadGiven returns the state of a plan's secrets, in their order.
 func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Given, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
@@ -240,9 +238,9 @@ func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
 	return all, err
 }
 
-// lacking are the readers that cannot open a box: they have the key of another one, since
-// Give was interrupted, or where tokens are good for one enrolment they have another key
-// than the one that it was sealed for.
+// lacking are the readers that cannot open a box: they have the key of a different box, because
+// Give was interrupted, or, where tokens are valid for one enrolment, their own key is not the one
+// it was sealed for.
 func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string) ([]contract.ServerPath, error) {
 	s, d := r.store, r.keys.deployment
 	return coordinator.Those(ctx, given.Readers, func(ctx context.Context, reader contract.ServerPath) (bool, error) {
@@ -262,6 +260,6 @@ func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string)
 		if _, bad := unreadable(err); bad {
 			return true, nil
 		}
-		return public.Key != "" && k.To != seal.ID(public.Key), err // until a machine comes it is sealed for the token
+		return public.Key != "" && k.To != seal.ID(public.Key), err // until a machine enrols it is sealed for the token
 	})
 }

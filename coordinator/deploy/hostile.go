@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// mostWaits is how many reads of a role wait.
+// mostWaits bounds the waiting reads of a role.
 const mostWaits = 1_000
 
 // decodeOf reads a record that a server has written. *RecordError.
@@ -36,8 +36,8 @@ func readOf[T any](ctx context.Context, s coordinator.Store, server contract.Ser
 	return decodeOf[T](server, what, path, node.Data)
 }
 
-// tidy cuts a state to what an agent of a server with so many roles may say. Who says that
-// a role has failed says why.
+// tidy truncates a state to what an agent of a server with so many roles may report. A failed role
+// gets a cause.
 func tidy(s *coordinator.ServerState, roles int) {
 	s.Message = coordinator.Clip(s.Message, coordinator.LongestReason)
 	s.Untold = coordinator.Clip(s.Untold, coordinator.LongestReason)
@@ -55,7 +55,7 @@ func tidy(s *coordinator.ServerState, roles int) {
 		r.Blocked = r.Blocked[:min(len(r.Blocked), mostWaits)]
 		r.Cause = coordinator.Shorten(r.Cause)
 		if r.Cause == nil && (r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped) {
-			r.Cause = &coordinator.Cause{Reason: "its agent gives no reason"}
+			r.Cause = &coordinator.Cause{Reason: "its agent gave no reason"}
 		}
 		if r.Update != nil {
 			r.Update.Cause, r.Update.LastLines = coordinator.Shorten(r.Update.Cause), coordinator.Clip(r.Update.LastLines, coordinator.LogSize)
@@ -63,7 +63,7 @@ func tidy(s *coordinator.ServerState, roles int) {
 	}
 }
 
-// unreadable says whether an error is about what a server has written, and which.
+// unreadable returns the RecordError in an error, if any.
 func unreadable(err error) (*coordinator.RecordError, bool) {
 	return errors.AsType[*coordinator.RecordError](err)
 }

@@ -14,13 +14,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// namedReaders is how many readers an access list names one by one. A list of
-// 1,000 costs ZooKeeper 30 ms and fills its requests: above this number the
-// readers get an identity together.
+// namedReaders is how many readers an access list names individually. A list of 1,000 costs
+// ZooKeeper 30 ms and fills its requests: above this number the readers share an identity.
 const namedReaders = 8
 
-// keyring knows the identities of a deployment, each computed once, and which
-// servers are in which readers' set.
+// keyring holds the identities of a deployment, each computed once, and which servers are in which
+// reader set.
 type keyring struct {
 	tokens
 	record   coordinator.DeploymentRecord
@@ -56,12 +55,12 @@ func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator
 	}, nil
 }
 
-// sign signs what the operator says to a server.
+// sign signs an operator's record for a server.
 func (k *keyring) sign(kind string, s contract.ServerPath, record any) ([]byte, error) {
 	return coordinator.Signed(k.signer, k.deployment.Place(k.record.ID, kind, s, ""), k.record.Counter, record)
 }
 
-// public is the key by which a server signs.
+// public is the key with which a server signs.
 func (k *keyring) public(s contract.ServerPath) (sign.Public, error) {
 	if s == contract.Operator {
 		return k.signer.Public(), nil
@@ -77,7 +76,7 @@ func (k *keyring) public(s contract.ServerPath) (sign.Public, error) {
 	return key.Public(), nil
 }
 
-// serverKey is the key itself.
+// serverKey is the private half.
 func (k *keyring) serverKey(s contract.ServerPath) (sign.Key, error) {
 	member := ""
 	if k.record.Enrol == coordinator.EnrolOnce {
@@ -86,8 +85,8 @@ func (k *keyring) serverKey(s contract.ServerPath) (sign.Key, error) {
 	return coordinator.ServerKey(k.token(s), member)
 }
 
-// part is a server's part of the plan, with the keys that the server has to know, and whether
-// it tells Heat.
+// part is a server's part of the plan, with the keys that the server has to know, and whether a
+// relay signals Heat.
 func (k *keyring) part(s *contract.Server) (*contract.Server, error) {
 	part := *s
 	part.Relayed = k.relayed
@@ -120,7 +119,7 @@ func (k *keyring) signedPart(s *contract.Server) ([]byte, error) {
 	return k.sign(coordinator.KindPlan, s.Path, part)
 }
 
-// keys writes down a server's passwords of readers' sets.
+// keys encodes a server's passwords of reader sets.
 func (k *keyring) keys(s contract.ServerPath, sets map[string]string) ([]byte, error) {
 	if len(sets) == 0 {
 		return []byte("{}"), nil
@@ -132,7 +131,7 @@ func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, erro
 	return coordinator.Signed(k.signer, k.deployment.Place("", coordinator.KindDeployment, "", ""), r.Counter, r)
 }
 
-// identity is what a server is told of the deployment; with a time, that it was taken out.
+// identity is a server's identity record; a time says that it was removed from the deployment.
 func (k *keyring) identity(s contract.ServerPath, removed time.Time) ([]byte, error) {
 	relay, err := k.relay.Signer()
 	if err != nil {
@@ -150,7 +149,7 @@ func (k *keyring) identity(s contract.ServerPath, removed time.Time) ([]byte, er
 	return coordinator.Encode(coordinator.IdentityRecord{Identity: text, MAC: sign.MAC(key, text)})
 }
 
-// cell reads a cell that somebody has written.
+// cell reads a cell of any writer.
 func (k *keyring) cell(path coordinator.Path, data []byte, ref contract.CellRef) (coordinator.CellRecord, error) {
 	by, err := k.public(ref.Server)
 	if err != nil {
@@ -164,13 +163,12 @@ func (k *keyring) state(data []byte, s contract.ServerPath) (coordinator.ServerS
 	return recordOf[coordinator.ServerState](k, coordinator.KindState, s, s, "the state of server "+string(s), k.deployment.State(s), data)
 }
 
-// publicRecord reads the key that a server shows, for others to seal with.
+// publicRecord reads the key that a server publishes for others to seal with.
 func (k *keyring) publicRecord(data []byte, s contract.ServerPath) (coordinator.PublicRecord, error) {
 	return recordOf[coordinator.PublicRecord](k, coordinator.KindPublic, s, s, "the public key of server "+string(s), k.deployment.Public(s), data)
 }
 
-// recordOf reads a record about a server, which that server has signed, or the operator.
-// *RecordError.
+// recordOf reads a record about a server, signed by that server or the operator. *RecordError.
 func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
 	var record T
 	key, err := k.public(by)
@@ -196,8 +194,8 @@ func (k *keyring) server(s contract.ServerPath, may coordinator.Rights) coordina
 	return coordinator.Grant{To: c, May: may}
 }
 
-// named is the identity of a server, perhaps of another plan, or of a set of them by its
-// user; none is the zero value.
+// named is the identity of a server (perhaps of another plan) or of a reader set, by its user name;
+// the zero value if there is none.
 func (k *keyring) named(user string) coordinator.Credential {
 	if id, is := strings.CutPrefix(user, coordinator.ReaderCredential("", "").User); is {
 		return k.secret.ReaderSet(k.deployment, id)
@@ -219,7 +217,7 @@ func (k *keyring) named(user string) coordinator.Credential {
 	return coordinator.Credential{}
 }
 
-// readers gives servers the right to read, one by one or as a set.
+// readers grants servers the right to read, individually or as a set.
 func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
 	if len(servers) <= namedReaders {
@@ -246,12 +244,12 @@ func readerSetID(sorted []contract.ServerPath) string {
 	return coordinator.Digest([]byte(strings.Join(names, "\n")))[:32]
 }
 
-// tokens are those of a deployment's servers.
+// tokens computes the tokens of a deployment's servers.
 type tokens struct {
 	secret     coordinator.Secret
 	deployment coordinator.Deployment
 	slots      map[contract.ServerPath]*contract.Slot // of the servers that have one
-	relayed    bool                                   // not the agents tell Heat
+	relayed    bool                                   // the agents do not signal Heat
 }
 
 func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.Plan) tokens {
@@ -264,7 +262,7 @@ func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.
 	return t
 }
 
-// token is a server's: where it has a slot, the one that an agent makes of the token that
+// token is a server's token: for one in a slot, the one that its agent derives from the token that
 // all members of the group share.
 func (t tokens) token(server contract.ServerPath) string {
 	if slot := t.slots[server]; slot != nil {

@@ -13,30 +13,30 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// MaxFiles is how many bytes of files the coordinator carries for a deployment.
+// MaxFiles bounds the files of a deployment, in bytes.
 const MaxFiles = 16 << 20
 
 // node is a node of a deployment.
 type node struct {
 	coordinator.NewNode
 	class class
-	part  bool // of the text of the node above
+	part  bool // of the parent's text
 }
 
-// bare are the nodes as a store makes them.
+// bare are the nodes as a store creates them.
 func bare(nodes []node) []coordinator.NewNode {
 	return lists.Map(nodes, func(n node) coordinator.NewNode { return n.NewNode })
 }
 
-// unwritten is a record that nobody has written yet.
+// unwritten is a record that was not written yet.
 var unwritten = []byte("{}")
 
-// node is one of a class, which is about some servers (see grants).
+// node is a node of a class, for some servers (see grants).
 func (k *keyring) node(path coordinator.Path, data []byte, c class, own contract.ServerPath, others ...contract.ServerPath) node {
 	return node{NewNode: coordinator.NewNode{Path: path, Data: data, Grants: k.grants(c, own, others...)}, class: c}
 }
 
-// text is a node whose text may lie in parts.
+// text is a node whose text may be in parts.
 func (k *keyring) text(path coordinator.Path, text []byte, c class, own contract.ServerPath, others ...contract.ServerPath) []node {
 	var nodes []node
 	for i, n := range coordinator.InParts(path, text, k.grants(c, own, others...)) {
@@ -45,14 +45,14 @@ func (k *keyring) text(path coordinator.Path, text []byte, c class, own contract
 	return nodes
 }
 
-// layer makes the nodes of a deployment.
+// layer builds the nodes of a deployment.
 type layer struct {
 	*keyring
 	plan *contract.Plan
 	err  error // the first one
 }
 
-// must is a record that is written down.
+// must returns data, and notes an error.
 func (l *layer) must(data []byte, err error) []byte {
 	if l.err == nil {
 		l.err = err
@@ -60,9 +60,8 @@ func (l *layer) must(data []byte, err error) []byte {
 	return data
 }
 
-// layout is every node of a deployment but `ready`, parents before children,
-// with the rights that follow from the plan (docs/coordination.md, "Paths"). Without the
-// files' contents their nodes are empty.
+// layout is every node of a deployment but `ready`, parents before children, with the rights that
+// follow from the plan (docs/coordination.md, "Paths"). If files is nil, their nodes are empty.
 func layout(k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]node, error) {
 	l, d := &layer{keyring: k, plan: p}, k.deployment
 	nodes := []node{l.node(d.Root(), l.must(k.deploymentRecord(k.record)), ofRecord, "")}
@@ -72,7 +71,7 @@ func layout(k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]node,
 	if err != nil {
 		return nil, err
 	}
-	// Which sets of readers a server is in must be known before its own nodes are made.
+	// A server's reader sets must be known before its own nodes are built.
 	cells, sealed, given := l.cells(), l.sealed(), l.given()
 	nodes = slices.Concat(nodes, fileNodes, l.relays(), l.groups(), []node{l.node(d.Servers(), nil, ofFolder, "")})
 	for i := range p.Servers {
@@ -82,7 +81,7 @@ func layout(k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]node,
 	return append(nodes, given...), l.err
 }
 
-// layFiles makes the files' nodes, each readable by the servers whose roles use it.
+// layFiles builds the files' nodes, each readable by the servers whose roles use it.
 func layFiles(k *keyring, p *contract.Plan, files Files) ([]node, error) {
 	users := usersOf(p)
 	var nodes []node
@@ -93,13 +92,13 @@ func layFiles(k *keyring, p *contract.Plan, files Files) ([]node, error) {
 			return nil, err
 		}
 		if total += len(content); total > MaxFiles {
-			return nil, fmt.Errorf("the files have more than %d bytes together: %w", MaxFiles, coordinator.ErrTooLarge)
+			return nil, fmt.Errorf("the files have more than %d bytes in total: %w", MaxFiles, coordinator.ErrTooLarge)
 		}
 		nodes = append(nodes, k.text(k.deployment.File(f.Digest), content, ofFile, "", users[f.Digest]...)...)
 		delete(users, f.Digest)
 	}
 	if missing := slices.Sorted(maps.Keys(users)); len(missing) > 0 {
-		return nil, fmt.Errorf("the plan lists no file %s, which a role of %s uses", missing[0], users[missing[0]][0])
+		return nil, fmt.Errorf("the plan does not list the file %s, which a role of %s uses", missing[0], users[missing[0]][0])
 	}
 	return nodes, nil
 }
@@ -113,7 +112,7 @@ func readFile(f contract.File, files Files) ([]byte, error) {
 		return nil, fmt.Errorf("read the file %s of the plan: %w", f.Name, err)
 	}
 	if !coordinator.HasDigest(content, f.Digest) {
-		return nil, fmt.Errorf("the file %s is not what was compiled: its sha256 is not %s", f.Name, f.Digest)
+		return nil, fmt.Errorf("the file %s has changed since it was compiled: its SHA-256 is not %s", f.Name, f.Digest)
 	}
 	return content, nil
 }
@@ -129,12 +128,12 @@ func usersOf(p *contract.Plan) map[string][]contract.ServerPath {
 	return users
 }
 
-// emptyCell is the record of one that nobody has written.
+// emptyCell is the record of a cell that was not written yet.
 func (l *layer) emptyCell() []byte {
 	return l.must(coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty}))
 }
 
-// cells makes the cells' nodes by the server that writes them.
+// cells builds the cells' nodes, by the server that writes them.
 func (l *layer) cells() map[contract.ServerPath][]node {
 	known := map[contract.ServerPath]bool{}
 	for _, s := range l.plan.Servers {
@@ -144,7 +143,7 @@ func (l *layer) cells() map[contract.ServerPath][]node {
 	for _, c := range l.plan.Cells {
 		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
 			if !known[s] {
-				l.must(nil, fmt.Errorf("the plan has no server %s, which the cell %s names", s, c.Name))
+				l.must(nil, fmt.Errorf("the cell %[2]s names the server %[1]s, which is not in the plan", s, c.Name))
 			}
 		}
 		class := ofCell
@@ -157,8 +156,8 @@ func (l *layer) cells() map[contract.ServerPath][]node {
 	return cells
 }
 
-// crossingCells are those that Heat reads, by way of a relay if there is one: what is sealed
-// no relay can open.
+// crossingCells are those that Heat reads, by way of a relay if there is one, which cannot open
+// sealed ones.
 func crossingCells(p *contract.Plan) map[contract.CellName]bool {
 	cells := map[contract.CellName]bool{}
 	for _, r := range p.EachRole() {
@@ -174,7 +173,7 @@ func crossingCells(p *contract.Plan) map[contract.CellName]bool {
 	return cells
 }
 
-// relays makes the nodes that relays read and write.
+// relays builds the nodes that relays read and write.
 func (l *layer) relays() []node {
 	d, followers := l.deployment, l.plan.Followers()
 	keys, err := serversKeys(l.keyring, l.plan)
@@ -203,7 +202,7 @@ func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) 
 	return keys, nil
 }
 
-// server makes a server's own nodes; its readers' sets must be known by now.
+// server builds a server's own nodes; its reader sets must be known by now.
 func (l *layer) server(s *contract.Server) []node {
 	d, path := l.deployment, s.Path
 	nodes := []node{
@@ -223,7 +222,7 @@ func (l *layer) server(s *contract.Server) []node {
 	if l.plan.Signal == contract.RelaySignals {
 		nodes = append(nodes, l.node(d.Next(path), unwritten, ofNext, path))
 	}
-	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine gets in
+	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine enrols
 		pass := coordinator.PassRecord{Password: l.secret.MemberCredential(d, l.record, path).Password}
 		nodes = append(nodes,
 			l.node(d.Pass(path), l.must(coordinator.Encode(pass)), ofPass, path),
@@ -236,8 +235,8 @@ func (l *layer) server(s *contract.Server) []node {
 	return append(nodes, l.node(d.Cells(path), nil, ofFolder, ""))
 }
 
-// sealed makes the nodes of sealed cells by server: the readers' and writers'
-// public keys, and the keys of the boxes for each pair of them.
+// sealed builds the nodes for sealed cells, by server: the readers' and writers' public keys, and
+// the keys of the boxes for each pair of them.
 func (l *layer) sealed() map[contract.ServerPath][]node {
 	type servers = map[contract.ServerPath]bool
 	writers, readers := map[contract.ServerPath]servers{}, map[contract.ServerPath]servers{}
@@ -258,7 +257,7 @@ func (l *layer) sealed() map[contract.ServerPath][]node {
 	}
 	for _, secret := range l.plan.Secrets {
 		for _, r := range secret.Readers {
-			add(writers, r, r) // the operator may read its key without being asked for
+			add(writers, r, r) // the operator may read its key anyway
 		}
 	}
 	nodes, d := map[contract.ServerPath][]node{}, l.deployment
@@ -278,8 +277,7 @@ func (l *layer) sealed() map[contract.ServerPath][]node {
 	return nodes
 }
 
-// given makes the nodes of what the operator gives: as those of a server that
-// writes sealed cells.
+// given builds the nodes of the operator's secrets: as those of a server that writes sealed cells.
 func (l *layer) given() []node {
 	if len(l.plan.Secrets) == 0 {
 		return nil
@@ -299,8 +297,7 @@ func (l *layer) given() []node {
 	return nodes
 }
 
-// groups makes the nodes of groups that scale, which the agents of all members may
-// write.
+// groups builds the nodes of scaling groups, which the agents of all members may write.
 func (l *layer) groups() []node {
 	records := map[string]*coordinator.SlotsRecord{}
 	shared := map[string][]contract.ServerPath{}

@@ -11,21 +11,20 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Standing is what can be told of a deployment without its secret: whatever the record says
-// was perhaps written by somebody else.
+// Standing is what is known of a deployment without its secret: its record is not authenticated.
 type Standing struct {
 	Name coordinator.Deployment
-	// Known says that the session may look into it; else only its name is told.
+	// Known says that the session may read it; otherwise only its name is set.
 	Known  bool
 	Record coordinator.DeploymentRecord
-	// Servers are how many there are, Alive how many of their agents have a session. Where Heat
-	// decides whether there is a server, as of a group's members, it counts while its agent is there.
+	// Servers is the number of servers, Alive of those whose agents have a session. A server whose
+	// existence Heat decides, such as a group's member, counts while its agent is there.
 	Servers, Alive int
-	// Relays are how many relays are there.
+	// Relays is the number of connected relays.
 	Relays int
 }
 
-// List are the deployments below the ROOT, as far as the session's identities may look.
+// List returns the deployments below the ROOT, as far as the session's identities may read them.
 func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
 	names, err := s.Children(ctx, "")
 	if errors.Is(err, coordinator.ErrNotFound) {
@@ -42,7 +41,7 @@ func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
 	}
 	err = coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
 		err := all[i].look(ctx, s)
-		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotFound) { // not ours to see, or just gone
+		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNotFound) { // not ours, or just deleted
 			return nil
 		}
 		return err
@@ -87,11 +86,11 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 	x.Known, x.Servers, x.Alive = true, int(there.Load()), int(alive.Load())
 	relays, err := s.Children(ctx, x.Name.Relays())
 	x.Relays = len(relays)
-	return err // none has the folder whose plan wants no relay
+	return err
 }
 
-// made tells which of the servers' nodes are of servers that Heat makes in any case. Of a plan that
-// cannot be read all are.
+// made reports which of the servers' nodes belong to servers that Heat creates unconditionally. If
+// the plan cannot be read, all do.
 func (x *Standing) made(ctx context.Context, s coordinator.Store) func(node string) bool {
 	perhaps := map[string]bool{}
 	text, _, err := coordinator.ReadParts(ctx, s, x.Name.Plan())

@@ -1,5 +1,5 @@
-// Package deploy is what an operator does with a deployment in a coordinator: it publishes
-// plans and changes them, gives secrets, lets machines in, asks agents, looks, and destroys.
+// Package deploy is the operator's side of a deployment in a coordinator: it publishes and changes
+// plans, supplies secrets, admits machines, sends requests to agents, reads state, and destroys.
 //
 // The session has authenticated itself as Secret.Operator.
 package deploy
@@ -14,9 +14,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// ErrNotOurs says that a deployment cannot be deleted whole: who has a server's token can
-// make nodes below that server's own which only he can delete.
-var ErrNotOurs = errors.New("somebody with a server's token has put there what only he can delete")
+// ErrNotOurs says that a deployment cannot be deleted completely: a holder of a server's token can
+// create nodes below that server's own that only this user can delete.
+var ErrNotOurs = errors.New("a holder of a server's token has created nodes that only this user can delete")
 
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
 func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*contract.Plan, error) {
@@ -29,18 +29,17 @@ func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 	return p, nil
 }
 
-// Reader reads what servers have written in a deployment: what they have not signed is
-// ErrForged.
+// Reader reads what servers have written in a deployment: what they have not signed is ErrForged.
 type Reader struct {
 	store coordinator.Store
 	keys  *keyring
 }
 
-// NewReader looks whose deployment it is. ErrNotApplied, ErrWrongSecret, ErrForged.
+// NewReader opens the deployment's record. ErrNotApplied, ErrWrongSecret, ErrForged.
 func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Reader, error) {
 	live, err := readRecord(ctx, s, d, secret)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, err)
+		return nil, fmt.Errorf("read deployment %s: %w", d, err)
 	}
 	keys, err := newKeyring(newTokens(secret, d, p), live, nil)
 	return &Reader{s, keys}, err
@@ -69,9 +68,8 @@ func (r *Reader) state(ctx context.Context, s contract.ServerPath) (coordinator.
 	return r.keys.state(node.Data, s)
 }
 
-// Break fails cells that are empty, all of them or none, each for the cause of its role's
-// incarnation, in the name of the servers that write them: readers that wait for each other
-// end. ErrVersion says that one of them is not empty any more.
+// Break fails empty cells, all of them or none, in the name of the servers that write them: this
+// ends a deadlock of their readers. ErrVersion: one of them is not empty any more.
 func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*coordinator.Cause, now time.Time) error {
 	ops := make([]coordinator.Op, len(cells))
 	for i, c := range cells {
@@ -81,12 +79,12 @@ func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*
 		}
 	}
 	if err := r.store.Commit(ctx, ops...); err != nil {
-		return fmt.Errorf("fail cells that wait for each other: %w", operatorError(err))
+		return fmt.Errorf("break the dependency cycle: %w", operatorError(err))
 	}
 	return nil
 }
 
-// breakCell is the write that fails an empty cell.
+// breakCell returns the write that fails an empty cell.
 func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *coordinator.Cause, now time.Time) (coordinator.Op, error) {
 	path, d := r.keys.deployment.Cell(c), r.keys.deployment
 	node, err := r.store.Read(ctx, path)
@@ -113,7 +111,7 @@ func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *coord
 	return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
 }
 
-// ReadLog reads the end of what a role printed.
+// ReadLog reads the end of a role's output.
 func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, role string) ([]byte, error) {
 	node, err := s.Read(ctx, d.Log(server, role))
 	if err != nil {
@@ -122,16 +120,15 @@ func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment,
 	return node.Data[max(0, len(node.Data)-coordinator.LogSize):], nil
 }
 
-// Destroy takes a deployment away: first the node that agents look for, then all
-// of it. It can be called again after it was interrupted. ErrNotApplied, ErrWrongSecret,
-// ErrNotOurs.
+// Destroy deletes a deployment: first the node that agents look for, then the rest. It can be
+// called again after it was interrupted. ErrNotApplied, ErrWrongSecret, ErrNotOurs.
 func Destroy(ctx context.Context, s coordinator.Store, d coordinator.Deployment) error {
 	if _, err := readRoot(ctx, s, d); err != nil {
 		return fmt.Errorf("destroy %s: %w", d, err)
 	}
 	for _, path := range []coordinator.Path{d.Ready(), d.Root()} {
 		err := s.DeleteTree(ctx, path)
-		if errors.Is(err, coordinator.ErrRefused) { // and not for the secret: it opened the record
+		if errors.Is(err, coordinator.ErrRefused) { // not due to the secret: it opened the record
 			return fmt.Errorf("destroy %s: %w: %w", d, ErrNotOurs, err)
 		}
 		if err != nil {
@@ -139,13 +136,13 @@ func Destroy(ctx context.Context, s coordinator.Store, d coordinator.Deployment)
 		}
 	}
 	if limiter, can := s.(coordinator.Limiter); can {
-		// One that is not this session's to take away bounds the next of the name.
+		// A limit that this session may not remove also bounds the next deployment of the name.
 		_ = limiter.SetLimit(ctx, d.Root(), coordinator.Limit{})
 	}
 	return nil
 }
 
-// readRecord tells a deployment that is not there from one of another secret.
+// readRecord distinguishes a missing deployment from one with another secret.
 func readRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (coordinator.DeploymentRecord, error) {
 	data, err := readRoot(ctx, s, d)
 	if err != nil {
@@ -154,7 +151,7 @@ func readRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployme
 	return openRecord(d, secret, data)
 }
 
-// readRoot reads the record as it stands; a stranger's may hold anything.
+// readRoot reads the record without authenticating it.
 func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment) ([]byte, error) {
 	node, err := s.Read(ctx, d.Root())
 	if errors.Is(err, coordinator.ErrNotFound) {
@@ -174,9 +171,8 @@ func openRecord(d coordinator.Deployment, secret coordinator.Secret, data []byte
 	return coordinator.OpenDeployment(d, key.Public(), data)
 }
 
-// operatorError says what a refusal means to an operator: everything in a
-// deployment is open to those who have its secret, and everything in its plan is
-// there.
+// operatorError translates store errors for operators: the secret grants access to everything in a
+// deployment, and every node of its plan exists.
 func operatorError(err error) error {
 	switch {
 	case errors.Is(err, coordinator.ErrRefused):

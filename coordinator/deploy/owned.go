@@ -13,15 +13,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// What hotc uses, hotc owns: a node that stands in a deployment's place may have been put
-// there by anybody who can create nodes below the root. So apply goes on with none whose
-// rights are not those that it gives (rules).
+// hotc uses only nodes that it owns: a node with a deployment's name may have been created by
+// anyone who can create nodes below the root. So apply refuses any whose rights are not those that
+// it grants (rules).
 
-// RightsError says that a node has other rights than hotc gives it: somebody else made it,
-// or changed its rights.
+// RightsError says that a node has other rights than hotc grants: another user created it, or
+// changed its rights.
 type RightsError struct {
 	Path coordinator.Path
-	Why  string // what is other
+	Why  string // the difference
 }
 
 func (e *RightsError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Why) }
@@ -29,17 +29,17 @@ func (e *RightsError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Wh
 // Is makes it an ErrRights.
 func (e *RightsError) Is(target error) bool { return target == coordinator.ErrRights }
 
-// owner compares what stands with what is a deployment's own.
+// owner checks that existing nodes are a deployment's own.
 type owner struct {
 	store coordinator.Store
 	keys  *keyring
-	// changing says that a change was interrupted: servers may have fewer rights than they
-	// must have, or read what they may read by another plan. Whoever goes on sets that right.
+	// changing says that a change was interrupted: servers may have fewer rights than required, or
+	// read what another plan lets them read. Resuming the change corrects that.
 	changing bool
 }
 
-// check refuses a deployment, as a plan describes it, of which any node has other rights
-// than it must have: *RightsError. It returns those that do not stand.
+// check refuses a deployment, as a plan describes it, if any node has other rights than required:
+// *RightsError. It returns the missing nodes.
 func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[coordinator.Path]bool, err error) {
 	nodes, err := layout(o.keys, p, nil, nil)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *owner) node(ctx context.Context, n node) error {
 	})
 }
 
-// rights compares one node's rights with those that it must have. ErrNotFound.
+// rights compares one node's rights with the required ones. ErrNotFound.
 func (o *owner) rights(ctx context.Context, n node) error {
 	path, grants, later := n.Path, n.Grants, rules[n.class].later
 	if later == anythingLater {
@@ -91,7 +91,7 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	known := lists.Map(grants, func(g coordinator.Grant) coordinator.Credential { return g.To })
 	there, err := o.store.Rights(ctx, path, known...)
 	if errors.Is(err, coordinator.ErrRefused) {
-		return &RightsError{Path: path, Why: "nobody with this deployment's secret may look at it"}
+		return &RightsError{Path: path, Why: "this deployment's secret does not grant access to it"}
 	}
 	if err != nil {
 		return err
@@ -117,29 +117,36 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	return nil
 }
 
-// mayRead says whether an identity of the deployment's, which is not the zero one, may read a node,
-// and no more.
+// mayRead reports whether an identity of the deployment's, other than the zero value, may read a
+// node, and no more.
 func (o *owner) mayRead(ctx context.Context, path coordinator.Path, c coordinator.Credential) bool {
 	there, err := o.store.Rights(ctx, path, c)
 	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
 }
 
-// otherRights says in words how rights differ from those that a node must have.
+// otherRights describes how rights differ from the required ones.
 func otherRights(there, wanted []coordinator.Grant) string {
 	var more, less []string
 	for _, g := range there {
 		if !slices.Contains(wanted, g) {
-			who := "somebody as " + g.To.User
+			who := "the user " + g.To.User
 			if g.To.User == "" {
-				who = "everybody"
+				who = "everyone"
 			}
-			more = append(more, fmt.Sprintf("%s may %v", who, g.May))
+			more = append(more, fmt.Sprintf("%s may %s", who, doing(g.May)))
 		}
 	}
 	for _, g := range wanted {
 		if !slices.Contains(there, g) {
-			less = append(less, fmt.Sprintf("%s may not %v", g.To.User, g.May))
+			less = append(less, fmt.Sprintf("%s may not %s", g.To.User, doing(g.May)))
 		}
 	}
 	return strings.Join(append(more, less...), ", ")
+}
+
+func doing(may coordinator.Rights) string {
+	if may == coordinator.MayAll {
+		return "do everything"
+	}
+	return may.String()
 }

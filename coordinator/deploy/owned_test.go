@@ -72,7 +72,7 @@ func TestStrangersTree(t *testing.T) {
 				}
 				_, err := b.Apply(t, deploytest.ThreeTier())
 				var foreign *deploy.RightsError
-				if !errors.As(err, &foreign) || foreign.Path != deploytest.Site.Root() || !strings.Contains(err.Error(), "everybody may everything") {
+				if !errors.As(err, &foreign) || foreign.Path != deploytest.Site.Root() || !strings.Contains(err.Error(), "everyone may do everything") {
 					t.Fatalf("apply says %v", err)
 				}
 				after := treeOf(t, stranger, deploytest.Site.Root())

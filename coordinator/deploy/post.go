@@ -18,11 +18,11 @@ type Posting struct {
 	Request coordinator.Request
 }
 
-// Post puts requests before agents. In the same commit it empties those of the
-// given cells that have failed, so that no agent acts on a request while it can
-// still see the old failure; where that is too much for one commit, the requests
-// come last. Requests that were answered are forgotten. ErrVersion says that
-// something has changed meanwhile: look again, and post what still makes sense.
+// Post sends requests to agents. In the same commit it empties those of the cells in takeBack that
+// have failed, so that no agent acts on a request while it can still see the old failure; where
+// that is too much for one commit, the requests come last. Answered requests are dropped.
+// ErrVersion says that something has changed meanwhile: read again, and post what still makes
+// sense.
 func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.CellRef) error {
 	ops, err := r.emptyFailed(ctx, takeBack)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.
 	if err == nil {
 		err = inCommits(ctx, r.store, lists.Map(append(ops, queues...), func(op coordinator.Op) []coordinator.Op { return []coordinator.Op{op} }))
 		if errors.Is(err, coordinator.ErrVersion) && r.posted(ctx, posts) {
-			return nil // an answer was lost, and it was the last commit's
+			return nil // only the answer to the last commit was lost
 		}
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Post(ctx context.Context, posts []Posting, takeBack []contract.
 	return nil
 }
 
-// emptyFailed are the writes that empty those of some cells that have failed.
+// emptyFailed are the writes that empty those cells that have failed.
 func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]coordinator.Op, error) {
 	found := make([]*coordinator.Op, len(cells))
 	err := coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
@@ -64,7 +64,7 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 		}
 		record, err := r.keys.cell(path, node.Data, cells[i])
 		if err != nil || record.State != coordinator.Failed {
-			return nil // anything else is not a failure, of its server's
+			return nil // not a failure signed by its server
 		}
 		data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}
@@ -79,8 +79,7 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 	return ops, err
 }
 
-// queue is the write that adds requests to a server's, without those that have
-// been answered.
+// queue is the write that adds requests to a server's queue, and drops answered ones.
 func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
 	record, write, err := r.requests(ctx, server)
 	if err != nil {
@@ -97,12 +96,12 @@ func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []c
 	}
 	op, err := write(record, last)
 	if limit := coordinator.Room(r.store); err == nil && len(op.Data) > limit {
-		err = fmt.Errorf("the requests of server %s have %d bytes together, the coordinator takes %d: %w", server, len(op.Data), limit, coordinator.ErrTooLarge)
+		err = fmt.Errorf("the requests of server %s have %d bytes in total, the coordinator accepts %d: %w", server, len(op.Data), limit, coordinator.ErrTooLarge)
 	}
 	return op, err
 }
 
-// requests are what a server is asked for, and the write of something else in their place.
+// requests returns a server's requests, and a function for the write that replaces them.
 func (r *Reader) requests(ctx context.Context, server contract.ServerPath) (record coordinator.RequestsRecord, write func(now coordinator.RequestsRecord, at time.Time) (coordinator.Op, error), err error) {
 	path, place := r.keys.deployment.Requests(server), r.keys.deployment.Place(r.keys.record.ID, coordinator.KindRequests, server, "")
 	node, err := r.store.Read(ctx, path)
@@ -116,7 +115,7 @@ func (r *Reader) requests(ctx context.Context, server contract.ServerPath) (reco
 	}, err
 }
 
-// posted says that all of the requests stand.
+// posted reports whether all of the requests are there.
 func (r *Reader) posted(ctx context.Context, posts []Posting) bool {
 	for _, p := range posts {
 		asked, err := r.Requests(ctx, p.Server)
@@ -127,14 +126,14 @@ func (r *Reader) posted(ctx context.Context, posts []Posting) bool {
 	return true
 }
 
-// Requests reads what a server's agent is asked for and has not forgotten. *RecordError.
+// Requests reads the requests to a server's agent. *RecordError.
 func (r *Reader) Requests(ctx context.Context, server contract.ServerPath) (coordinator.RequestsRecord, error) {
 	path := r.keys.deployment.Requests(server)
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
 		return coordinator.RequestsRecord{}, fmt.Errorf("read the requests of server %s: %w", server, operatorError(err))
 	}
-	return recordOf[coordinator.RequestsRecord](r.keys, coordinator.KindRequests, server, contract.Operator, "what server "+string(server)+" is asked for", path, node.Data)
+	return recordOf[coordinator.RequestsRecord](r.keys, coordinator.KindRequests, server, contract.Operator, "the request list of server "+string(server), path, node.Data)
 }
 
 // Answers reads what a server's agent has answered. *RecordError.
@@ -144,7 +143,7 @@ func (r *Reader) Answers(ctx context.Context, server contract.ServerPath) ([]coo
 	if err != nil {
 		return nil, fmt.Errorf("read the answers of server %s: %w", server, operatorError(err))
 	}
-	record, err := recordOf[coordinator.AnswersRecord](r.keys, coordinator.KindAnswers, server, server, "what server "+string(server)+" has answered", path, node.Data)
+	record, err := recordOf[coordinator.AnswersRecord](r.keys, coordinator.KindAnswers, server, server, "the answer list of server "+string(server), path, node.Data)
 	for i := range record.Answers {
 		a := &record.Answers[i]
 		a.Reason, a.Output = coordinator.Clip(a.Reason, coordinator.LongestReason), coordinator.Clip(a.Output, coordinator.LogSize)

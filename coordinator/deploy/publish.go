@@ -16,22 +16,22 @@ import (
 // What an operator decides on.
 var (
 	// ErrWrongSecret says that the deployment exists under another secret.
-	ErrWrongSecret = errors.New("the deployment was made with another secret")
+	ErrWrongSecret = errors.New("the deployment was created with a different secret")
 	// ErrNotApplied says that no such deployment is on the coordinator.
 	ErrNotApplied = errors.New("no such deployment")
-	// ErrUnfinished says that another plan's apply, or a destroy, stopped half-way
-	// or still runs. What is there cannot be told from what somebody makes just now.
-	ErrUnfinished = errors.New("an apply of another plan, or a destroy, was interrupted or still runs")
+	// ErrUnfinished says that another plan's apply, or a destroy, was interrupted or is still
+	// running: the two cannot be told apart.
+	ErrUnfinished = errors.New("an apply of another plan, or a destroy, was interrupted or is still running")
 )
 
-// ChangedPlanError refuses to put another plan in the place of a live one.
+// ChangedPlanError says that a live plan cannot be replaced by another.
 type ChangedPlanError struct{ Differences []string }
 
 func (e *ChangedPlanError) Error() string {
 	return "the deployment is live with another plan: " + strings.Join(e.Differences, "; ")
 }
 
-// Files gives the content of a plan's file by its digest.
+// Files returns the content of a plan's file by its digest.
 type Files func(digest string) ([]byte, error)
 
 // Outcome is what Publish did, or would do.
@@ -40,9 +40,9 @@ type Outcome string
 // The outcomes of Publish.
 const (
 	Created   Outcome = "created"
-	Unchanged Outcome = "unchanged" // the same plan stood there already
-	Resumed   Outcome = "resumed"   // an interrupted Publish was brought to its end
-	Updated   Outcome = "updated"   // another plan took the live one's place
+	Unchanged Outcome = "unchanged" // the same plan was there already
+	Resumed   Outcome = "resumed"   // an interrupted Publish was completed
+	Updated   Outcome = "updated"   // another plan replaced the live one
 )
 
 // Published says what Publish did, or would do.
@@ -53,14 +53,14 @@ type Published struct {
 	Bytes   int // how many bytes they hold
 	// Changes are the roles that another plan changes, in its order.
 	Changes []RoleChange
-	// Shape says what else comes and goes by it: servers, and who reads what.
+	// Shape lists what else it adds and removes: servers, and who reads what.
 	Shape []string
-	// Untold says that Heat is to be told by servers that are there what they have no
-	// credentials for: a relay has to tell it.
+	// Untold says that existing servers have no credentials to signal Heat all that they should: a
+	// relay has to.
 	Untold bool
 }
 
-// Publication is a deployment as it is to stand on a coordinator.
+// Publication is a deployment to be published on a coordinator.
 type Publication struct {
 	Deployment coordinator.Deployment
 	Secret     coordinator.Secret
@@ -68,18 +68,18 @@ type Publication struct {
 	JSON       []byte // the plan's text
 	Files      Files
 	Now        time.Time
-	// Enrol is the enrolment that is asked for: nil is that of the live deployment, and
-	// EnrolAlways of a new one.
+	// Enrol is the requested enrolment: nil is that of the live deployment, and EnrolAlways for a
+	// new one.
 	Enrol *coordinator.Enrolment
-	// Restore says that it takes the place of one that the coordinator has lost: its servers
-	// go on with it.
+	// Restore says that it replaces one that the coordinator has lost, and that its servers
+	// continue with it.
 	Restore bool
 	Root    *InRoot // where it is closed
-	// After are the secrets that are given another value next, with their numbers (Given.Next).
+	// After are the secrets that get a new value next, with their numbers (Given.Next).
 	After map[contract.CellName]int
 }
 
-// rootCredential is the identity of who has the key of a closed ROOT.
+// rootCredential is the identity of the holder of a closed ROOT's key.
 func (w *Publication) rootCredential() *coordinator.Credential {
 	if w.Root == nil {
 		return nil
@@ -88,15 +88,14 @@ func (w *Publication) rootCredential() *coordinator.Credential {
 	return &c
 }
 
-// ErrStands says that a deployment that is to be put back is there.
-var ErrStands = errors.New("it is there: nothing has to be put back")
+// ErrStands says that a deployment to be restored exists.
+var ErrStands = errors.New("it exists: there is nothing to restore")
 
-// Publish puts a deployment on the coordinator: plan, files, cells and rights,
-// and last the node that agents wait for. Where another plan is live it takes that
-// one's place, if it can. It can be called again after it was
-// interrupted, and goes on where it stopped. A node that stands and is not hotc's own is a
-// *RightsError. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError,
-// *SharedTokenError; of a changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
+// Publish puts a deployment on the coordinator: plan, files, cells and rights, and last the node
+// that agents wait for. It replaces another live plan, if possible. It can be called again after it
+// was interrupted, and resumes where it stopped. An existing node that is not hotc's own is a
+// *RightsError. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError, *SharedTokenError; of a
+// changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
 func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published, error) {
 	d := w.Deployment
 	result, nodes, change, err := w.prepare(ctx, s)
@@ -147,8 +146,8 @@ func Rehearse(ctx context.Context, s coordinator.Store, w Publication) (Publishe
 	return result, err
 }
 
-// prepare compares what is there with what shall be: the nodes to make, ready last, or the
-// change of a live plan.
+// prepare compares the current with the wanted state: it returns the nodes to create, ready last,
+// or the change of a live plan.
 func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result Published, nodes []coordinator.NewNode, change *update, err error) {
 	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootCredential()
 	if p.Format != contract.Format {
@@ -186,7 +185,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		var there coordinator.DeploymentRecord
 		if there, err = openRecord(d, secret, found); err == nil {
 			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.Enrol != nil)
-			if err == nil && w.Restore && !there.Restored { // its servers would not go on with it
+			if err == nil && w.Restore && !there.Restored { // its servers would not continue with it
 				err = ErrUnfinished
 			}
 		}
@@ -243,8 +242,8 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	return result, nodes, change, nil
 }
 
-// checkRecord refuses a deployment whose record is not its operator's alone: what stands
-// below it may be anybody's.
+// checkRecord refuses a deployment whose record others may change: any user may have created what
+// is below it.
 func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, root *coordinator.Credential) error {
 	keys, err := newKeyring(tokens{secret: secret, deployment: d}, coordinator.DeploymentRecord{}, root)
 	if err != nil {
@@ -254,7 +253,7 @@ func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 	return o.rights(ctx, keys.node(d.Root(), nil, ofRecord, ""))
 }
 
-// compareRecords says what is to be done about a deployment that is there.
+// compareRecords decides what to do about an existing deployment.
 func compareRecords(ctx context.Context, s coordinator.Store, d coordinator.Deployment, there, wanted coordinator.DeploymentRecord, enrol bool) (Outcome, error) {
 	_, ready, err := s.Stat(ctx, d.Ready())
 	switch same := there.Plan == wanted.Plan && there.Updating == ""; {
@@ -272,27 +271,26 @@ func compareRecords(ctx context.Context, s coordinator.Store, d coordinator.Depl
 	return Resumed, nil
 }
 
-// OtherEnrolmentError says that a deployment is live with another enrolment than the
-// one that is asked for.
+// OtherEnrolmentError says that a deployment is live with another enrolment than requested.
 type OtherEnrolmentError struct{ Live coordinator.Enrolment }
 
 func (e *OtherEnrolmentError) Error() string {
 	if e.Live == coordinator.EnrolOnce {
-		return "the deployment is live with tokens that are good for one enrolment"
+		return "the deployment is live with tokens that are valid for one enrolment"
 	}
-	return "the deployment is live with tokens that stay good"
+	return "the deployment is live with tokens that stay valid"
 }
 
-// SharedTokenError says that tokens cannot be good for one enrolment in a group that
-// scales: all of its members have the same.
+// SharedTokenError says that tokens cannot be valid for one enrolment in a scaling group: all of
+// its members have the same token.
 type SharedTokenError struct{ Group string }
 
 func (e *SharedTokenError) Error() string {
-	return fmt.Sprintf("the members of the group %s, whose names Heat makes up, share their tokens: these cannot be good for one enrolment", e.Group)
+	return fmt.Sprintf("the members of the group %s, whose names Heat generates, share a token: it cannot be valid for one enrolment", e.Group)
 }
 
-// CheckEnrolment returns a *SharedTokenError if tokens are to be good for one enrolment, and
-// the plan has such a group.
+// CheckEnrolment returns a *SharedTokenError if tokens are to be valid for one enrolment, and the
+// plan has such a group.
 func CheckEnrolment(p *contract.Plan, e coordinator.Enrolment) error {
 	for _, s := range p.Servers {
 		if s.Slot != nil && e == coordinator.EnrolOnce {

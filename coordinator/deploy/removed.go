@@ -13,13 +13,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// In the place of a server that was taken out of a deployment two nodes stay: its incarnation,
-// which no machine has any more, so that every write of its agent is refused; and what says
-// whose deployment it is, which says that it was taken out. Its token reads these two, and
-// nothing else. A server that gets the same name later goes on with the incarnation's number:
-// who has read of the former one takes nothing older.
+// Two nodes of a server that was removed from a deployment stay: its incarnation, which no machine
+// has any more, so that every write of its agent is refused; and its identity record, which says
+// that it was removed. Its token can read these two, and nothing else. A server that gets the same
+// name later continues the incarnation's number: readers of the old one accept nothing older.
 
-// isServer says whether a path is that of a server, and of which.
+// isServer reports whether a path is that of a server, and which one.
 func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
 	if path.Parent() != u.d.Servers() {
 		return "", false
@@ -28,7 +27,7 @@ func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
 	return contract.ServerPath(name), err == nil
 }
 
-// removed is when a server was taken out, as an identity says; zero is that it was not.
+// removed is when a server was removed, by its identity record; zero if it was not.
 func (k *keyring) removed(s contract.ServerPath, data []byte) time.Time {
 	var record coordinator.IdentityRecord
 	var identity coordinator.Identity
@@ -42,13 +41,13 @@ func (k *keyring) removed(s contract.ServerPath, data []byte) time.Time {
 	return identity.Removed
 }
 
-// Removed is a server that was taken out of a deployment.
+// Removed is a server that was removed from a deployment.
 type Removed struct {
 	Path  contract.ServerPath `json:"path"`
 	Since time.Time           `json:"since"`
 }
 
-// Removed finds the servers that are not in the whole plan, and were taken out, by name.
+// Removed finds the servers that are not in the plan, and were removed, by name.
 func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, error) {
 	d := r.keys.deployment
 	names, err := r.store.Children(ctx, d.Servers())
@@ -69,7 +68,7 @@ func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, erro
 		}
 		node, err := r.store.Read(ctx, d.Identity(s))
 		if errors.Is(err, coordinator.ErrNotFound) {
-			continue // a change has only begun to make it
+			continue // a change has only begun to create it
 		}
 		if err != nil {
 			return nil, err
@@ -81,11 +80,11 @@ func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, erro
 	return all, nil
 }
 
-// bury takes a server out.
+// bury removes a server.
 func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 	path := u.d.Server(s)
 	if err := u.unseat(ctx, s); err != nil {
-		return fmt.Errorf("take the server %s out: %w", s, err)
+		return fmt.Errorf("remove the server %s: %w", s, err)
 	}
 	err := coordinator.SetRights(ctx, u.store, path, u.guard(), u.keys.grants(ofRemoved, s)...)
 	if err != nil {
@@ -104,14 +103,14 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 			return err
 		}
 		own := at == u.d.Agent(s)
-		if own { // where its agent can make nodes
+		if own { // where its agent can create nodes
 			if err := coordinator.SetRights(ctx, u.store, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, coordinator.ErrNotFound) {
 				return err
 			}
 		}
 		err := u.store.DeleteTree(ctx, at)
 		if own && errors.Is(err, coordinator.ErrRefused) {
-			continue // the server has put there what only it can delete: see ErrNotOurs
+			continue // it holds nodes that only the server can delete: see ErrNotOurs
 		}
 		if err != nil {
 			return err
@@ -120,7 +119,7 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 	return nil
 }
 
-// unseat takes the name from the machine that has it, and says so, in one commit.
+// unseat ends the incarnation of the server's machine and marks the server as removed, in one commit.
 func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 	grants := u.keys.grants(ofIdentity, s)
 	text, err := u.keys.identity(s, u.now.UTC().Truncate(time.Second))
@@ -133,7 +132,7 @@ func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 			return err
 		}
 		identity, err := u.store.Read(ctx, u.d.Identity(s))
-		if errors.Is(err, coordinator.ErrNotFound) { // another change has only begun to make it
+		if errors.Is(err, coordinator.ErrNotFound) { // another change has only begun to create it
 			if err := u.store.Create(ctx, []coordinator.NewNode{{Path: u.d.Identity(s), Data: text, Grants: grants}}); err != nil {
 				return err
 			}
@@ -156,7 +155,7 @@ func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 		if err == nil || !errors.Is(err, coordinator.ErrVersion) {
 			return err
 		}
-		if err := u.check(ctx); err != nil { // else a machine has enrolled meanwhile
+		if err := u.check(ctx); err != nil { // otherwise a machine has enrolled meanwhile
 			return err
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Servers, roles, outputs and edges come and go with nodes and their rights. A coordinator
-// changes no rights together with other nodes. So all that the new plan needs is made, and
-// allowed, before any server is told of it (grow), and what only the old plan needed is taken
-// away when all have been told (shrink). In between both hold, and whoever makes the change
-// again finds out by looking what is left to do.
+// Adding or removing servers, roles, outputs and edges adds or removes nodes and rights. A
+// coordinator cannot change rights in one commit with other nodes. So all that the new plan needs
+// is created, and granted, before any server is told of it (grow), and what only the old plan
+// needed is removed when all have been told (shrink). In between both apply, and a resumed change
+// finds out from the nodes what is left to do.
 
-// nodesOf are the nodes that a change of the plan makes, opens and closes, by their paths:
-// not the record, the plan and the files, nor what says whose deployment it is, nor parts.
+// nodesOf are the nodes that a change of the plan creates, and whose rights it changes, by path:
+// not the record, the plan, the files, the identities, nor parts.
 func nodesOf(nodes []node) map[coordinator.Path]node {
 	all := map[coordinator.Path]node{}
 	for _, n := range nodes {
@@ -27,7 +27,7 @@ func nodesOf(nodes []node) map[coordinator.Path]node {
 		case ofRecord, ofPlan, ofFile, ofIdentity:
 			continue
 		case ofServerPlan, ofKeys, ofServersKeys:
-			n.Data = nil // a commit of its own writes it
+			n.Data = nil // a separate commit writes it
 		}
 		if !n.part {
 			all[n.Path] = n
@@ -36,7 +36,7 @@ func nodesOf(nodes []node) map[coordinator.Path]node {
 	return all
 }
 
-// reshape works out what the tree is, and what it is to be.
+// reshape computes the nodes of the live plan and of the new one.
 func (u *update) reshape() error {
 	nodes, err := layout(u.keys, u.to, nil, nil)
 	if err != nil {
@@ -53,13 +53,13 @@ func (u *update) reshape() error {
 	return nil
 }
 
-// stands says that a node is known to stand with the rights that it is to have.
+// stands reports whether a node is known to exist with the rights that it needs.
 func (u *update) stands(path coordinator.Path) bool {
 	was, is := u.liveNodes[path]
 	return is && !u.resumed && !u.missing[path] && slices.Equal(was.Grants, u.nodes[path].Grants)
 }
 
-// grow makes the nodes that the plan has more, and lets servers do what they may do by it.
+// grow creates the nodes that the plan adds, and grants servers their rights.
 func (u *update) grow(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
 	absent, err := coordinator.Those(ctx, paths, func(ctx context.Context, path coordinator.Path) (bool, error) {
@@ -83,7 +83,7 @@ func (u *update) grow(ctx context.Context) error {
 	return u.overtaken(ctx, u.store.Create(ctx, bare(nodes)))
 }
 
-// overtaken says of a write that found something else in its place why that is so.
+// overtaken adds ErrOvertaken to a conflicting write's error if another apply has begun.
 func (u *update) overtaken(ctx context.Context, err error) error {
 	if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrVersion) || errors.Is(err, coordinator.ErrNotFound) {
 		return errors.Join(u.check(ctx), err)
@@ -91,10 +91,10 @@ func (u *update) overtaken(ctx context.Context, err error) error {
 	return err
 }
 
-// guard names the record as this change has written it.
+// guard checks that the record is still the one that this change has written.
 func (u *update) guard() coordinator.Op { return coordinator.Op{Path: u.d.Root(), Version: u.version} }
 
-// tellRelays gives relays the keys of the servers that there are.
+// tellRelays gives relays the keys of the plan's servers.
 func (u *update) tellRelays(ctx context.Context) error {
 	keys, err := serversKeys(u.keys, u.to)
 	if err != nil {
@@ -123,7 +123,7 @@ func (u *update) tellRelays(ctx context.Context) error {
 	return clean(ctx)
 }
 
-// welcome says to the servers that have come whose deployment it is: then their agents join.
+// welcome writes the identities of added servers, with which their agents join.
 func (u *update) welcome(ctx context.Context) error {
 	before := map[contract.ServerPath]bool{}
 	for _, s := range u.live.Servers {
@@ -150,7 +150,7 @@ func (u *update) welcome(ctx context.Context) error {
 	})
 }
 
-// shrink takes away what the plan does not have: rights, nodes, servers.
+// shrink removes what the plan does not have: rights, nodes, servers.
 func (u *update) shrink(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
 	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
@@ -186,8 +186,8 @@ func (u *update) shrink(ctx context.Context) error {
 	return nil
 }
 
-// closeFiles takes files from servers that have gone. Those that are still there may be
-// about to read what they used until now.
+// closeFiles revokes removed servers' access to files. Remaining servers may be about to read what
+// they used until now.
 func (u *update) closeFiles(ctx context.Context) error {
 	goes := map[contract.ServerPath]bool{}
 	for _, s := range u.live.Servers {
@@ -204,7 +204,7 @@ func (u *update) closeFiles(ctx context.Context) error {
 	for _, f := range slices.Concat(u.live.Files, u.to.Files) {
 		users, grants := before[f.Digest], u.keys.grants(ofFile, "", now[f.Digest]...)
 		staying := slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return goes[s] })
-		if len(staying) == len(users) || len(users) <= namedReaders { // else they are a set, in which one is that has gone
+		if len(staying) == len(users) || len(users) <= namedReaders { // otherwise they are a set that includes a removed one
 			for _, g := range u.liveKeys.grants(ofFile, "", staying...) {
 				if !slices.Contains(grants, g) {
 					grants = append(grants, g)
@@ -226,16 +226,16 @@ func (u *update) closeFiles(ctx context.Context) error {
 			}
 		}
 		if errors.Is(err, coordinator.ErrNotFound) {
-			return nil // the change before deletes it just now: see layAgain
+			return nil // the previous change is deleting it: see layAgain
 		}
 		return err
 	})
 }
 
-// gone are the nodes that the plan does not have, but for those below others.
+// gone are the nodes that the plan does not have, without those below others.
 func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
 	there := maps.Clone(u.liveNodes)
-	if u.resumed { // by a plan that nobody knows any more
+	if u.resumed { // the interrupted change's plan is unknown
 		if err := u.explore(ctx, there); err != nil {
 			return nil, err
 		}
@@ -252,7 +252,7 @@ func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
 	return all, nil
 }
 
-// explore adds the nodes that stand below the groups and the servers.
+// explore adds the nodes that exist below the groups and the servers.
 func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) error {
 	list := func(path coordinator.Path) (paths []coordinator.Path, err error) {
 		names, err := u.store.Children(ctx, path)
@@ -280,7 +280,7 @@ func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) e
 	}
 	for _, server := range servers {
 		if s, _ := u.isServer(server); s != contract.Operator && u.nodes[server].Path == "" {
-			continue // all of it goes
+			continue // all of it is removed
 		}
 		for _, folder := range []coordinator.Path{server, server.Join("cells"), server.Join("seals")} {
 			if _, err := list(folder); err != nil {

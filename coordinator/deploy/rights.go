@@ -7,11 +7,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// The rights of a deployment's nodes are written down here and nowhere else
-// (docs/coordination.md, "Paths"): those that apply gives them, and which of them change
-// later.
+// The rights of a deployment's nodes are defined here only (docs/coordination.md, "Paths"): those
+// that apply grants, and which of them change later.
 
-// class is a kind of node. With the servers that it is about it decides everybody's rights.
+// class is a kind of node. Together with the servers concerned it determines all rights.
 type class uint8
 
 const (
@@ -28,39 +27,38 @@ const (
 	ofReport                   // answers, logs
 	ofRequests                 //
 	ofAgent                    //
-	ofShared                   // public keys, seals: others read them
-	ofCell                     // so they do cells
+	ofShared                   // public keys, seals: read by others
+	ofCell                     // read by others, too
 	ofCrossing                 // cells that Heat reads, too
 	ofServersKeys              // in parts
-	ofHeat                     // what Heat has said to a relay
+	ofHeat                     // what a relay learnt from Heat
 	ofRelays                   // relays' presences
-	ofMembers                  // what a relay knows of a group's members
-	ofHeatValues               // what Heat gives a server
-	ofNext                     // the machine that would be a server next
-	ofGivenSeals               // of what the operator gives
-	ofTakenSeals               // the same where tokens are good for one enrolment: see takeGiven
+	ofMembers                  // what a relay knows about a group's members
+	ofHeatValues               // the values that Heat supplies to a server
+	ofNext                     // the machine that would become a server next
+	ofGivenSeals               // of the operator's secrets
+	ofTakenSeals               // the same where tokens are valid for one enrolment: see takeGiven
 	ofGroup                    //
 	ofPass                     //
 	ofApproval                 //
 	ofAdmission                //
-	ofRemoved                  // in the place of a server that was taken out
+	ofRemoved                  // the nodes left of a removed server
 )
 
-// rule gives the rights on a class of nodes, besides those of the operator, who may do
-// everything.
+// rule is the rights on a class of nodes, besides those of the operator, who has all rights.
 type rule struct {
-	root    coordinator.Rights // who has the key of a closed ROOT: deletes what lies below, and lists it for that
+	root    coordinator.Rights // the holder of a closed ROOT's key: deletes what is below, and lists it for that
 	server  coordinator.Rights // the server's agent, by its identity
 	readers coordinator.Rights // the other servers that are named
-	token   coordinator.Rights // who has the token of a server that is named
+	token   coordinator.Rights // holders of a named server's token
 	relay   coordinator.Rights
 	// parts says that children are parts of the node's text, with the same rights.
 	parts bool
-	// later says what may stand there besides, since it was given after apply.
+	// later says which other rights may have been granted after apply.
 	later grantsLater
 }
 
-// grantsLater are rights that others than apply give.
+// grantsLater are rights that are not granted by apply.
 type grantsLater uint8
 
 const (
@@ -68,14 +66,15 @@ const (
 	// readersLater: a change of the plan lets further servers read a file, and those of the
 	// plan before still do.
 	readersLater
-	// anythingLater: whoever has a token may hand a pass over, and so give any rights on it. It
-	// lets nobody in then but whom it was handed over to first (Store.HandOver).
+	// anythingLater: a holder of a token may hand a pass over, and so grant any rights on it. It
+	// then admits only the identity to which it was handed over first (HandOver).
 	anythingLater
-	// relayLater: Heat reads a cell that it did not when the deployment was applied, or no more.
+	// relayLater: Heat reads a cell that it did not read when the deployment was applied, or no
+	// longer reads it.
 	relayLater
 )
 
-// mayClear is to list what is below, and to delete it.
+// mayClear allows listing and deleting children.
 const mayClear = coordinator.MayRead | coordinator.MayDeleteChildren
 
 var rules = map[class]rule{
@@ -85,9 +84,9 @@ var rules = map[class]rule{
 	ofPlan:        {root: mayClear, relay: coordinator.MayRead, parts: true},
 	ofFile:        {root: mayClear, readers: coordinator.MayRead, parts: true, later: readersLater},
 	ofServer:      {root: mayClear, server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
-	ofIdentity:    {token: coordinator.MayRead}, // before a machine has the server's identity, where that is another
+	ofIdentity:    {token: coordinator.MayRead}, // before a machine has the server's identity, where the two differ
 	ofServerPlan:  {root: mayClear, server: coordinator.MayRead, parts: true},
-	ofKeys:        {server: coordinator.MayRead, parts: true}, // they open cells
+	ofKeys:        {server: coordinator.MayRead, parts: true}, // they grant access to cells
 	ofState:       {server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
 	ofReport:      {server: coordinator.MayRead | coordinator.MayWrite},
 	ofRequests:    {server: coordinator.MayRead},
@@ -110,8 +109,8 @@ var rules = map[class]rule{
 	ofRemoved:     {root: mayClear, token: coordinator.MayRead},
 }
 
-// grants are the rights on a node of a class, which is about some servers: the first is
-// its own ("" for none), the others are readers; or all are those whose tokens count.
+// grants are the rights on a node of a class, for some servers: the first owns it ("" for none),
+// the others are readers; in classes with token rights, all are those whose tokens count.
 func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.ServerPath) []coordinator.Grant {
 	r, grants := rules[c], []coordinator.Grant{k.operator}
 	if k.root != nil && r.root != 0 {

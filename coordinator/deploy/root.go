@@ -10,22 +10,22 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A ROOT in which everybody may create lets everybody take names of deployments. A closed
-// one belongs to who has its key: 64 hex digits, as a deployment's secret, one for each
-// project. Only its operators create deployments there, and can list and delete all of
-// them; agents need nothing of it (docs/security.md).
+// In an open ROOT everyone may create nodes, and so take deployments' names. A closed one belongs
+// to the holders of its key: 64 hex digits, like a deployment's secret, one for each project. Only
+// they create deployments there, and can list and delete all of them; agents do not need the key
+// (docs/security.md).
 
-// RootRecord stands in a closed ROOT, at ":root". So the ROOT is never empty, and nobody
-// who may delete in the node above can take it away.
+// RootRecord is in a closed ROOT, at ":root". So the ROOT is never empty, and cannot be deleted by
+// users who may delete in its parent.
 type RootRecord struct {
 	Format  int       `json:"format"`
 	Created time.Time `json:"created"`
-	// Limit bounds each deployment that is made there, where the coordinator can.
+	// Limit bounds each deployment that is created there, if the coordinator supports quotas.
 	Limit coordinator.Limit `json:"limit,omitzero"`
 }
 
-// DefaultLimit is what a deployment may be, unless a ROOT says otherwise: files and plans of
-// the largest ones twice over, as while they are changed.
+// DefaultLimit bounds a deployment unless a ROOT says otherwise: twice the files and plans of the
+// largest ones, as needed while they are changed.
 var DefaultLimit = coordinator.Limit{Nodes: 250_000, Bytes: 128 << 20}
 
 const (
@@ -34,31 +34,30 @@ const (
 	probe      coordinator.Path = ":probe"
 )
 
-// RootState is whose a ROOT is.
+// RootState says whose a ROOT is.
 type RootState string
 
 // The states of a ROOT.
 const (
-	RootAbsent RootState = "absent" // nobody has made it; apply would make an open one
-	RootOpen   RootState = "open"   // others than who has its key may create or list there
-	RootClosed RootState = "closed" // somebody's, who has another key
-	RootOurs   RootState = "ours"   // nobody's but who has the key that was given
+	RootAbsent RootState = "absent" // it does not exist; apply would create an open one
+	RootOpen   RootState = "open"   // users without its key may create or list there
+	RootClosed RootState = "closed" // it has another key
+	RootOurs   RootState = "ours"   // it belongs to the supplied key alone
 )
 
-// Root is a ROOT as it stands.
+// Root is the state of a ROOT.
 type Root struct {
 	State RootState
-	// Holders are who may do what there, as far as the session is told.
+	// Holders are the grants there, as far as the session may see them.
 	Holders []coordinator.Grant
 	Record  RootRecord // of one that is ours
 }
 
-// LookAtRoot says whose a store's ROOT is. The session gets the identity of the key's
-// owner, if there is one.
+// LookAtRoot reads whose a store's ROOT is. With a key, the session gets its identity.
 func LookAtRoot(ctx context.Context, s coordinator.Store, key *coordinator.Secret) (root Root, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("look at the ROOT: %w", err)
+			err = fmt.Errorf("read the ROOT: %w", err)
 		}
 	}()
 	var known []coordinator.Credential
@@ -82,7 +81,7 @@ func LookAtRoot(ctx context.Context, s coordinator.Store, key *coordinator.Secre
 	}
 	root.State = RootOurs
 	node, err := s.Read(ctx, rootRecord)
-	if errors.Is(err, coordinator.ErrNotFound) { // it is about to be made
+	if errors.Is(err, coordinator.ErrNotFound) { // it is being created
 		return root, nil
 	}
 	if err == nil {
@@ -95,15 +94,15 @@ func rootGrants(key coordinator.Secret) []coordinator.Grant {
 	return []coordinator.Grant{{To: key.RootCredential(), May: coordinator.MayAll}}
 }
 
-// MakeRoot makes a ROOT, or changes the limit of the deployments that will be made in one
-// that is the key's own. One that stands and is not is ErrRights.
+// MakeRoot creates a ROOT, or changes the limit of future deployments in one that is the key's own.
+// Any other existing one is ErrRights.
 func MakeRoot(ctx context.Context, s coordinator.Store, key coordinator.Secret, limit coordinator.Limit, now time.Time) (Root, error) {
 	root, err := LookAtRoot(ctx, s, &key)
 	if err != nil {
 		return root, err
 	}
 	if root.State == RootOpen || root.State == RootClosed {
-		return root, fmt.Errorf("make the ROOT: %w", coordinator.ErrRights)
+		return root, fmt.Errorf("create the ROOT: %w", coordinator.ErrRights)
 	}
 	if root.Record.Format == 0 {
 		root.Record = RootRecord{Format: rootFormat, Created: now.UTC().Truncate(time.Second), Limit: limit}
@@ -120,17 +119,16 @@ func MakeRoot(ctx context.Context, s coordinator.Store, key coordinator.Secret, 
 		err = s.Commit(ctx, coordinator.Op{Path: rootRecord, Version: coordinator.AnyVersion, Write: true, Data: data})
 	}
 	if err != nil {
-		return root, fmt.Errorf("make the ROOT: %w", err)
+		return root, fmt.Errorf("create the ROOT: %w", err)
 	}
 	root, err = LookAtRoot(ctx, s, &key)
-	if err == nil && root.State != RootOurs { // somebody was quicker
-		err = fmt.Errorf("make the ROOT: %w", coordinator.ErrRights)
+	if err == nil && root.State != RootOurs { // another user was faster
+		err = fmt.Errorf("create the ROOT: %w", coordinator.ErrRights)
 	}
 	return root, err
 }
 
-// Enforces says whether the coordinator refuses what is over a limit: it tries, in a ROOT
-// that is the key's own.
+// Enforces tests, in a ROOT that is the key's own, whether the coordinator enforces limits.
 func Enforces(ctx context.Context, s coordinator.Store, key coordinator.Secret) (bool, error) {
 	l, is := s.(coordinator.Limiter)
 	if !is {
@@ -151,14 +149,14 @@ func Enforces(ctx context.Context, s coordinator.Store, key coordinator.Secret) 
 	return full, errors.Join(err, s.DeleteTree(ctx, probe), l.SetLimit(ctx, probe, coordinator.Limit{}))
 }
 
-// InRoot publishes a deployment in a closed ROOT: who has its key may list and delete it,
-// too, and a new one gets its limit.
+// InRoot publishes a deployment in a closed ROOT: holders of its key may list and delete the
+// deployment, and a new one gets the ROOT's limit.
 type InRoot struct {
 	Key  coordinator.Secret
 	Root Root
 }
 
-// limit bounds a deployment that is about to be made in a closed ROOT, where the coordinator can.
+// limit bounds a deployment that is about to be created in a closed ROOT, if the coordinator supports quotas.
 func (w *Publication) limit(ctx context.Context, s coordinator.Store, result Published) error {
 	if w.Root == nil {
 		return nil
@@ -166,7 +164,7 @@ func (w *Publication) limit(ctx context.Context, s coordinator.Store, result Pub
 	l := w.Root.Root.Record.Limit
 	switch {
 	case l.Nodes != 0 && int64(result.Nodes) > l.Nodes, l.Bytes != 0 && int64(result.Bytes) > l.Bytes:
-		return fmt.Errorf("it has %d nodes of %d bytes, the ROOT lets a deployment have %d of %d: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, coordinator.ErrTooLarge)
+		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, coordinator.ErrTooLarge)
 	}
 	limiter, can := s.(coordinator.Limiter)
 	if !can {

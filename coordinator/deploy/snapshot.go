@@ -10,56 +10,56 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Snapshot is a deployment as it is now, in the order of the plan. Its parts were
-// read at the same time as agents wrote: no more than each node is consistent.
+// Snapshot is the current state of a deployment, in the order of the plan. Agents may write while
+// it is read: only each node is consistent in itself.
 type Snapshot struct {
 	// Ready says that the deployment was applied to the end.
 	Ready bool
-	// Plan is the digest of the plan that stands.
+	// Plan is the digest of the live plan.
 	Plan string
-	// Restored says that the deployment was put in the place of one that was lost.
+	// Restored says that the deployment replaces one that was lost.
 	Restored bool
 	Servers  []ServerSnapshot
-	// Relays is how many relays are there, Heat what one of them heard last.
+	// Relays is the number of connected relays, Heat what one of them last learnt from Heat.
 	Relays int
 	Heat   coordinator.HeatRecord
-	// Unrelayed are servers whose machine has come since a relay was there last; only where none
-	// is, and the coordinator's own clock tells.
+	// Unrelayed are servers whose machine has joined since the last relay was there; only where
+	// none is, and the store is a Clock.
 	Unrelayed []contract.ServerPath
-	// Members are what relays have said of the groups that roles follow, by their paths.
+	// Members are the members of followed groups as reported by relays, by the groups' paths.
 	Members map[string]coordinator.MembersRecord
-	// Given says how the plan's secrets stand, as ReadGiven does.
+	// Given is the state of the plan's secrets, as of ReadGiven.
 	Given []Given
 }
 
-// ServerSnapshot is a server as it is now.
+// ServerSnapshot is the current state of a server.
 type ServerSnapshot struct {
 	Path        contract.ServerPath
-	Incarnation coordinator.IncarnationRecord // Number 0: no agent has come
+	Incarnation coordinator.IncarnationRecord // Number 0: no agent has joined
 	// Alive says that the agent has a session with the coordinator.
 	Alive bool
-	// State is what the agent of this incarnation reported last; Phase "" is nothing yet.
+	// State is what the agent of this incarnation last reported; Phase "" means nothing yet.
 	State coordinator.ServerState
-	// Unreadable says which of its records cannot be read, and are left out here: whoever has the
+	// Unreadable says which of its records cannot be read, and are omitted: a holder of the
 	// server's token may write anything there.
 	Unreadable []string
-	// Requests are what its agent was asked for lately, Coming what it was told of changes, and
-	// Answers what became of the former.
+	// Requests are the latest requests to its agent, Answers their results, and Coming the
+	// announced changes.
 	coordinator.RequestsRecord
 	Answers []coordinator.Answer
 	// Cells are the server's own cells, without their values.
 	Cells map[contract.CellName]coordinator.CellRecord
-	// Heat is what relays have said that Heat gives the server.
+	// Heat are the values that Heat supplies to the server, by a relay.
 	Heat coordinator.HeatValues
-	// Next is the machine that would be the server in the place of this one, and is not.
+	// Next is the machine that waits to replace this one.
 	Next coordinator.NextRecord
-	// AwaitingApproval are the machines that ask to be the server, where its token is good for one
-	// enrolment and was used.
+	// AwaitingApproval are the machines that ask to become the server, where its token is valid for
+	// one enrolment and was used.
 	AwaitingApproval []coordinator.ApprovalRequest
 }
 
-// TakeSnapshot reads everything about a deployment's servers but the values of
-// cells, which may be large, or secret.
+// TakeSnapshot reads everything about a deployment's servers except the values of cells, which may
+// be large, or secret.
 func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Snapshot, error) {
 	r, err := NewReader(ctx, s, d, secret, p)
 	if err != nil {
@@ -67,7 +67,7 @@ func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deploy
 	}
 	snapshot, err := r.snapshot(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", d, operatorError(err))
+		return nil, fmt.Errorf("read deployment %s: %w", d, operatorError(err))
 	}
 	return snapshot, nil
 }
@@ -145,7 +145,7 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 	return snapshot, nil
 }
 
-// heat reads what relays have written. What none of them has signed is nothing.
+// heat reads what relays have written. A record that no relay has signed is dropped.
 func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRecord, err error) {
 	d := r.keys.deployment
 	there, err := r.store.Children(ctx, d.Relays())
@@ -168,8 +168,8 @@ func relayed[T any](ctx context.Context, r *Reader, path coordinator.Path, kind 
 	return record, err
 }
 
-// members reads what relays have said of groups' members. What none of them has signed is
-// nothing.
+// members reads what relays have reported of groups' members. Records that no relay has signed are
+// dropped.
 func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coordinator.MembersRecord, error) {
 	all, d := map[string]coordinator.MembersRecord{}, r.keys.deployment
 	for group := range p.Followers() {
@@ -184,7 +184,7 @@ func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coor
 	return all, nil
 }
 
-// unrelayed are servers that have come since a relay has written what Heat says.
+// unrelayed are servers that have joined since a relay last wrote what Heat says.
 func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all []contract.ServerPath, err error) {
 	clock, is := r.store.(coordinator.Clock)
 	if !is {
@@ -203,7 +203,7 @@ func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all [
 	return all, err
 }
 
-// withoutHandles notes which machines have come before servers began to tell Heat.
+// withoutHandles notes which machines joined before servers began to signal Heat.
 func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) error {
 	clock, is := r.store.(coordinator.Clock)
 	if !is {
@@ -216,7 +216,7 @@ func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) e
 	return err
 }
 
-// came is when the machines of servers have come, zero of those that have not.
+// came is when the servers' machines joined; zero for those that have not.
 func (r *Reader) came(ctx context.Context, clock coordinator.Clock, servers []ServerSnapshot) ([]time.Time, error) {
 	came := make([]time.Time, len(servers))
 	err := coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
@@ -228,8 +228,8 @@ func (r *Reader) came(ctx context.Context, clock coordinator.Clock, servers []Se
 	return came, err
 }
 
-// heatValues reads what relays have said that Heat gives a server. What none of them has
-// signed is nothing.
+// heatValues reads the values that Heat supplies to a server. A record that no relay has signed is
+// dropped.
 func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (coordinator.HeatValues, error) {
 	values, err := relayed[coordinator.HeatValues](ctx, r, r.keys.deployment.HeatValues(server), coordinator.KindHeatValues, server, "")
 	if errors.Is(err, coordinator.ErrForged) {
@@ -238,7 +238,7 @@ func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (co
 	return values, err
 }
 
-// halfway is nil where a node is missing since a change of the plan has only begun.
+// halfway ignores a missing node while a change of the plan is unfinished.
 func (r *Reader) halfway(err error) error {
 	if r.keys.record.Updating != "" && errors.Is(err, coordinator.ErrNotFound) {
 		return nil
@@ -246,7 +246,7 @@ func (r *Reader) halfway(err error) error {
 	return err
 }
 
-// next is the machine that would be a server in the place of the one that is there.
+// next is the machine that waits to replace the current one.
 func (r *Reader) next(ctx context.Context, there *ServerSnapshot) (coordinator.NextRecord, error) {
 	d := r.keys.deployment
 	node, err := r.store.Read(ctx, d.Next(there.Path))
@@ -277,7 +277,7 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 		return err
 	}
 	if v.State.Incarnation != v.Incarnation.Number {
-		v.State = coordinator.ServerState{} // of the machine that had this name before
+		v.State = coordinator.ServerState{} // of the previous machine
 	}
 	v.RequestsRecord, err = r.Requests(ctx, server)
 	if err = v.goOn(err); err == nil {
@@ -290,7 +290,7 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 	return err
 }
 
-// goOn notes a record that cannot be read, and goes on without it: any other error ends the look.
+// goOn notes a record that cannot be read, to continue without it; any other error is returned.
 func (v *ServerSnapshot) goOn(err error) error {
 	of, is := unreadable(err)
 	if !is {

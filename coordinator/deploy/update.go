@@ -13,43 +13,41 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A live plan is changed in this order, and whoever makes the change again after it
-// was interrupted goes on where it stopped (docs/coordination.md, "Changing a live
-// plan"):
+// A live plan is changed in this order, and an interrupted change is resumed where it stopped
+// (docs/coordination.md, "Changing a live plan"):
 //
-//  1. the deployment's record says what it is changed to
-//  2. new files and other nodes, and rights on those that servers use now; roles that the
-//     change reaches by several ways are told after which cells they come
-//  3. for each server in one commit its part of the plan, its keys and the requests
-//     for the hooks, while it is the machine that was looked at, and none of its
+//  1. the deployment's record names the new plan
+//  2. new files and nodes, and rights on those that servers use now; roles that the
+//     change reaches on several paths are told which cells to wait for
+//  3. for each server, in one commit, its part of the plan, its keys and the requests
+//     for the hooks, if it is still the same machine, and none of its
 //     changed roles has started since
 //  4. new servers may join
-//  5. rights and nodes that the plan does not have go, and servers that it has not
+//  5. rights, nodes and servers that the plan does not have are removed
 //  6. the whole plan and the record
-//  7. files that nobody reads any more are deleted
+//  7. files that are no longer used are deleted
 
 // ErrOvertaken says that another apply has begun while this one changed the plan.
-var ErrOvertaken = errors.New("another apply of the deployment has begun meanwhile")
+var ErrOvertaken = errors.New("another apply of the deployment has started meanwhile")
 
-// Effect is what becomes of a change of a role.
+// Effect is what a change of a role leads to.
 type Effect string
 
 // The effects of a change.
 const (
 	EffectHook  Effect = "hook"  // the role has run: its agent runs the hook update
 	EffectAgain Effect = "again" // it has run, is idempotent and has no such hook: it runs again
-	EffectRun   Effect = "run"   // it has not: it will run as changed
+	EffectRun   Effect = "run"   // it has not run: it will run as changed
 	EffectRetry Effect = "retry" // it has failed: it runs as changed when it is retried
 	EffectNone  Effect = "none"  // nothing that has run is out of date
-	// EffectNoValue is that of outputs which a role has more that has run, or runs: they have
-	// no value until it runs again.
+	// EffectNoValue: outputs added to a role that has run, or is running, have no value until it
+	// runs again.
 	EffectNoValue Effect = "no value"
-	EffectRemoved Effect = "removed" // its server has it no more
-	// EffectUnreached is that of another value from outside on a role that goes on with the one
-	// that it has run with.
+	EffectRemoved Effect = "removed" // its server no longer has it
+	// EffectUnreached: the role keeps the external value with which it ran, though there is a new
+	// one.
 	EffectUnreached Effect = "not reached"
-	// EffectKept is that of one which stands in its server's user-data, and which nobody tells
-	// the server.
+	// EffectKept: the value is in its server's user-data, which is not updated.
 	EffectKept Effect = "kept"
 )
 
@@ -64,11 +62,11 @@ type RoleChange struct {
 // Key names the role.
 func (c *RoleChange) Key() contract.RoleKey { return c.Server.Role(c.Role) }
 
-// NoUpdateHookError says that roles have run, or run now, whose source, files or inputs
-// another plan changes, and which have no hook that would bring them up to date.
+// NoUpdateHookError says that another plan changes the source, files or inputs of roles that have
+// run, or are running, and that have no hook to bring them up to date.
 type NoUpdateHookError struct{ Roles []RoleChange }
 
-// Lines are what changes of each of them.
+// Lines describe the changes of each role.
 func (e *NoUpdateHookError) Lines() []string {
 	return lists.Map(e.Roles, func(c RoleChange) string {
 		return fmt.Sprintf("role %s: %s changed", c.Key(), strings.Join(c.What, ", "))
@@ -79,7 +77,7 @@ func (e *NoUpdateHookError) Error() string {
 	return "these roles have run, have no hook update, and are not idempotent: " + strings.Join(e.Lines(), "; ")
 }
 
-// RunningError says that a change has to wait for roles that run.
+// RunningError says that a change has to wait for running roles.
 type RunningError struct{ Lines []string }
 
 func (e *RunningError) Error() string { return strings.Join(e.Lines, "; ") }
@@ -98,18 +96,18 @@ type update struct {
 	digest   string // of planJSON
 	now      time.Time
 	laid     []node                       // the files of to
-	record   coordinator.DeploymentRecord // as it is to be while the change lasts
+	record   coordinator.DeploymentRecord // as it has to be during the change
 	version  coordinator.Version          // of the record
 	found    coordinator.DeploymentRecord // as it was found
-	missing  map[coordinator.Path]bool    // nodes of the live plan that somebody has deleted
+	missing  map[coordinator.Path]bool    // nodes of the live plan that were deleted
 	// resumed says that an earlier change, perhaps to another plan, was interrupted.
 	resumed          bool
-	leaving          []RoleChange              // of servers that go
+	leaving          []RoleChange              // of removed servers
 	nodes, liveNodes map[coordinator.Path]node // nodesOf to, and of live
 	liveKeys         *keyring
 }
 
-// newUpdate looks at what is there. *ChangedPlanError.
+// newUpdate reads the current state. *ChangedPlanError.
 func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t tokens, digest string) (*update, error) {
 	d := w.Deployment
 	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, files: w.Files, digest: digest, now: w.Now}
@@ -134,7 +132,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 		return nil, &ChangedPlanError{Differences: lines}
 	}
 	u.resumed = u.found.Updating != ""
-	for _, s := range u.live.Servers { // those that go have tokens, too
+	for _, s := range u.live.Servers { // removed servers have tokens, too
 		if s.Slot != nil && u.tokens.slots[s.Path] == nil {
 			u.tokens.slots[s.Path] = s.Slot
 		}
@@ -144,7 +142,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 
 func (u *update) reader() *Reader { return &Reader{u.store, u.keys} }
 
-// begin works out the record of the change, without writing it.
+// begin computes the record of the change, without writing it.
 func (u *update) begin(ctx context.Context) error {
 	node, err := u.store.Read(ctx, u.d.Root())
 	if err != nil {
@@ -168,7 +166,7 @@ func (u *update) begin(ctx context.Context) error {
 	return nil
 }
 
-// after is the record when the change is made.
+// after is the record when the change is complete.
 func (u *update) after() coordinator.DeploymentRecord {
 	r := u.record
 	r.Plan, r.Updating = u.digest, ""
@@ -202,7 +200,7 @@ func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
 	return append(all, u.leaving...), err
 }
 
-// leave are the roles of servers that go, where a machine has ever been such a server.
+// leave are the roles of removed servers that ever had a machine.
 func (u *update) leave(ctx context.Context) (all []RoleChange, err error) {
 	for _, s := range u.live.Servers {
 		if slices.ContainsFunc(u.to.Servers, func(other contract.Server) bool { return other.Path == s.Path }) {
@@ -281,8 +279,8 @@ func (u *update) mark(ctx context.Context) error {
 	return nil
 }
 
-// layFiles makes the files that are new, and lets all that use one now read it. What
-// was found of readers' sets for that belongs to the servers' keys.
+// layFiles creates the new files, and grants access to their users. Reader sets found for that
+// become part of the servers' keys.
 func (u *update) layFiles(ctx context.Context) error {
 	nodes, err := layFiles(u.keys, u.to, u.files)
 	if err != nil {
@@ -311,8 +309,8 @@ func (u *update) layFiles(ctx context.Context) error {
 	})
 }
 
-// layAgain makes files that are not there. Some may have gone: the change before may have been about to delete
-// what nobody used any more, as this one began to use it again.
+// layAgain creates missing files. The previous change may have been deleting unused files just as
+// this one began to use them again.
 func (u *update) layAgain(ctx context.Context) error {
 	gone, err := u.absent(ctx, u.laid)
 	if err != nil {
@@ -321,7 +319,7 @@ func (u *update) layAgain(ctx context.Context) error {
 	return u.store.Create(ctx, bare(gone))
 }
 
-// absent are those of some nodes that are not there.
+// absent are those nodes that do not exist.
 func (u *update) absent(ctx context.Context, nodes []node) ([]node, error) {
 	return coordinator.Those(ctx, nodes, func(ctx context.Context, n node) (bool, error) {
 		_, exists, err := u.store.Stat(ctx, n.Path)
@@ -329,7 +327,7 @@ func (u *update) absent(ctx context.Context, nodes []node) ([]node, error) {
 	})
 }
 
-// check says whether the change is still this one's to make.
+// check returns ErrOvertaken if another apply has begun.
 func (u *update) check(ctx context.Context) error {
 	version, _, err := u.store.Stat(ctx, u.d.Root())
 	if err == nil && version != u.version {
@@ -365,8 +363,8 @@ func (u *update) finish(ctx context.Context) error {
 	return clean(ctx)
 }
 
-// end writes the record, with what belongs to it. Where the answer was lost, the record is as it is
-// to be.
+// end writes the final record, with further writes. If it is there already, only the answer was
+// lost.
 func (u *update) end(ctx context.Context, with ...coordinator.Op) error {
 	data, err := u.keys.deploymentRecord(u.after())
 	if err != nil {
@@ -390,14 +388,14 @@ func (u *update) end(ctx context.Context, with ...coordinator.Op) error {
 	return err
 }
 
-// replace is the write of another text into a node, and what cleans up after it (ReplaceParts).
+// replace is the write that replaces a node's text, and what cleans up after it (ReplaceParts).
 func (u *update) replace(ctx context.Context, path coordinator.Path, version coordinator.Version, text []byte, c class, own contract.ServerPath) (coordinator.Op, func(context.Context) error, error) {
 	head, clean, err := coordinator.ReplaceParts(ctx, u.store, path, u.record.Updates, text, u.keys.grants(c, own))
 	return coordinator.Op{Path: path, Version: version, Write: true, Data: head}, clean, err
 }
 
-// unused are the files of plans before the last one: what servers used until now
-// they may be about to read.
+// unused are files that only plans before the live one used: servers may still be about to read
+// those of the live one.
 func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
 	names, err := u.store.Children(ctx, u.d.Files())
 	if err != nil {
@@ -410,8 +408,8 @@ func (u *update) unused(ctx context.Context, keep []string) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return used[name] }), nil
 }
 
-// clean deletes files that were unused before this change was made, unless another one
-// has begun since, which may use them.
+// clean deletes files that were unused before this change, unless another change has begun since,
+// which may use them.
 func (u *update) clean(ctx context.Context, old []string) error {
 	for _, name := range old {
 		err := u.check(ctx)

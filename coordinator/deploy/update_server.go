@@ -13,22 +13,22 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// One server's part of a change: what is looked at before, and the commit.
+// One server's part of a change: what is read before, and the commit.
 
-// serverChange is a server as it is, and what the change means for it.
+// serverChange is the state of a server, and what the change means for it.
 type serverChange struct {
 	planVersion, keysVersion, stateVersion coordinator.Version
 	incarnation                            coordinator.IncarnationRecord
 	incarnationVersion                     coordinator.Version
-	files                                  []string // that it used so far
-	same                                   bool     // its part of the plan is as it is to be
+	files                                  []string // that it has used so far
+	same                                   bool     // its part of the plan is up to date
 	changes                                []RoleChange
-	lacking                                []RoleChange // those that need a hook which is not there
+	lacking                                []RoleChange // those that lack a hook
 	busy                                   []string     // why the change has to wait
-	watched                                bool         // the change counts on roles that have not started, or do not run
+	watched                                bool         // the change relies on roles that have not started, or are not running
 }
 
-// look reads how a server stands.
+// look reads the state of a server.
 func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, error) {
 	part, err := u.keys.part(to)
 	if err != nil {
@@ -68,7 +68,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: r.Name, What: []string{"added with its server"}, Effect: EffectRun})
 		}
 		_, err := u.readState(ctx, to.Path, nil, v)
-		if errors.Is(err, coordinator.ErrNotFound) { // as long as nothing is made
+		if errors.Is(err, coordinator.ErrNotFound) { // nothing was created yet
 			err = nil
 		}
 		return v, err
@@ -81,7 +81,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	return v, nil
 }
 
-// told is what the operator has told a server; nil is nothing yet.
+// told is a record that the operator has written for a server; nil if there is none yet.
 func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path coordinator.Path, version *coordinator.Version) ([]byte, error) {
 	text, at, err := coordinator.ReadParts(ctx, u.store, path)
 	*version = at
@@ -97,7 +97,7 @@ func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, p
 	return text, nil
 }
 
-// readState reads the server's incarnation and, of the same, how its roles stand.
+// readState reads the server's incarnation and the status of its roles.
 func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *serverChange) (map[string]coordinator.RoleStatus, error) {
 	node, err := u.store.Read(ctx, u.d.Server(server))
 	if err != nil {
@@ -118,7 +118,7 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 		return statuses, nil
 	}
 	if state.Incarnation != v.incarnation.Number {
-		return nil, nil // of a machine that is the server no longer
+		return nil, nil // of an earlier machine
 	}
 	for _, r := range state.Roles {
 		statuses[r.Name] = r.Status
@@ -144,22 +144,22 @@ func (v *serverChange) compare(from, to *contract.Server, state map[string]coord
 			v.watched = true
 			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: a.Name, What: []string{"removed"}, Effect: EffectRemoved})
 			if state[a.Name] == coordinator.RoleRunning {
-				v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and would be removed", to.Path, a.Name))
+				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would be removed", to.Path, a.Name))
 			}
 			return
 		}
 		if state[a.Name] == coordinator.RoleRunning {
 			v.reads(to.Path, &a, lost)
 			if v.watched = v.watched || hasNewOutputs(&b, &a); hasNewOutputs(&b, &a) {
-				v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and would have an output less", to.Path, a.Name))
+				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would lose an output", to.Path, a.Name))
 			}
 		}
 		v.role(to.Path, &a, &b, state)
 	})
 }
 
-// added says how a role is added: one that stands before others that have begun runs after
-// them all the same.
+// added describes how a role is added: one that is placed before others that have begun still runs
+// after them.
 func (v *serverChange) added(to *contract.Server, role string, state map[string]coordinator.RoleStatus) string {
 	after := false
 	for _, r := range to.Roles {
@@ -171,11 +171,11 @@ func (v *serverChange) added(to *contract.Server, role string, state map[string]
 	return "added"
 }
 
-// reads notes that a role which runs may still read what goes, and has nothing in its place.
+// reads notes that a running role may still read a cell that is removed, without a default.
 func (v *serverChange) reads(server contract.ServerPath, r *contract.Role, lost map[contract.CellName]bool) {
 	v.watched = v.watched || len(lost) > 0
 	note := func(cell contract.CellName, at contract.Position) {
-		v.busy = append(v.busy, fmt.Sprintf("role %s.%s runs now, and reads %s (%s), which goes, without a default", server, r.Name, cell, at))
+		v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and reads %s (%s), which would be removed, without a default", server, r.Name, cell, at))
 	}
 	for _, in := range r.Inputs {
 		for _, cell := range in.Reads {
@@ -218,14 +218,14 @@ func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, sta
 	}
 }
 
-// hasNewOutputs says that a role declares outputs that it did not have.
+// hasNewOutputs reports whether b declares outputs that a does not have.
 func hasNewOutputs(a, b *contract.Role) bool {
 	return slices.ContainsFunc(b.Outputs, func(o contract.Output) bool {
 		return !slices.ContainsFunc(a.Outputs, func(old contract.Output) bool { return old.Cell == o.Cell })
 	})
 }
 
-// server changes one server's part, and says which files it used until then.
+// server changes one server's part, and returns the files that it used until then.
 func (u *update) server(ctx context.Context, to *contract.Server) (changes []RoleChange, keep []string, err error) {
 	for {
 		v, err := u.look(ctx, to)
@@ -253,8 +253,8 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 	}
 }
 
-// commit writes a server's part, while everything is as it was looked at, and gives what cleans up
-// after it.
+// commit writes a server's part if nothing has changed since it was read, and returns what cleans
+// up after it.
 func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChange) (clean []func(context.Context) error, err error) {
 	slice, err := u.keys.signedPart(to)
 	if err != nil {
@@ -290,7 +290,7 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 	return clean, u.store.Commit(ctx, ops...)
 }
 
-// requests are those for the hooks of a server's roles.
+// requests are the requests for the hooks of a server's roles.
 func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Request {
 	var all []coordinator.Request
 	for _, r := range to.Roles {

@@ -150,7 +150,7 @@ func TestWhatALivePlanDoesNotTake(t *testing.T) {
 			p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage("1")}}
 		},
 		"signal: heat becomes none, which needs --signal=relay in between": func(p *contract.Plan) { p.Signal = contract.NobodySignals },
-		"cell db.mysql:endpoint: secret, or no longer":                     func(p *contract.Plan) { p.Cells[1].Sealed = true },
+		"cell db.mysql:endpoint: became secret, or is no longer":           func(p *contract.Plan) { p.Cells[1].Sealed = true },
 	} {
 		t.Run(want, func(t *testing.T) {
 			b := deploytest.InMemory()

@@ -1,5 +1,4 @@
-// Package dial opens the coordinator that a URL names. A back end is one line in
-// backEnds.
+// Package dial connects to the coordinator at a URL. A back end is one line in backEnds.
 package dial
 
 import (
@@ -17,14 +16,14 @@ import (
 // backEnd opens the URLs of one scheme.
 type backEnd struct {
 	scheme string
-	form   string // of a URL, for people
+	form   string // of a URL, for messages
 	open   func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
 	// endpoints are what Probe dials.
 	endpoints func(url string) ([]endpoint, error)
 	portable  func(url string, withClient bool) (string, error)
 }
 
-// backEnds are the known ones.
+// backEnds are the known back ends.
 var backEnds = []backEnd{
 	{"zk", "zk://HOST:PORT[,HOST:PORT…]/ROOT", zookeeper.Open, zooKeepers, zookeeper.Portable},
 	{"zk+tls", "zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE", zookeeper.Open, zooKeepers, zookeeper.Portable},
@@ -41,13 +40,13 @@ func choose(url string) (backEnd, error) {
 		}
 		forms = append(forms, b.form)
 	}
-	return backEnd{}, &coordinator.URLError{Err: fmt.Errorf("%q names no coordinator that hotc knows: write %s",
+	return backEnd{}, &coordinator.URLError{Err: fmt.Errorf("%q is not a coordinator URL: write %s",
 		coordinator.ShownURL(url), strings.Join(forms, " or "))}
 }
 
-// Open starts a session with the coordinator at a URL under some identities. It
-// tries until the context ends; what is wrong with the URL itself, or a file that it
-// names, is a *coordinator.URLError at once.
+// Open starts a session with the coordinator at a URL under some identities. It retries until the
+// context ends; an error in the URL itself, or a file that it names, is a *coordinator.URLError at
+// once.
 func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	b, err := choose(url)
 	if err != nil {
@@ -67,7 +66,7 @@ func openSocket(ctx context.Context, url string, creds ...coordinator.Credential
 func socketPath(url string) (string, error) {
 	path := strings.TrimPrefix(url, "unix://")
 	if !strings.HasPrefix(path, "/") {
-		return "", &coordinator.URLError{URL: url, Err: errors.New("a socket's URL is unix:// and an absolute path")}
+		return "", &coordinator.URLError{URL: url, Err: errors.New("a socket's URL is unix:// followed by an absolute path")}
 	}
 	return path, nil
 }
@@ -93,9 +92,9 @@ func socketOf(url string) ([]endpoint, error) {
 	return []endpoint{{name: url, network: "unix", address: path}}, err
 }
 
-// Portable is a coordinator's URL for servers: what it names of this machine's files
-// is in it, as far as they need it. With withClient the client's certificate and key stay
-// names of files, which are the servers' own. *coordinator.URLError.
+// Portable is a coordinator's URL for servers: it embeds those of this machine's files that they
+// need. With withClient the client's certificate and key stay file names, of the servers' own
+// files. *coordinator.URLError.
 func Portable(url string, withClient bool) (string, error) {
 	b, err := choose(url)
 	if err != nil {

@@ -33,12 +33,12 @@ func TestOpenSocket(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"":                 `"" names no coordinator that hotc knows: write zk://HOST:PORT[,HOST:PORT…]/ROOT or zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE or unix:///PATH`,
-		"etcd://host/hotc": `"etcd://host/hotc" names no coordinator`,
-		"host:2181":        `"host:2181" names no coordinator`,
-		"unix://relative":  "unix:// and an absolute path",
-		"zk://":            "names no host",
-		"zk:/u:hush@h/r":   `"…@h/r" names no coordinator`,
+		"":                 `"" is not a coordinator URL: write zk://HOST:PORT[,HOST:PORT…]/ROOT or zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE or unix:///PATH`,
+		"etcd://host/hotc": `"etcd://host/hotc" is not a coordinator URL`,
+		"host:2181":        `"host:2181" is not a coordinator URL`,
+		"unix://relative":  "unix:// followed by an absolute path",
+		"zk://":            "has no host",
+		"zk:/u:hush@h/r":   `"…@h/r" is not a coordinator URL`,
 	} {
 		_, opened := dial.Open(t.Context(), url)
 		_, portable := dial.Portable(url, true)

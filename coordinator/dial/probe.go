@@ -17,19 +17,18 @@ import (
 // probePatience is how long one address may take to answer.
 const probePatience = 5 * time.Second
 
-// endpoint is where a coordinator's URL leads: what people call it, and how it is
-// dialled.
+// endpoint is one address of a coordinator: its name in messages, and how it is dialled.
 type endpoint struct {
 	name    string // zk://10.0.0.5:2181
 	network string
 	address string
-	// talk says what is wrong with a connection; nil is nothing.
+	// talk checks a connection; nil if there is nothing to check.
 	talk func(ctx context.Context, conn net.Conn) error
 }
 
-// Probe says why no connection to a coordinator comes about, in words for a
-// console: for each of its addresses what is wrong and what to check. nil says
-// that one of them takes connections, or that the URL says nothing to dial.
+// Probe diagnoses, for the console, why a coordinator cannot be reached: for each of its addresses
+// what is wrong and what to check. nil means that one of them accepts connections, or that the URL
+// has no address to dial.
 func Probe(ctx context.Context, url string) error {
 	b, err := choose(url)
 	if err != nil {
@@ -83,7 +82,7 @@ func explain(p endpoint, err error) string {
 	host, port, _ := net.SplitHostPort(p.address)
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Sprintf("the name %s cannot be looked up (%s); is it right, and does this server's DNS (/etc/resolv.conf) know it? an address needs none",
+		return fmt.Sprintf("the name %s cannot be resolved (%s); is it right, and does this server's DNS (/etc/resolv.conf) know it? an IP address works without DNS",
 			unknown.Name, unknown.Err)
 	case p.network == "unix":
 		if path, is := errors.AsType[*os.SyscallError](err); is {
@@ -91,16 +90,16 @@ func explain(p endpoint, err error) string {
 		}
 		return fmt.Sprintf("%v; is the coordinator that serves this socket running?", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf("connection refused; %s answers, but nothing listens on port %s: is the coordinator running there, on this port, and not on 127.0.0.1 only?", host, port)
+		return fmt.Sprintf("connection refused; %s is up, but nothing listens on port %s: is the coordinator running there, on this port, and not only on 127.0.0.1?", host, port)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return fmt.Sprintf("%v; has this server a route there, on a network that leads to %s?", rootOf(err), host)
+		return fmt.Sprintf("%v; does this server have a route to %s?", rootOf(err), host)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer in %v; does a security group or a firewall let this server through to port %s, is the address right, and is there a route?", probePatience, port)
+		return fmt.Sprintf("no answer in %v; do the security groups and firewalls allow port %s, is the address right, and is there a route?", probePatience, port)
 	}
 	return rootOf(err).Error()
 }
 
-// rootOf leaves out what the message says already.
+// rootOf removes what the message already says.
 func rootOf(err error) error {
 	if call, is := errors.AsType[*os.SyscallError](err); is {
 		return call.Err

@@ -21,10 +21,10 @@ func TestProbe(t *testing.T) {
 	for url, want := range map[string]string{
 		"zk://" + there + "/hotc":                  "",
 		"zk://" + absent + "," + there + "/hotc":   "",
-		"zk://" + absent + "/hotc":                 "cannot reach zk://" + absent + ": connection refused; 127.0.0.1 answers, but nothing listens on port ",
-		"zk://no-such-host.invalid:2181/hotc":      "cannot reach zk://no-such-host.invalid:2181: the name no-such-host.invalid cannot be looked up (",
+		"zk://" + absent + "/hotc":                 "cannot reach zk://" + absent + ": connection refused; 127.0.0.1 is up, but nothing listens on port ",
+		"zk://no-such-host.invalid:2181/hotc":      "cannot reach zk://no-such-host.invalid:2181: the name no-such-host.invalid cannot be resolved (",
 		"unix://" + socket:                         "cannot reach unix://" + socket + ": no such file or directory; is the coordinator",
-		"zk:///hotc":                               "names no host",
+		"zk:///hotc":                               "has no host",
 		"etcd://h/hotc":                            "",
 		"zk://" + absent + ",nowhere.invalid/hotc": "\ncannot reach zk://nowhere.invalid:2181: ",
 	} {
@@ -42,10 +42,10 @@ func TestWhatAFailedConnectionMeans(t *testing.T) {
 		err  error
 		want string
 	}{
-		{op(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "connection refused; 10.0.0.5 answers, but nothing listens on port 2181"},
-		{op(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "no route to host; has this server a route there"},
-		{op(os.NewSyscallError("connect", syscall.ENETUNREACH)), "network is unreachable; has this server a route there"},
-		{op(context.DeadlineExceeded), "no answer in 5s; does a security group or a firewall let this server through to port 2181"},
+		{op(os.NewSyscallError("connect", syscall.ECONNREFUSED)), "connection refused; 10.0.0.5 is up, but nothing listens on port 2181"},
+		{op(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "no route to host; does this server have a route"},
+		{op(os.NewSyscallError("connect", syscall.ENETUNREACH)), "network is unreachable; does this server have a route"},
+		{op(context.DeadlineExceeded), "no answer in 5s; do the security groups and firewalls allow port 2181"},
 		{op(os.NewSyscallError("connect", syscall.EACCES)), "permission denied"},
 	} {
 		if got := explain(zk, c.err); !strings.Contains(got, c.want) {

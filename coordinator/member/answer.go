@@ -10,9 +10,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Asked reads what the server's agent is asked for. ErrForged, ErrOlder.
+// Asked reads the requests to the server's agent. ErrForged, ErrOlder.
 func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) {
-	path, what := m.deployment.Requests(m.server), "what server "+string(m.server)+" is asked for"
+	path, what := m.deployment.Requests(m.server), "the request list of server "+string(m.server)
 	return lasts(ctx, m, func() (asked coordinator.RequestsRecord, err error) {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
@@ -29,14 +29,14 @@ func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) 
 	})
 }
 
-// Answers reads what the server's agent has answered.
+// Answers reads the answers of the server's agent.
 func (m *Member) Answers(ctx context.Context) ([]coordinator.Answer, error) {
 	r, err := readOwn[coordinator.AnswersRecord](ctx, m, coordinator.KindAnswers, "answers", m.deployment.Answers(m.server))
 	return r.Answers, err
 }
 
-// Answer writes the server's answers. Where they are too large together, the
-// oldest lose what was printed. ErrFenced.
+// Answer writes the server's answers. If they are too large together, the oldest lose their output.
+// ErrFenced.
 func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) error {
 	answers = slices.Clone(answers)
 	data, err := coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
@@ -48,18 +48,18 @@ func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) erro
 		data, err = m.signOwn(coordinator.KindAnswers, coordinator.AnswersRecord{Answers: answers})
 	}
 	if err != nil {
-		return fmt.Errorf("answer of server %s: %w", m.server, err)
+		return fmt.Errorf("write the answers of server %s: %w", m.server, err)
 	}
 	if err = m.overwrite(ctx, m.deployment.Answers(m.server), data); err != nil {
-		return fmt.Errorf("answer of server %s: %w", m.server, err)
+		return fmt.Errorf("write the answers of server %s: %w", m.server, err)
 	}
 	return nil
 }
 
-// TakeBack empties those of the server's own cells that have failed in this
-// incarnation: the roles that should have written them run again. With values it empties
-// what their last attempt has published, too: nobody is to begin with that. Without, that
-// stands as if the role had not failed. ErrFenced.
+// TakeBack empties those of the server's own cells that have failed in this incarnation: the roles
+// that should have written them run again. With values it also empties what their last attempt has
+// published, so that no role starts with it; otherwise that stays, as if the role had not failed.
+// ErrFenced.
 func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, values bool) error {
 	m.forget(cells...)
 	kept, err := m.memory.Kept()
@@ -85,13 +85,13 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: number, Version: r.Version}, back
 	})
 	if err != nil {
-		return fmt.Errorf("take back what failed of server %s: %w", m.server, err)
+		return fmt.Errorf("reset the failed cells of server %s: %w", m.server, err)
 	}
 	return nil
 }
 
-// rewrite writes what change makes of the server's own cells, in the incarnation with a number.
-// Cells that have gone from the plan are left out.
+// rewrite applies change to the server's own cells. Cells that were removed from the plan are
+// skipped.
 func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change func(number int, r coordinator.CellRecord) (now coordinator.CellRecord, is bool)) error {
 	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
 		f, err := m.enrolled()
@@ -122,9 +122,8 @@ func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change 
 	})
 }
 
-// commitOwn commits writes of the server's own nodes, with a check of its
-// incarnation, in as many requests as they take. It begins again when a version
-// has changed.
+// commitOwn commits writes of the server's own nodes, with a check of its incarnation, in as many
+// requests as needed. It starts over when a version has changed.
 func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op, error)) error {
 	for {
 		f, err := m.enrolled()
@@ -147,7 +146,7 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 	}
 }
 
-// overwrite writes a node of the server's own, whatever stands there.
+// overwrite writes a node of the server's own, whatever its content.
 func (m *Member) overwrite(ctx context.Context, path coordinator.Path, data []byte) error {
 	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
 		return []coordinator.Op{{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}}, nil

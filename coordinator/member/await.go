@@ -14,8 +14,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// LostProducerError says that the agent which has to write a cell came once and
-// has been gone for longer than the reader wants to wait.
+// LostProducerError says that the agent that has to write a cell had joined, and has been gone for
+// longer than the reader waits.
 type LostProducerError struct {
 	Cell   contract.CellName
 	Server contract.ServerPath
@@ -23,19 +23,19 @@ type LostProducerError struct {
 }
 
 func (e *LostProducerError) Error() string {
-	return fmt.Sprintf("%s will not come: the agent of server %s is gone, not seen since %s",
+	return fmt.Sprintf("%s will not be published: the agent of server %s is gone, last seen at %s",
 		e.Cell, e.Server, e.Since.UTC().Format(time.RFC3339))
 }
 
-// AwaitOptions are what a blocked read may want.
+// AwaitOptions are the options of a blocking read.
 type AwaitOptions struct {
-	// IfDown is how long to wait on for a producer whose agent came once and is
-	// gone; 0 is contract.DefaultIfDown, negative is for ever.
+	// IfDown is how long to keep waiting for a producer whose agent had joined and is gone; 0 is
+	// contract.DefaultIfDown, negative is forever.
 	IfDown time.Duration
-	// Blocked is called once, when the first look found the cell empty.
+	// Blocked is called once, if the first read finds the cell empty.
 	Blocked func(since time.Time)
-	// Machine is whose cell it is, where machines come and go by what Heat decides: what one
-	// that is gone has left is nothing.
+	// Machine is whose cell it is, where Heat decides whether machines exist: what a deleted
+	// machine has left is ignored.
 	Machine *contract.Member
 }
 
@@ -46,7 +46,7 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 	return record.Value, err
 }
 
-// AwaitRecord is Await, and gives the version with the value. It gives that of a failure, too.
+// AwaitRecord is Await, and returns the whole record, of a failed cell, too.
 func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (coordinator.CellRecord, error) {
 	var none coordinator.CellRecord
 	news := m.knownPlans().news
@@ -66,7 +66,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	if err != nil {
 		return none, fmt.Errorf("wait for %s: %w", cell, err)
 	}
-	var keys <-chan struct{} // of a box that may be there before its key is
+	var keys <-chan struct{} // a box may be there before its key
 	if ref.Sealed {
 		if keys, err = m.store.Watch(ctx, m.deployment.SealsFor(ref.Server, m.server)); err != nil {
 			return none, fmt.Errorf("wait for %s: %w", cell, err)
@@ -105,7 +105,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 	}
 }
 
-// look reads a cell; done says that it is not empty, and not of a machine that is gone.
+// look reads a cell; done says that it has a value, and not of a machine that is gone.
 func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contract.Member) (record coordinator.CellRecord, done bool, err error) {
 	record, _, err = m.readCell(ctx, ref)
 	if err == nil && machine != nil && record.State != coordinator.Empty {
@@ -130,12 +130,12 @@ func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contra
 	}
 }
 
-// arrivalCheck is how often a reader looks whether a producer that has no
-// presence was enrolled: one that died in between leaves no change to see.
+// arrivalCheck is how often a reader checks whether a producer without presence was enrolled: one
+// that died in between leaves no change to watch.
 const arrivalCheck = 30 * time.Second
 
-// WriterLost sends the time since when the agent of the server is gone that writes a cell, once
-// it has been gone for contract.DefaultIfDown.
+// WriterLost sends the time since when the agent of a cell's writer is gone, once it has been gone
+// for contract.DefaultIfDown.
 func (m *Member) WriterLost(ctx context.Context, cell contract.CellName) (<-chan time.Time, error) {
 	ref, err := m.place(cell)
 	if err != nil {
@@ -144,9 +144,9 @@ func (m *Member) WriterLost(ctx context.Context, cell contract.CellName) (<-chan
 	return m.followProducer(ctx, ref.Server, 0), nil
 }
 
-// followProducer sends the time since when the agent of a server is gone, once it
-// has been gone for ifDown. It works beside the wait for the value, so that
-// neither of the two depends on the other's requests.
+// followProducer sends the time since when the agent of a server is gone, once it has been gone for
+// ifDown. It runs concurrently with the wait for the value, so that neither depends on the other's
+// requests.
 func (m *Member) followProducer(ctx context.Context, server contract.ServerPath, ifDown time.Duration) <-chan time.Time {
 	if ifDown < 0 || server == m.server || server == contract.Operator {
 		return nil
@@ -154,7 +154,7 @@ func (m *Member) followProducer(ctx context.Context, server contract.ServerPath,
 	return m.followAgent(ctx, server, cmp.Or(ifDown, contract.DefaultIfDown*time.Second))
 }
 
-// followAgent is followProducer of any server.
+// followAgent is followProducer for any server.
 func (m *Member) followAgent(ctx context.Context, server contract.ServerPath, ifDown time.Duration) <-chan time.Time {
 	lost := make(chan time.Time, 1)
 	mistake.Go(func() {
@@ -176,7 +176,7 @@ func (m *Member) followAgent(ctx context.Context, server contract.ServerPath, if
 			missing, err := m.missing(ctx, server)
 			now := time.Now()
 			switch {
-			case err != nil: // the context has ended, or else the next look tells
+			case err != nil: // the context has ended, or the next check will tell
 				again.Reset(arrivalCheck)
 			case missing == present:
 				since = time.Time{}
@@ -197,15 +197,15 @@ func (m *Member) followAgent(ctx context.Context, server contract.ServerPath, if
 	return lost
 }
 
-// spread keeps the looks of many readers at one server apart. Their names do that
-// as well as chance would, and the same run can be played again.
+// spread staggers the checks of many readers for one server. Their names do that as well as random
+// numbers, and runs are reproducible.
 func (m *Member) spread(server contract.ServerPath, over time.Duration) time.Duration {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s", m.server, server)
 	return time.Duration(h.Sum64() % uint64(over))
 }
 
-// arrival is what the nodes say about a server's agent.
+// arrival is the state of a server's agent, by its nodes.
 type arrival uint8
 
 const (
@@ -226,10 +226,10 @@ func (m *Member) missing(ctx context.Context, server contract.ServerPath) (arriv
 	return departed, err
 }
 
-var errMissing = errors.New("its node is not there, or not open to this server")
+var errMissing = errors.New("its node does not exist, or this server has no access to it")
 
-// opened is what a cell's record says to this server: whether it is sealed is the plan's to
-// say. One whose key is not there yet is empty.
+// opened checks a cell's record against the plan, and opens a sealed one. One whose key is not
+// there yet is empty.
 func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
 	record, err := coordinator.CheckCell(ref, record)
 	if err == nil && record.State == coordinator.Valued && ref.Sealed {
@@ -238,9 +238,9 @@ func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordi
 	return record, err
 }
 
-// gone says what it means that a node of the server's own is missing; or, once the member has
-// its server's identity, which is another one in each deployment, that it is refused. Either
-// nothing is left of the deployment for this server, or the plan has the node no more.
+// gone explains why a node of the server's own is missing; or, once the member has its server's
+// identity, which differs in each deployment, why it is refused. Either the deployment was
+// destroyed, the server was removed, or the plan no longer has the node.
 func (m *Member) gone(ctx context.Context, err error) error {
 	if !errors.Is(err, coordinator.ErrNotFound) && (m.member.Load() == nil || !errors.Is(err, coordinator.ErrRefused)) {
 		return err
@@ -254,7 +254,7 @@ func (m *Member) gone(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errMissing, err)
 }
 
-// stands looks whether the deployment stands in which the machine has become the server.
+// stands checks whether the deployment in which the machine has become the server still exists.
 // ErrDestroyed, *RemovedError.
 func (m *Member) stands(ctx context.Context) error {
 	f, err := m.enrolled()
@@ -273,8 +273,8 @@ func (m *Member) stands(ctx context.Context) error {
 	return nil
 }
 
-// goneOf is gone of a node of another server: that it is missing, or refused, says nothing of
-// this one's deployment.
+// goneOf is gone for a node of another server: if it is missing, or refused, that says nothing
+// about this one's deployment.
 func (m *Member) goneOf(ctx context.Context, server contract.ServerPath, what string, err error) error {
 	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
 		return m.gone(ctx, err)

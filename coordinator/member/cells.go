@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// ErrOtherValue says that the cell already holds another value of this incarnation.
-var ErrOtherValue = errors.New("it was published before, with another value")
+// ErrOtherValue says that the cell already holds a different value of this incarnation.
+var ErrOtherValue = errors.New("it was already published with a different value")
 
 // FailedCellError says that a cell was marked failed, and why.
 type FailedCellError struct {
@@ -23,14 +23,14 @@ type FailedCellError struct {
 
 func (e *FailedCellError) Error() string {
 	if e.Cause == nil {
-		return fmt.Sprintf("%s has failed", e.Cell)
+		return fmt.Sprintf("%s failed", e.Cell)
 	}
-	return fmt.Sprintf("%s has failed: %v", e.Cell, e.Cause)
+	return fmt.Sprintf("%s failed: %v", e.Cell, e.Cause)
 }
 
-// Put writes a cell of the server's own. The same value again is nothing: the
-// order of keys and white space do not count. ErrOtherValue, ErrTooLarge,
-// ErrNotInPlan, ErrFenced; *FailedCellError when the cell was marked failed.
+// Put writes a cell of the server's own. Writing the same value again is a no-op: the order of keys
+// and white space do not count. ErrOtherValue, ErrTooLarge, ErrNotInPlan, ErrFenced;
+// *FailedCellError when the cell was marked failed.
 func (m *Session) Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error {
 	return m.put(ctx, cell, value, nil, now)
 }
@@ -49,7 +49,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 		return fmt.Errorf("publish %s: the value is not JSON: %w", cell, err)
 	}
 	if size, limit := compact.Len(), m.valueLimit(cell); size > limit {
-		return fmt.Errorf("publish %s: the value has %d bytes as JSON, a cell takes %d: %w", cell, size, limit, coordinator.ErrTooLarge)
+		return fmt.Errorf("publish %s: the value has %d bytes as JSON, the limit of a cell is %d: %w", cell, size, limit, coordinator.ErrTooLarge)
 	}
 	if m.sealing.has(cell) {
 		select {
@@ -98,7 +98,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 	}
 }
 
-// writeCell writes a cell of the server's own, sealed if it is a sealed one.
+// writeCell writes a cell of the server's own, and seals it if needed.
 func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, version coordinator.Version, record coordinator.CellRecord) error {
 	published := func() {}
 	var key []coordinator.Op
@@ -123,7 +123,7 @@ func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, v
 	return err
 }
 
-// ownCell is a cell of the server's own as it was seen or, when in doubt, read.
+// ownCell is a cell of the server's own, from the cache if it is known to be empty.
 func (m *Member) ownCell(ctx context.Context, ref contract.CellRef) (coordinator.Version, coordinator.CellRecord, error) {
 	m.mu.Lock()
 	version, empty := m.empty[ref.Cell]
@@ -135,7 +135,7 @@ func (m *Member) ownCell(ctx context.Context, ref contract.CellRef) (coordinator
 	return version, record, err
 }
 
-// compareCell says whether a cell that is written already holds this very value.
+// compareCell returns nil if a written cell already holds this value.
 func compareCell(cell contract.CellName, there coordinator.CellRecord, value json.RawMessage) error {
 	switch {
 	case there.State == coordinator.Failed:

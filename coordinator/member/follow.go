@@ -13,17 +13,17 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Renew is Put of a run that may be the next one of its role: another value than the one that
-// stands takes its place, as the cell's next version.
+// Renew is Put for a run that may be a later one of its role: a different value replaces the
+// current one, as the cell's next version.
 func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error {
 	return m.put(ctx, cell, value, &renewal{stamp}, now)
 }
 
-// renewal is what belongs to a value that may take another one's place.
+// renewal says that a value may replace another, and its stamp.
 type renewal struct{ stamp coordinator.Stamp }
 
-// follow makes the record that comes after another one, which may have been taken back: the
-// same value again is the same version.
+// follow returns the record that replaces another, which may have been reset: the same value keeps
+// its version.
 func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.CellRecord {
 	fresh.Stamp = n.stamp.Keeping(there.Stamp)
 	if there.State == coordinator.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
@@ -32,16 +32,16 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 	return fresh
 }
 
-// HowFar is what a role's values say of the run that they come from.
+// HowFar says which changes a role's values include, and whether its last run failed.
 type HowFar struct {
-	// Stamp is that of the values, made from the one before.
+	// Stamp returns the stamp of the values, from the previous one.
 	Stamp func(before coordinator.Stamp) coordinator.Stamp
-	// Cause is why the run has failed, RoleFailed that it was the role itself and not an update.
+	// Cause is why the run failed, RoleFailed that it was the role itself and not an update.
 	Cause      *coordinator.Cause
 	RoleFailed bool
 }
 
-// of is a record that says so, and whether that is another one.
+// of returns the record with this status, and whether it differs.
 func (h *HowFar) of(r coordinator.CellRecord) (coordinator.CellRecord, bool) {
 	stamp, cause := h.Stamp(r.Stamp), coordinator.Shorten(h.Cause)
 	same := maps.Equal(r.Stamp, stamp) && r.RoleFailed == h.RoleFailed && r.Cause.String() == cause.String()
@@ -49,7 +49,7 @@ func (h *HowFar) of(r coordinator.CellRecord) (coordinator.CellRecord, bool) {
 	return r, !same
 }
 
-// Say has the server's own cells that hold values say how far they are. ErrFenced.
+// Say writes this status into those of the server's own cells that hold values. ErrFenced.
 func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar) error {
 	m.forget(cells...)
 	err := m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
@@ -57,13 +57,13 @@ func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar)
 		return now, another && r.State == coordinator.Valued && r.Incarnation == number
 	})
 	if err != nil && !errors.Is(err, coordinator.ErrClosed) {
-		err = fmt.Errorf("say how far the values of server %s are: %w", m.server, err)
+		err = fmt.Errorf("update the stamps of the values of server %s: %w", m.server, err)
 	}
 	if err != nil {
 		return err
 	}
 	kept, err := m.memory.Kept()
-	for _, cell := range cells { // to put it back
+	for _, cell := range cells { // to publish it again after a loss
 		if now, another := is.of(kept[cell]); err == nil && another && now.State == coordinator.Valued {
 			m.keep(cell, now)
 		}
@@ -71,7 +71,7 @@ func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar)
 	return nil
 }
 
-// Follow calls changed whenever a cell may hold something else, until ctx ends.
+// Follow calls changed whenever a cell may have changed, until ctx ends.
 func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed func()) error {
 	ref, err := m.place(cell)
 	if err != nil {

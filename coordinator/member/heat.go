@@ -8,11 +8,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Heat is what a relay has written of what Heat gives the server. Nothing is known of it
-// where no relay has written yet. ErrForged, ErrOlder: also where nothing stands in the place
-// of what this machine has seen.
+// Heat returns the values that Heat supplies to the server, as a relay wrote them; empty if none
+// has. ErrForged; ErrOlder, also if the record that this machine has seen is gone.
 func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
-	const what = "what Heat gives"
+	const what = "the record of Heat's values"
 	none := coordinator.HeatValues{}
 	path := m.deployment.HeatValues(m.server)
 	node, err := m.store.Read(ctx, path)
@@ -24,13 +23,13 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 	counter := int64(0)
 	if relay := m.relayKey(); len(node.Data) > len("{}") {
 		if relay == "" {
-			return none, coordinator.Forged(what, "a relay", errors.New("the deployment has none that may say it"))
+			return none, coordinator.Forged(what, "a relay", errors.New("no relay of the deployment may sign it"))
 		}
 		if values, counter, err = coordinator.OpenIfAny[coordinator.HeatValues](path, node.Data, relay, m.deployment.Place(identity.ID, coordinator.KindHeatValues, m.server, "")); err != nil {
 			return none, m.judge(ctx, err)
 		}
 		if counter != values.Number {
-			return none, coordinator.Forged(what, "a relay", errors.New("it has two numbers"))
+			return none, coordinator.Forged(what, "a relay", errors.New("its two numbers differ"))
 		}
 	}
 	if err := m.notOlder(coordinator.KindHeatValues, counter); err != nil {
@@ -39,7 +38,7 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 	return values, nil
 }
 
-// FollowHeat calls changed whenever Heat may say something else, until ctx ends.
+// FollowHeat calls changed whenever Heat's values may have changed, until ctx ends.
 func (m *Member) FollowHeat(ctx context.Context, changed func()) error {
-	return m.followPath(ctx, "what Heat gives", m.deployment.HeatValues(m.server), changed)
+	return m.followPath(ctx, "Heat's values", m.deployment.HeatValues(m.server), changed)
 }

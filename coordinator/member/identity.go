@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// notOlder remembers a counter, or says that a larger one was seen. ErrOlder, ErrForgets.
+// notOlder remembers a counter, unless a larger one was seen. ErrOlder, ErrForgets.
 func (m *Member) notOlder(what string, counter int64) error {
 	m.recall()
 	m.mu.Lock()
@@ -18,7 +18,7 @@ func (m *Member) notOlder(what string, counter int64) error {
 	return m.remember(what, counter, nil)
 }
 
-// identify reads who the deployment is, and remembers it. ErrForged, ErrOlder,
+// identify reads the identity record, and remembers it. ErrForged, ErrOlder,
 // *FormatError, ErrNotInPlan, ErrRefused.
 func (m *Member) identify(ctx context.Context) error {
 	identity, counter, err := m.readIdentity(ctx)
@@ -44,11 +44,11 @@ func (m *Member) identify(ctx context.Context) error {
 	return nil
 }
 
-// knowledge is what a member knows of who may say what. It changes as a whole.
+// knowledge is the identity and the keys that a member knows. It is replaced as a whole.
 type knowledge struct {
 	identity *coordinator.Identity // as it was read
-	strange  bool                  // of another deployment than the machine knows
-	key      sign.Key              // by which the server signs
+	strange  bool                  // of a deployment that the machine does not know
+	key      sign.Key              // with which the server signs
 	publics  map[contract.ServerPath]contract.PublicKey
 }
 
@@ -59,7 +59,7 @@ func (m *Member) known() *knowledge {
 	return &knowledge{}
 }
 
-// learn changes what is known.
+// learn updates what is known.
 func (m *Member) learn(what func(k *knowledge)) {
 	m.learning.Lock()
 	defer m.learning.Unlock()
@@ -68,7 +68,7 @@ func (m *Member) learn(what func(k *knowledge)) {
 	m.knows.Store(&k)
 }
 
-// pin remembers the deployment that the machine has become a server of.
+// pin remembers the deployment that the machine has joined.
 func (m *Member) pin() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,8 +80,8 @@ func (m *Member) pin() error {
 	return nil
 }
 
-// readIdentity reads who the deployment is, as the server's token vouches for it and,
-// once the machine knows the operator, the operator.
+// readIdentity reads the identity record, authenticated by the server's token and, once the machine
+// knows it, by the operator's key.
 func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64, error) {
 	m.recall()
 	node, err := m.store.Read(ctx, m.deployment.Identity(m.server))
@@ -97,7 +97,7 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 		}
 	}
 	if errors.Is(err, coordinator.ErrRefused) {
-		return nil, 0, fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, err)
+		return nil, 0, fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, err)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, err)
@@ -115,8 +115,8 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 	return identity, counter, nil
 }
 
-// deriveKey makes the key by which the server signs. What the plan says of it must be
-// so: else the password is not the operator's.
+// deriveKey derives the key with which the server signs. It must be the one in the plan: otherwise
+// the password is not from the operator.
 func (m *Member) deriveKey(p *contract.Server) error {
 	password := ""
 	if member := m.member.Load(); member != nil {
@@ -127,14 +127,14 @@ func (m *Member) deriveKey(p *contract.Server) error {
 		return err
 	}
 	if sign.Public(p.Keys[m.server]) != key.Public() {
-		return coordinator.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has another key"))
+		return coordinator.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has a different key"))
 	}
 	m.learn(func(k *knowledge) { k.key, k.publics = key, p.Keys })
 	return nil
 }
 
-// open takes out a record that the operator has signed for this server, and
-// remembers that it has seen it. ErrForged, ErrOlder.
+// open reads a record that the operator has signed for this server, and remembers its counter.
+// ErrForged, ErrOlder.
 func (m *Member) open(kind, item, what string, data []byte) (text []byte, counter int64, err error) {
 	text, counter, err = m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
 	if err != nil {
@@ -146,7 +146,7 @@ func (m *Member) open(kind, item, what string, data []byte) (text []byte, counte
 	return text, counter, nil
 }
 
-// meet makes sure that the member knows who the deployment is.
+// meet makes sure that the member knows the deployment's identity.
 func (m *Member) meet(ctx context.Context) error {
 	if m.known().identity != nil {
 		return nil
@@ -154,7 +154,7 @@ func (m *Member) meet(ctx context.Context) error {
 	return m.identify(ctx)
 }
 
-// newestIdentity is readIdentity of what is not an older than this machine has seen. ErrOlder.
+// newestIdentity is readIdentity, but not of a record older than this machine has seen. ErrOlder.
 func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, error) {
 	now, counter, err := m.readIdentity(ctx)
 	m.mu.Lock()
@@ -165,8 +165,8 @@ func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, err
 	return now, err
 }
 
-// judge says what it means that a record is not signed as it must be: the deployment
-// may have been made anew since this machine joined it.
+// judge explains a forged record: the deployment may have been destroyed and applied again since
+// this machine joined it.
 func (m *Member) judge(ctx context.Context, err error) error {
 	if !errors.Is(err, coordinator.ErrForged) {
 		return err
@@ -181,12 +181,12 @@ func (m *Member) judge(ctx context.Context, err error) error {
 	return err
 }
 
-// signOwn writes a record of the server's own.
+// signOwn encodes and signs a record of the server's own.
 func (m *Member) signOwn(kind string, record any) ([]byte, error) {
 	return coordinator.Signed(m.known().key, m.ownPlace(kind), 0, record)
 }
 
-// readOwn reads one.
+// readOwn reads such a record.
 func readOwn[T any](ctx context.Context, m *Member, kind, what string, path coordinator.Path) (T, error) {
 	return lasts(ctx, m, func() (record T, err error) {
 		node, err := m.store.Read(ctx, path)
@@ -198,12 +198,12 @@ func readOwn[T any](ctx context.Context, m *Member, kind, what string, path coor
 	})
 }
 
-// ownPlace is that of a record of the server.
+// ownPlace is the place of a record of the server's own.
 func (m *Member) ownPlace(kind string) sign.Place {
 	return m.deployment.Place(m.known().identity.ID, kind, m.server, "")
 }
 
-// signCell writes a cell's record. That one is empty is not signed.
+// signCell encodes a cell's record. An empty one is not signed.
 func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]byte, error) {
 	if record.State == coordinator.Empty {
 		return coordinator.Encode(record)
@@ -211,7 +211,7 @@ func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]
 	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
 }
 
-// keyOf is the key by which a cell's writer signs.
+// keyOf is the key with which a cell's writer signs.
 func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 	switch writer {
 	case m.server:
@@ -222,19 +222,18 @@ func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 	return sign.Public(m.known().publics[writer])
 }
 
-// newIncarnation is notOlder for the incarnation of a server, or of what an operator gives:
-// in a deployment that was put back they may begin anew.
+// newIncarnation is notOlder for the incarnation of a server, or of an operator's secret: in a
+// restored deployment they may start over.
 func (m *Member) newIncarnation(of string, number int) error {
 	return m.notOlder(m.incarnationOf(of), int64(number))
 }
 
-// incarnationOf names what is remembered of it.
+// incarnationOf is the counter's name.
 func (m *Member) incarnationOf(of string) string {
 	return "incarnation of " + of + " in " + m.known().identity.ID
 }
 
-// unseen says that a record of another writer is not of an incarnation or version
-// before one that was seen.
+// unseen reports whether a record of another writer is not older than one that was seen.
 func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
 	of := string(ref.Server)
 	if ref.Server == contract.Operator {
@@ -257,8 +256,8 @@ func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record coordi
 	return err == nil, err
 }
 
-// hasCome makes sure that a server has come to an incarnation, before that is remembered: one far
-// ahead would keep out what all later machines of the name write. *coordinator.RecordError.
+// hasCome checks that an incarnation of a server exists before it is remembered: one far ahead
+// would keep out what all later machines of the name write. *coordinator.RecordError.
 func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) error {
 	if number <= 1 || ref.Server == contract.Operator {
 		return nil
@@ -272,10 +271,10 @@ func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) 
 	}
 	version, _, err := m.store.Stat(ctx, m.deployment.Server(ref.Server))
 	if err == nil && number > int(version) {
-		err = coordinator.NewCellError(ref, fmt.Errorf("it is of incarnation %d, and there was none", number))
+		err = coordinator.NewCellError(ref, fmt.Errorf("its incarnation %d never existed", number))
 	}
 	return err
 }
 
-// cellVersion is one of a cell's contents.
+// cellVersion identifies a version of a cell.
 type cellVersion struct{ Incarnation, Version int }

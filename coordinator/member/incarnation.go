@@ -15,20 +15,19 @@ import (
 // ErrFenced says that another machine has taken over the server's name.
 var ErrFenced = errors.New("another machine has taken over this server's name")
 
-// errNotEnrolled is a mistake of the caller.
-var errNotEnrolled = errors.New("this agent writes before it has enrolled")
+// errNotEnrolled is a bug in the caller.
+var errNotEnrolled = errors.New("write before enrolment")
 
-// fence is the incarnation this agent has, and the version of its node: every
-// write checks it.
+// fence is this agent's incarnation, and the version of its node: every write checks it.
 type fence struct {
 	record  coordinator.IncarnationRecord
 	version coordinator.Version
 }
 
-// RememberTries makes Enrol note each incarnation's number before it tries to get
-// it. tried is the last one that was noted on this machine, 0 is none. An agent that
-// is killed after it got a number, and before it noted so, would otherwise take a
-// later machine for an earlier one, and fence it.
+// RememberTries makes Enrol note each incarnation's number before it tries to get it. tried is the
+// last one that was noted on this machine, 0 is none. An agent that is killed after it got a
+// number, and before it noted that, would otherwise mistake a later machine for an earlier one, and
+// fence it.
 func (m *Member) RememberTries(tried int, note func(number int) error) {
 	m.tried, m.noteTry = tried, note
 }
@@ -42,16 +41,15 @@ func (m *Member) try(number int) error {
 	return m.noteTry(number)
 }
 
-// Session is a member that is the server: everything that writes for it needs one.
+// Session is a member that has become the server: all writes for the server need one.
 type Session struct {
 	*Member
 	Incarnation coordinator.IncarnationRecord
 }
 
-// Enrol makes this machine the server (docs/coordination.md, "Incarnations"). It
-// comes after Plan. id is the random one in the agent's
-// journal, where enrolledBefore is noted after the first success. ErrFenced says
-// that a later machine of the same name is there.
+// Enrol makes this machine the server (docs/coordination.md, "Incarnations"). Call it after Plan.
+// id is the random one in the agent's journal, where enrolledBefore is noted after the first
+// success. ErrFenced: a later machine of the same name is there.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (*Session, error) {
 	ended, _ := m.sessionsEnded()
 	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
@@ -73,8 +71,8 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 
 func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (coordinator.IncarnationRecord, error) {
 	path := m.deployment.Server(m.server)
-	tried := m.tried // the number we may have got without learning of it
-	replaced := ""   // the machine whose place the last try takes
+	tried := m.tried // the number we may have got without an answer
+	replaced := ""   // the machine that the last attempt replaces
 	before, _ := m.enrolled()
 	for {
 		node, err := m.store.Read(ctx, path)
@@ -84,7 +82,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		there := coordinator.ParseIncarnation(node)
 		if there.Number > 0 && there.ID == id {
 			if m.noteTry != nil && m.tried > 0 && there.Number != m.tried {
-				return coordinator.IncarnationRecord{}, coordinator.Forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, and never had", there.Number))
+				return coordinator.IncarnationRecord{}, coordinator.Forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, which it never had", there.Number))
 			}
 			if made, err := m.mendLife(ctx, id); err != nil {
 				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
@@ -100,12 +98,12 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			m.endLife(ctx, replaced)
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
 		}
-		// Numbers only grow: a lower one stands there since an older state was put back.
+		// Numbers only grow: a lower one means that an older state was restored.
 		again := enrolledBefore && there.Number < m.tried && !m.known().strange
 		was := !again && (enrolledBefore || tried > 0 && there.Number > tried)
 		if was {
-			// A read may come from a server of the ensemble that lags behind; what passes
-			// through a commit is how it stands.
+			// A read may come from a lagging server of the ensemble; a commit checks the current
+			// state.
 			err := m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version})
 			switch {
 			case errors.Is(err, coordinator.ErrVersion):
@@ -163,22 +161,22 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	}
 }
 
-// mostAhead is how much larger than its node's version the number of an incarnation may be: where
-// an older state was put back.
+// mostAhead is how much larger than its node's version the number of an incarnation may be after an
+// older state was restored.
 const mostAhead = 1000
 
-// nextNumber is that of the machine after the one that is there. No number is larger than its
-// node's version, which nobody can set: so readers know one that was never there.
+// nextNumber is the number of the next machine. No number is larger than its node's version, which
+// cannot be set: so readers recognize one that never existed.
 func nextNumber(there coordinator.IncarnationRecord, version coordinator.Version) int {
-	if there.Number-int(version) > mostAhead { // who had the name before has made that up
+	if there.Number-int(version) > mostAhead { // made up by an earlier machine
 		return int(version) + 1
 	}
 	return max(there.Number, int(version)) + 1
 }
 
-// catchUp lets the version of the server's node grow where it has counted from the beginning again,
-// since an older state was put back: not less than the number, and another one than before, so
-// that what is still on its way for the state that was lost fails.
+// catchUp raises the version of the server's node where it started over because an older state was
+// restored: to at least the number, and not the previous version, so that writes still in transit
+// for the lost state fail.
 func (m *Member) catchUp(ctx context.Context, before fence) error {
 	f, err := m.enrolled()
 	for err == nil && (int(f.version) < f.record.Number || f.version == before.version) {
@@ -194,9 +192,8 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 	return err
 }
 
-// takeOver commits the next incarnation together with the emptying of the
-// predecessor's cells, under further checks. left says that not all of them fitted into
-// one commit.
+// takeOver commits the next incarnation and empties the predecessor's cells, with further checks.
+// left says that not all of them fitted into one commit.
 func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next coordinator.IncarnationRecord, checks []coordinator.Op) (left bool, err error) {
 	var old, untouched []coordinator.Op
 	learnt := m.knownPlans().learnt
@@ -225,8 +222,8 @@ func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next
 	return len(rest) > 0, nil
 }
 
-// sweep empties what an earlier incarnation left in the server's cells: one
-// commit took over the name, but not all cells may have fitted into it.
+// sweep empties what an earlier incarnation left in the server's cells: not all may have fitted
+// into the commit that took over the name.
 func (m *Member) sweep(ctx context.Context) error {
 	for {
 		f, err := m.enrolled()
@@ -252,10 +249,9 @@ func (m *Member) sweep(ctx context.Context) error {
 	}
 }
 
-// leftovers are the writes that empty the cells which an incarnation before
-// number has filled, and the checks that the others are still as they were seen:
-// until the name is taken over, the predecessor may write, as the next one, too: such
-// cells come first. Cells that are empty are noted as such.
+// leftovers are the writes that empty the cells of incarnations before number, and the checks that
+// the others are unchanged: until the name is taken over, the predecessor may write, even as the
+// next incarnation; such cells come first. Empty cells are noted as such.
 func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old, untouched []coordinator.Op, err error) {
 	m.mu.Lock()
 	cells := slices.Sorted(maps.Keys(m.own))
@@ -276,7 +272,7 @@ func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old
 		case err != nil:
 			return err
 		case record.State == coordinator.Empty:
-			if record.Version == 0 || record.Incarnation != number { // else the next one's version is to be known
+			if record.Version == 0 || record.Incarnation != number { // otherwise the next one's version must be known
 				m.noteEmpty(cells[i], version)
 			}
 			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version}
@@ -299,8 +295,7 @@ func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old
 	return old, untouched, err
 }
 
-// fill puts as many operations into a commit as the coordinator takes in one
-// request; one more than checks always fits.
+// fill adds as many operations to a commit as fit into one request; the first write always fits.
 func (m *Member) fill(ops, more []coordinator.Op) (filled, rest []coordinator.Op) {
 	size, writes := 0, false
 	for _, op := range ops {
@@ -315,8 +310,8 @@ func (m *Member) fill(ops, more []coordinator.Op) (filled, rest []coordinator.Op
 	return ops, nil
 }
 
-// limit is how many bytes of values go into one cell or commit: a node's size
-// less what the record and the request say besides.
+// limit is how many bytes of values fit into one cell or commit: a node's size less the overhead of
+// the record and the request.
 func (m *Member) limit() int { return coordinator.Room(m.store) }
 
 func (m *Member) hold(f fence) {
@@ -334,13 +329,13 @@ func (m *Member) enrolled() (fence, error) {
 	return *m.fence, nil
 }
 
-// checks are the operations that fail a commit of an agent that was fenced, or whose
-// deployment was destroyed.
+// checks are operations that make a commit fail if the agent was fenced, or the deployment
+// destroyed.
 func (m *Member) checks(f fence, more ...coordinator.Op) []coordinator.Op {
 	return append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f.record.ID)}, more...)
 }
 
-// checkFence is called when a commit failed over a version: either a cell was
+// checkFence is called when a commit failed with ErrVersion: either a cell was
 // written meanwhile, perhaps by this agent's own commit whose answer was lost, or
 // the agent is fenced.
 func (m *Member) checkFence(ctx context.Context) error {
@@ -361,11 +356,11 @@ func (m *Member) checkFence(ctx context.Context) error {
 	return nil
 }
 
-// fenced is the end of an agent whose server is another machine now, or none: an operator
-// has destroyed the deployment, and applied it anew.
+// fenced is the error of an agent whose server is now another machine, or none: an operator has
+// destroyed the deployment and applied it again.
 func fenced(by coordinator.IncarnationRecord) error {
 	if by.Number == 0 {
-		return fmt.Errorf("%w, and applied anew since this machine joined it", ErrDestroyed)
+		return fmt.Errorf("%w, and applied again since this machine joined it", ErrDestroyed)
 	}
 	return fmt.Errorf("%w: instance %s, since %s", ErrFenced, by.Instance, by.Since.UTC().Format(time.RFC3339))
 }
@@ -376,8 +371,8 @@ func (m *Member) noteEmpty(cell contract.CellName, version coordinator.Version) 
 	m.empty[cell] = version
 }
 
-// believeEmpty notes all own cells as never written. Where that is wrong, the
-// first write fails over the version and looks again.
+// believeEmpty notes all own cells as never written. Where that is wrong, the first write fails
+// with ErrVersion, and reads the cell.
 func (m *Member) believeEmpty() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -386,7 +381,7 @@ func (m *Member) believeEmpty() {
 	}
 }
 
-// forget drops what is believed about some of the server's own cells.
+// forget drops what is cached about some of the server's own cells.
 func (m *Member) forget(cells ...contract.CellName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

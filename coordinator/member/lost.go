@@ -12,20 +12,20 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A coordinator can lose its data, or get an older state back. A machine that was the
-// server before waits until its deployment is there again, as it is told by the same
-// operator, becomes the server again, with the number that it had, and publishes again
-// what it had published: its disk keeps that. Whoever reads or writes meanwhile waits.
+// A coordinator can lose its data, or be restored to an older state. A machine that was the server
+// before waits until its deployment is there again, signed by the same operator, becomes the server
+// again, with its old number, and republishes its values from its disk. Reads and writes wait
+// meanwhile.
 
-// keep notes what the server has published. A disk that has no room for it ends no role: what
-// is lost is that the value can be put back, and that is said.
+// keep stores what the server has published. A full disk does not fail the role: the value then
+// cannot be republished, which is reported.
 func (m *Member) keep(cell contract.CellName, r coordinator.CellRecord) {
 	if err := m.memory.Keep(cell, r); err != nil {
-		m.tell(fmt.Sprintf("%s could not be put back if the coordinator lost it: %v", cell, err))
+		m.tell(fmt.Sprintf("%s cannot be republished if the coordinator loses it: %v", cell, err))
 	}
 }
 
-// OnLoss makes the member say what has become of its deployment, and what it waits for.
+// OnLoss sets the function that reports a loss of the deployment, and what the member waits for.
 func (m *Member) OnLoss(say func(what string)) { m.say = say }
 
 // enrolment is how this machine became the server.
@@ -42,8 +42,8 @@ type lasting struct {
 
 type rejoining struct{}
 
-// lasts makes a read again if the deployment was put back meanwhile: what is signed for the
-// new one is not a forgery, what is missing, or not this server's any more, not destroyed.
+// lasts repeats a read if the deployment was restored meanwhile: a record signed for the new one is
+// not a forgery, and a missing or refused one does not mean that the deployment was destroyed.
 func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, error) {
 	for {
 		since := m.returns.Load()
@@ -58,7 +58,7 @@ func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.
 	return lasts(ctx, s.m, func() (coordinator.Node, error) { return s.Store.Read(ctx, path) })
 }
 
-// Commit implements Store. What was to be committed before a loss is out of date after it.
+// Commit implements Store. After a loss, a commit prepared before is out of date.
 func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	since := s.m.returns.Load()
 	err := s.Store.Commit(ctx, ops...)
@@ -67,12 +67,12 @@ func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	case lost != nil:
 		return errors.Join(lost, err)
 	case back:
-		return fmt.Errorf("the deployment has come back: %w", coordinator.ErrVersion)
+		return fmt.Errorf("the deployment was restored: %w", coordinator.ErrVersion)
 	}
 	return err
 }
 
-// Stat implements Store. Of what always stands, that it does not is a sign of a loss.
+// Stat implements Store. If a node that always exists does not, that is a sign of a loss.
 func (s *lasting) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
 	for {
 		since := s.m.returns.Load()
@@ -86,12 +86,12 @@ func (s *lasting) Stat(ctx context.Context, path coordinator.Path) (coordinator.
 	}
 }
 
-// signsOfLoss are what may mean that another state stands there than this machine has seen.
+// signsOfLoss are errors that may mean that the coordinator's state is not the one that this machine has seen.
 var signsOfLoss = []error{coordinator.ErrNotFound, coordinator.ErrVersion, coordinator.ErrRefused, coordinator.ErrForged}
 
-// comeBack waits, where an error means that the coordinator has lost the deployment, until
-// the machine is its server again. since is how often it had come back when that was begun
-// which has failed: another goroutine may have come back meanwhile.
+// comeBack waits, if an error means that the coordinator has lost the deployment, until the machine
+// is its server again. since is m.returns when the failed operation began: another goroutine may
+// have come back meanwhile.
 func (m *Member) comeBack(ctx context.Context, since int64, err error) (back bool, lost error) {
 	isSign := slices.ContainsFunc(signsOfLoss, func(sign error) bool { return errors.Is(err, sign) })
 	if !isSign || m.enrolment.Load() == nil || ctx.Value(rejoining{}) != nil {
@@ -112,8 +112,8 @@ func (m *Member) comeBack(ctx context.Context, since int64, err error) (back boo
 	return true, m.rejoin(context.WithValue(ctx, rejoining{}, true))
 }
 
-// hasLost says whether the coordinator holds less than this machine has seen there. That a
-// deployment is destroyed leaves the root as it was.
+// hasLost reports whether the coordinator has less than this machine has seen there. A destroyed
+// deployment leaves the root in place.
 func (m *Member) hasLost(ctx context.Context, err error) bool {
 	ended, knows := m.sessionsEnded()
 	if ended > m.ended.Load() {
@@ -124,7 +124,7 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 			return true
 		}
 	}
-	// It may have been put back before any session was refused.
+	// It may have been restored before any session was refused.
 	now, look := m.newestIdentity(context.WithValue(ctx, rejoining{}, true))
 	return look == nil && now.Restored && now.ID != m.known().identity.ID
 }
@@ -146,13 +146,13 @@ func (m *Member) sessionsEnded() (n int64, knows bool) {
 func (m *Member) rejoin(ctx context.Context) error {
 	ended, _ := m.sessionsEnded()
 	before := m.known().identity
-	m.tell("the coordinator has lost what stood there, or got an older state back: roles go on, what they read and publish waits until the deployment is there again")
+	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
 	if err := m.awaitBack(ctx); err != nil {
 		return err
 	}
 	was := m.enrolment.Load()
 	if m.known().strange {
-		return fmt.Errorf("another deployment of the name stands in its place: %w", ErrDestroyed)
+		return fmt.Errorf("another deployment of the same name has replaced it: %w", ErrDestroyed)
 	}
 	s, err := m.Enrol(ctx, was.id, was.instance, true, was.now)
 	if err != nil {
@@ -164,9 +164,9 @@ func (m *Member) rejoin(ctx context.Context) error {
 	m.ended.Store(ended)
 	m.returns.Add(1)
 	if m.known().identity.ID == before.ID {
-		m.tell("the same deployment is there again, as it was before: what this server had published since stands again")
+		m.tell("the same deployment is there again, in an earlier state: what this server had published since is republished")
 	} else {
-		m.tell("its operator has put the deployment back: what this server had published stands again")
+		m.tell("the operator has restored the deployment: what this server had published is republished")
 	}
 	return nil
 }
@@ -182,8 +182,8 @@ func (m *Member) awaitBack(ctx context.Context) error {
 	}
 	for said := false; ; said = true {
 		err := m.AwaitDeployment(ctx, func(why string) {
-			if !m.asks { // to be let in
-				why += `; "hotc apply --restore" of the same folder puts it back`
+			if !m.asks { // for approval
+				why += `; "hotc apply --restore" of the same folder restores it`
 			}
 			m.tell(why)
 		})
@@ -206,10 +206,10 @@ func (m *Member) awaitBack(ctx context.Context) error {
 	}
 }
 
-const olderStands = `an older state of the deployment stands there, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`
+const olderStands = `the coordinator has an older state of the deployment, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`
 
-// leaveWord writes into the older state of the server what its agent waits for, so that
-// `hotc status` shows it. Should that fail, the console has said it.
+// leaveWord writes into the older state of the server what its agent waits for, so that `hotc
+// status` shows it. If that fails, the console has it.
 func (m *Member) leaveWord(ctx context.Context) {
 	path := m.deployment.State(m.server)
 	node, err := m.store.Read(ctx, path)
@@ -220,7 +220,7 @@ func (m *Member) leaveWord(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if state.Phase == "" { // nothing was reported there yet
+	if state.Phase == "" { // no state was reported yet
 		f, err := m.enrolled()
 		if err != nil {
 			return
@@ -239,9 +239,9 @@ func (m *Member) tell(what string) {
 	}
 }
 
-// Republish publishes again what the machine has published in its incarnation, or in the one that
-// it was before, where the cells are empty: the coordinator had an older state, or none; or another
-// machine has been the server in between.
+// Republish publishes again what the machine has published in its incarnation, or in its previous
+// one, where the cells are empty: the coordinator had an older state, or none; or another machine
+// has been the server in between.
 func (m *Session) Republish(ctx context.Context, before int) error {
 	ctx = context.WithValue(ctx, rejoining{}, true)
 	f, err := m.enrolled()
@@ -256,7 +256,7 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 		record := kept[cell]
 		m.mu.Lock()
 		version, empty := m.empty[cell]
-		own := m.own[cell] // else the plan has it no more
+		own := m.own[cell] // otherwise it was removed from the plan
 		m.mu.Unlock()
 		if !own || record.State == coordinator.Empty || record.Incarnation != f.record.Number && record.Incarnation != before {
 			continue
@@ -267,7 +267,7 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			m.keep(cell, record)
 		}
 		if !empty {
-			if !again && record.Version < 2 && record.Stamp == nil { // nothing else was ever there
+			if !again && record.Version < 2 && record.Stamp == nil { // there was never another version
 				continue
 			}
 			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
@@ -283,7 +283,7 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			version = at
 		}
 		err := m.writeCell(ctx, f, contract.CellRef{Cell: cell, Server: m.server}, version, record)
-		if errors.Is(err, coordinator.ErrVersion) { // somebody writes just now: it has a newer content
+		if errors.Is(err, coordinator.ErrVersion) { // a concurrent write: it has newer content
 			err = m.checkFence(ctx)
 		}
 		if err != nil {
@@ -293,7 +293,7 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 	return nil
 }
 
-// anew is what the machine has published as an incarnation that it was before, by its runs of then.
+// anew is a record that the machine published as an earlier incarnation, with number, by its runs of then.
 func (m *Member) anew(record coordinator.CellRecord, number int) coordinator.CellRecord {
 	before, stamp := record.Incarnation, maps.Clone(record.Stamp)
 	m.mu.Lock()

@@ -63,7 +63,7 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	if err := errors.Join(deploytest.Soon(t, written), deploytest.Soon(t, read)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(db.Words(), "put the deployment back") {
+	if !strings.Contains(db.Words(), "restored the deployment") {
 		t.Error(db.Words())
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -163,7 +163,7 @@ func TestWhatIsNotPutBack(t *testing.T) {
 	b.Lose(t)
 	b.Restore(t, deploytest.ThreeTier())
 	_, _, err = b.Comes(t, "db", deploytest.TokenOf("db"), app.Disk)
-	expectForged(t, "weaker tokens", err, "good for more")
+	expectForged(t, "weaker tokens", err, "enrolment of tokens")
 }
 
 // Where tokens are good for one enrolment, who comes first after a deployment was put back is
@@ -321,7 +321,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 				}
 				// an empty record of its own says nothing of either deployment
 				quiet := enrol == coordinator.EnrolAlways && slices.Contains([]string{"takes back", "reads its answers", "reads its state"}, name)
-				if !quiet && !strings.Contains(all[c.server].Words(), "put the deployment back") {
+				if !quiet && !strings.Contains(all[c.server].Words(), "restored the deployment") {
 					t.Errorf("it says %q", all[c.server].Words())
 				}
 			})
@@ -406,7 +406,7 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 	go func() {
 		reported <- m.Report(deploytest.Within(t, deploytest.Patience), coordinator.ServerState{}, nil)
 	}()
-	for !strings.Contains(app.Words(), "an older state of the deployment stands there") {
+	for !strings.Contains(app.Words(), "an older state of the deployment") {
 		select {
 		case err := <-reported:
 			t.Fatalf("it does not wait: %v\n%s", err, app.Words())
@@ -423,7 +423,7 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(v.Servers, func(s deploy.ServerSnapshot) bool {
-			return s.Path == "app" && strings.Contains(s.State.Message, "an older state of the deployment stands there")
+			return s.Path == "app" && strings.Contains(s.State.Message, "an older state of the deployment")
 		})
 	}
 	for until := deploytest.Within(t, deploytest.Patience); !shown(); {

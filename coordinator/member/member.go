@@ -1,4 +1,4 @@
-// Package member is what a server's agent does in a coordinator: it becomes the server's
+// Package member is the agent's side of a deployment in a coordinator: it becomes the server's
 // incarnation, reads and writes cells, and reports.
 package member
 
@@ -21,19 +21,19 @@ import (
 
 // What an agent decides on.
 var (
-	// ErrNotInPlan says that the deployment stands and has no such server or cell,
-	// or none that this server may use.
+	// ErrNotInPlan says that the deployment exists, but has no such server or cell, or none that
+	// this server may use.
 	ErrNotInPlan = errors.New("not in the plan")
-	// ErrDestroyed says that the deployment is being taken away.
+	// ErrDestroyed says that the deployment was or is being destroyed.
 	ErrDestroyed = errors.New("the deployment has been destroyed")
-	// ErrPlanChanged says that the server's part of the plan was changed since it was
-	// read: read it again (PlanAgain).
-	ErrPlanChanged = errors.New("the plan was changed")
+	// ErrPlanChanged says that the server's part of the plan has changed since it was read: read it
+	// again (PlanAgain).
+	ErrPlanChanged = errors.New("the plan has changed")
 )
 
-// Member is a server's agent in its deployment. Its methods may be called at the
-// same time. In the life of an agent they come in this order: AwaitDeployment,
-// Plan, Enrol. The Session that this gives announces the server, writes and reports.
+// Member is a server's agent in its deployment. Its methods may be called concurrently. An agent
+// calls AwaitDeployment, Plan and Enrol, in this order. The Session that Enrol returns announces
+// the server, writes and reports.
 type Member struct {
 	store      coordinator.Store
 	deployment coordinator.Deployment
@@ -42,12 +42,12 @@ type Member struct {
 	memory     Memory
 
 	mu     sync.Mutex
-	places map[contract.CellName]contract.CellRef    // where the cells are that this server may read
+	places map[contract.CellName]contract.CellRef    // of the cells that this server may read
 	own    map[contract.CellName]bool                // the cells this server writes
-	empty  map[contract.CellName]coordinator.Version // those of them that are believed to be empty
+	empty  map[contract.CellName]coordinator.Version // those of them that are assumed to be empty
 	fence  *fence
-	state  *coordinator.Version       // of the state's node, where it is known
-	left   map[contract.CellName]bool // cells that it had before
+	state  *coordinator.Version       // of the state's node, if known
+	left   map[contract.CellName]bool // cells that were removed
 	plans  plans
 
 	planning chan struct{} // full while the plan is read
@@ -55,19 +55,19 @@ type Member struct {
 
 	pinned   *coordinator.Identity // as the machine remembers it
 	knows    atomic.Pointer[knowledge]
-	counters map[string]int64 // that were seen
+	counters map[string]int64 // the largest seen
 	versions map[contract.CellName]cellVersion
-	groups   map[string]coordinator.MembersRecord // what relays have said last that could be believed
+	groups   map[string]coordinator.MembersRecord // the last valid records of relays
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
 
 	machine Machine
 	self    *coordinator.Credential                // the machine's identity, once the session has it
-	asks    bool                                   // another machine has used its token: it waits to be let in
-	member  atomic.Pointer[coordinator.Credential] // the server's identity, where tokens are good for one enrolment
+	asks    bool                                   // another machine has used its token: it waits for approval
+	member  atomic.Pointer[coordinator.Credential] // the server's identity, where tokens are valid for one enrolment
 
-	claim *Claim // of a slot, in a group that scales
+	claim *Claim // of a slot, in a scaling group
 	slot  int
 
 	say       func(what string) // see OnLoss
@@ -80,8 +80,8 @@ type Member struct {
 	sealing   sealing
 }
 
-// Join makes a server a member of a deployment. The store was opened with the
-// server's own credential (ServerCredential), which follows from its token.
+// Join returns the member of a deployment for a server. The store was opened with the server's own
+// credential (ServerCredential), which is derived from its token.
 func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, token string) *Member {
 	if others, has := s.(coordinator.Crowd); has {
 		others.Among(d.Servers())
@@ -104,10 +104,9 @@ func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerP
 	return m
 }
 
-// AwaitDeployment waits until the deployment is applied and lets this machine in. It
-// calls waiting, when there is something to wait for, with what that is. ErrNotInPlan
-// says that the deployment has no such server, ErrRefused that the server's token is
-// not its.
+// AwaitDeployment waits until the deployment is applied and this machine admitted. It calls waiting
+// with the reason to wait, when that changes. ErrNotInPlan says that the deployment has no such
+// server, ErrRefused that the token is not valid for it.
 func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -115,7 +114,7 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 	if err != nil {
 		return fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
 	}
-	var admissions <-chan struct{} // watched once this machine is not let in
+	var admissions <-chan struct{} // watched once this machine waits for approval
 	said := ""
 	for open := true; open; {
 		why, err := m.whyNotReady(ctx)
@@ -142,13 +141,12 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
 }
 
-// lookAgain is how often a machine that waits to be let in tries again.
+// lookAgain is how often a machine that waits for its deployment or approval tries again.
 const lookAgain = 30 * time.Second
 
-// whyNotReady is "" when the deployment stands and lets this server in. A plan that is
-// missing, or refused, may be that of a deployment which is being destroyed just now, or
-// was made anew between two looks: whoever looks once more sees that the rest is missing
-// too, or all of the new one.
+// whyNotReady is "" when the deployment is ready and this server admitted. A plan that is missing,
+// or refused, may be that of a deployment that is being destroyed, or was applied again between two
+// reads: a second attempt sees that the rest is missing too, or all of the new one.
 func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	for range 2 {
 		why, err = m.lookReady(ctx)
@@ -160,7 +158,7 @@ func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	return why, err
 }
 
-// whyNotStanding is "" when all of a deployment is there.
+// whyNotStanding is "" when a deployment is complete.
 func whyNotStanding(ctx context.Context, s coordinator.Store, d coordinator.Deployment) (why string, err error) {
 	for _, n := range []struct {
 		path coordinator.Path
@@ -196,24 +194,24 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 	}
 	_, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server))
 	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
-		m.member.Store(nil) // perhaps that of a deployment which was made anew since
+		m.member.Store(nil) // the deployment may have been applied again since
 	}
 	switch {
 	case errors.Is(err, coordinator.ErrNotFound):
 		return "", fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, ErrNotInPlan)
 	case errors.Is(err, coordinator.ErrRefused):
-		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, err)
+		return "", fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, err)
 	case err != nil:
 		return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
 	}
 	return "", nil
 }
 
-// Plan reads the server's part of the plan, and gives the session the identities
-// of the readers' sets that the server is in.
+// Plan reads the server's part of the plan, and gives the session the identities of the server's
+// reader sets.
 func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	s, version, err := m.readPlan(ctx)
-	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) { // and put back, or made anew, since the machine was let in
+	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) { // and restored, or applied again, since the machine was admitted
 		if err = m.AwaitDeployment(ctx, nil); err == nil {
 			s, version, err = m.readPlan(ctx)
 		}
@@ -227,9 +225,9 @@ func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	return s, nil
 }
 
-// readPlan reads the plan, and learns what it says of cells and keys.
+// readPlan reads the plan, and learns its cells and keys.
 func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Version, error) {
-	if ctx.Value(rejoining{}) == nil { // else one that reads it may wait for this
+	if ctx.Value(rejoining{}) == nil { // otherwise a reader of the plan may wait for this
 		select {
 		case m.planning <- struct{}{}:
 			defer func() { <-m.planning }()
@@ -261,7 +259,7 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	return &s, version, m.take(&s, version)
 }
 
-// CheckPlan says, with ErrPlanChanged, that the plan is another one than was read last.
+// CheckPlan returns ErrPlanChanged if the plan is not the one that was last read.
 func (m *Member) CheckPlan(ctx context.Context) error {
 	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
 	switch {
@@ -271,7 +269,7 @@ func (m *Member) CheckPlan(ctx context.Context) error {
 		err = ErrPlanChanged
 	}
 	if err != nil {
-		return fmt.Errorf("look at the plan of server %s: %w", m.server, err)
+		return fmt.Errorf("check the plan of server %s: %w", m.server, err)
 	}
 	return nil
 }
@@ -306,12 +304,12 @@ func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("read the file %s: %w", digest, err)
 	}
 	if !coordinator.HasDigest(content, digest) {
-		return nil, coordinator.Forged("the file "+digest, "the deployment's operator", errors.New("its sha256 differs"))
+		return nil, coordinator.Forged("the file "+digest, "the deployment's operator", errors.New("its SHA-256 differs"))
 	}
 	return content, nil
 }
 
-// place is where a cell of the plan lies.
+// place is the location of a cell of the plan.
 func (m *Member) place(cell contract.CellName) (contract.CellRef, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -325,8 +323,7 @@ func (m *Member) place(cell contract.CellName) (contract.CellRef, error) {
 	return ref, nil
 }
 
-// Cell reads a cell as it is now. A sealed one is Empty to this server for as long
-// as it cannot open it.
+// Cell reads a cell. A sealed one is Empty to this server as long as it cannot open it.
 func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
 	ref, err := m.place(cell)
 	if err != nil {
@@ -339,7 +336,7 @@ func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.
 	return m.opened(ctx, ref, record)
 }
 
-// readCell also gives the version of what cannot be read.
+// readCell also returns the version of a cell that cannot be read.
 func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
 	path := m.deployment.Cell(ref)
 	var version coordinator.Version
@@ -360,7 +357,7 @@ func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinato
 		}
 		fresh, err := m.unseen(ctx, ref, record)
 		if !fresh {
-			record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is shown again
+			record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is served again
 		}
 		return record, err
 	})

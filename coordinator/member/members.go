@@ -10,15 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Members is what a relay has said of a group's members; nothing, where none has. Where what
-// stands there cannot be believed, what could be before still holds.
+// Members reads a relay's record of a group's members; empty if there is none. If the record is
+// invalid, the last valid one is returned.
 func (m *Member) Members(ctx context.Context, group string) (coordinator.MembersRecord, error) {
 	node, err := m.store.Read(ctx, m.deployment.Members(group))
 	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
 		return coordinator.MembersRecord{}, nil // the plan is being changed
 	}
 	if err != nil {
-		return coordinator.MembersRecord{}, fmt.Errorf("read who is in the group %s: %w", group, err)
+		return coordinator.MembersRecord{}, fmt.Errorf("read the members of the group %s: %w", group, err)
 	}
 	record, err := m.openMembers(group, node.Data)
 	m.mu.Lock()
@@ -39,7 +39,7 @@ func (m *Member) Members(ctx context.Context, group string) (coordinator.Members
 func (m *Member) openMembers(group string, data []byte) (coordinator.MembersRecord, error) {
 	var none coordinator.MembersRecord
 	if coordinator.CountItems(data) > coordinator.MostItems {
-		return none, coordinator.Forged("who is in the group "+group, "a relay", coordinator.ErrTooMany)
+		return none, coordinator.Forged("the member list of the group "+group, "a relay", coordinator.ErrTooMany)
 	}
 	place := m.deployment.Place(m.known().identity.ID, coordinator.KindMembers, "", group)
 	record, counter, err := coordinator.OpenIfAny[coordinator.MembersRecord](m.deployment.Members(group), data, m.relayKey(), place)
@@ -49,8 +49,8 @@ func (m *Member) openMembers(group string, data []byte) (coordinator.MembersReco
 	return record, err
 }
 
-// relayKey is the key by which relays sign what Heat has said; where none may, one that has signed
-// nothing.
+// relayKey is the key with which relays sign what Heat says; "", which verifies nothing, if none
+// may.
 func (m *Member) relayKey() sign.Public {
 	if identity := m.known().identity; identity != nil && identity.Relay != nil && slices.Contains(identity.Relay.May, coordinator.RelayHeat) {
 		return identity.Relay.Key
@@ -58,8 +58,8 @@ func (m *Member) relayKey() sign.Public {
 	return ""
 }
 
-// FollowMembers calls changed whenever a relay may have said something else of a group's
-// members, until ctx ends.
+// FollowMembers calls changed whenever a relay may have changed its record of a group's members,
+// until ctx ends.
 func (m *Member) FollowMembers(ctx context.Context, group string, changed func()) error {
-	return m.followPath(ctx, "who is in the group "+group, m.deployment.Members(group), changed)
+	return m.followPath(ctx, "the member list of the group "+group, m.deployment.Members(group), changed)
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Where a relay tells Heat, a machine takes the place of another one only if Heat has it. One that
-// boots late may come after the one that replaces it; one that was replaced may be the server again
-// when Heat goes back to it.
+// Where a relay signals Heat, a machine replaces another only if Heat has it. One that boots late
+// may join after its replacement; one that was replaced may become the server again when Heat rolls
+// back to it.
 
 const (
-	// askedByOther is how long another machine's question stands before this one asks.
+	// askedByOther is how long another machine's question is left alone before this one asks.
 	askedByOther = 30 * time.Second
-	// askAgain is how soon a machine that Heat has not asks again.
+	// askAgain is how soon a machine that Heat does not have asks again.
 	askAgain = time.Minute
 )
 
-// ErrMayReturn says of a machine that was fenced that it may be the server again, if its agent is
-// started once more: Heat may go back to it.
-var ErrMayReturn = errors.New("it asks again whether Heat goes back to this one")
+// ErrMayReturn says that a fenced machine may become the server again if its agent is restarted:
+// Heat may roll back to it.
+var ErrMayReturn = errors.New("this machine asks again, in case Heat rolls back to it")
 
-// MayReturn adds that to ErrFenced, where machines can ask.
+// MayReturn adds ErrMayReturn to ErrFenced, where machines can ask.
 func (m *Member) MayReturn(ctx context.Context, err error) error {
 	if _, asks, look := m.store.Stat(ctx, m.deployment.Next(m.server)); look == nil && asks && errors.Is(err, ErrFenced) {
 		return fmt.Errorf("%w; %w", err, ErrMayReturn)
@@ -34,11 +34,10 @@ func (m *Member) MayReturn(ctx context.Context, err error) error {
 	return err
 }
 
-// mayReplace waits until the machine may become the server in the place of the one that is there
-// since the version of its node; false is that another one has, meanwhile. A new machine needs no
-// word of Heat's if the other one's agent is away for as long as readers wait for it, unless Heat has
-// said that it has another one. One that was the server before, was, needs it in any case: ErrFenced
-// if nobody is there to ask.
+// mayReplace waits until the machine may replace the one that is there since version; false if
+// another has done so meanwhile. A new machine does not need Heat's answer if the other one's agent
+// is gone for as long as readers wait for it, unless Heat has answered that it does not have the
+// machine. One that was the server before (was) always needs it: ErrFenced if it cannot ask.
 func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRecord, version coordinator.Version, own coordinator.NextRecord, was bool) (bool, error) {
 	path := m.deployment.Next(m.server)
 	if _, exists, err := m.store.Stat(ctx, path); err != nil || !exists {
@@ -77,9 +76,9 @@ func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRe
 			again.Reset(askAgain)
 		}
 		due = false
-		why := "this one takes its place when a relay has heard of it from Heat"
+		why := "this machine takes over once a relay confirms that Heat has it"
 		if refused {
-			why = "Heat does not have this one: nothing runs here"
+			why = "Heat does not have this machine: nothing runs here"
 		}
 		if said != why {
 			said = why
@@ -104,9 +103,9 @@ func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRe
 	}
 }
 
-// ask asks, unless this machine has, or another one's question waits for its answer; has is the
-// answer to this one, if it stands there. Where it is due a machine that was refused asks once more,
-// and one that another keeps from it does not wait any longer.
+// ask asks, unless this machine has asked, or another machine's question is open; has is the answer
+// for this one, if there is one. If due, a refused machine asks again, and another machine's open
+// question is overwritten.
 func (m *Member) ask(ctx context.Context, path coordinator.Path, own coordinator.NextRecord, due, refused bool) (has *bool, err error) {
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
@@ -124,7 +123,7 @@ func (m *Member) ask(ctx context.Context, path coordinator.Path, own coordinator
 	if err == nil {
 		err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
-	if errors.Is(err, coordinator.ErrVersion) { // the watch tells who has asked meanwhile
+	if errors.Is(err, coordinator.ErrVersion) { // the watch reports who has asked meanwhile
 		err = nil
 	}
 	return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// machineCredential is a machine's own identity, of a key that never leaves it.
+// machineCredential is a machine's own identity, derived from a key that never leaves it.
 func machineCredential(server contract.ServerPath, key seal.Key) (coordinator.Credential, error) {
 	text, err := key.Text()
 	if err != nil {
@@ -20,26 +20,25 @@ func machineCredential(server contract.ServerPath, key seal.Key) (coordinator.Cr
 	return coordinator.Credential{User: "machine-" + coordinator.Segment(string(server)), Password: coordinator.Digest([]byte("hotc machine 1\n" + text))}, nil
 }
 
-// Machine is what an agent says of its machine where its token is good for one
-// enrolment.
+// Machine describes an agent's machine, for tokens that are valid for one enrolment.
 type Machine struct {
 	Instance string
-	// Key gives the machine's key. It must be on the machine's disk when it returns.
+	// Key returns the machine's key, which must be on the machine's disk by then.
 	Key func() (seal.Key, error)
 	Now func() time.Time
-	// IfDown is how long the agent of the server must be away until another machine takes its place
-	// without Heat's word; 0 is contract.DefaultIfDown.
+	// IfDown is how long the server's agent must be gone until another machine replaces it without
+	// Heat's answer; 0 is contract.DefaultIfDown.
 	IfDown time.Duration
 }
 
-// UseMachine prepares the member for a deployment whose tokens are good for one
-// enrolment. It comes before AwaitDeployment.
+// UseMachine prepares the member for a deployment whose tokens are valid for one enrolment. Call it
+// before AwaitDeployment.
 func (m *Member) UseMachine(machine Machine) {
 	m.machine = machine
 }
 
-// enter gives the session the server's identity, where tokens are good for one
-// enrolment. *TokenUsedError, ErrRefused.
+// enter gives the session the server's identity, where tokens are valid for one enrolment.
+// *TokenUsedError, ErrRefused.
 func (m *Member) enter(ctx context.Context) error {
 	if m.member.Load() != nil {
 		return nil
@@ -49,7 +48,7 @@ func (m *Member) enter(ctx context.Context) error {
 		return err
 	}
 	if m.machine.Key == nil {
-		return fmt.Errorf("server %s: its token is good for one enrolment, and this agent has no key", m.server)
+		return fmt.Errorf("server %s: its token is valid for one enrolment, and this agent has no key", m.server)
 	}
 	key, err := m.machine.Key()
 	if err != nil {
@@ -77,8 +76,8 @@ func (m *Member) enter(ctx context.Context) error {
 	return nil
 }
 
-// ownGrants are the rights on what only this server's agent reads: those of its
-// identity. Without them a node would belong to the token's.
+// ownGrants are the rights on what only this server's agent reads: those of its identity. Without
+// them a node would belong to the token's identity.
 func (m *Member) ownGrants() []coordinator.Grant {
 	member := m.member.Load()
 	if member == nil {
@@ -87,8 +86,8 @@ func (m *Member) ownGrants() []coordinator.Grant {
 	return []coordinator.Grant{{To: *member, May: coordinator.MayRead}}
 }
 
-// password reads the server's password, as the machine that has it or takes it now, or
-// as one that was let in.
+// password reads the server's password from the pass, taking it if this is the first machine, or
+// from an admission.
 func (m *Member) password(ctx context.Context, own coordinator.Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
 	err := coordinator.HandOver(ctx, m.store, path, coordinator.ServerCredential(m.server, m.token), coordinator.Grant{To: own, May: coordinator.MayRead})
@@ -100,19 +99,19 @@ func (m *Member) password(ctx context.Context, own coordinator.Credential, key s
 	case errors.Is(err, coordinator.ErrRefused):
 		return m.admitted(ctx, key)
 	case err != nil:
-		return "", fmt.Errorf("take the pass of server %s: %w", m.server, m.gone(ctx, err))
+		return "", fmt.Errorf("read the pass of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	record, err := coordinator.Decode[coordinator.PassRecord](path, pass.Data)
 	return record.Password, err
 }
 
-// admitted is the password that an operator has sealed for this machine. If there is
-// none, the machine says that it is there.
+// admitted is the password that an operator has sealed for this machine. If there is none, the
+// machine asks for approval.
 func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	path := m.deployment.Admission(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return "", fmt.Errorf("the token of server %s is not one of deployment %s: %w", m.server, m.deployment, m.gone(ctx, err))
+		return "", fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, m.gone(ctx, err))
 	}
 	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.ownPlace(coordinator.KindAdmission))
 	if err != nil {
@@ -132,8 +131,8 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	return string(password), nil
 }
 
-// takeGiven seals again, for the server's own key, what `hotc apply` has sealed for
-// its token: others may have read that.
+// takeGiven reseals, for the server's own key, what `hotc apply` has sealed for its token, which
+// others may have read.
 func (m *Member) takeGiven(ctx context.Context) error {
 	if m.member.Load() == nil || !m.sealing.reads {
 		return nil
@@ -148,12 +147,12 @@ func (m *Member) takeGiven(ctx context.Context) error {
 		return keys, changed, err
 	})
 	if err != nil {
-		return fmt.Errorf("take the secrets of server %s: %w", m.server, m.gone(ctx, err))
+		return fmt.Errorf("read the secrets of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	return nil
 }
 
-// askApproval says that this machine is there, and is not let in.
+// askApproval writes this machine's request for approval.
 func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
 	m.asks = true
 	err := m.amend(ctx, m.deployment.ApprovalRequests(m.server), func(data []byte) (any, bool, error) {
@@ -163,13 +162,12 @@ func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
 		return asking, changed, nil
 	})
 	if err != nil {
-		return fmt.Errorf("ask to be let in as server %s: %w", m.server, err)
+		return fmt.Errorf("ask for approval as server %s: %w", m.server, err)
 	}
 	return nil
 }
 
-// amend writes what change makes of a node's record, again where somebody else has written it
-// meanwhile.
+// amend applies change to a node's record, and retries after concurrent writes.
 func (m *Member) amend(ctx context.Context, path coordinator.Path, change func(data []byte) (record any, changed bool, err error)) error {
 	for {
 		node, err := m.store.Read(ctx, path)
@@ -190,7 +188,7 @@ func (m *Member) amend(ctx context.Context, path coordinator.Path, change func(d
 	}
 }
 
-// ownKeys seals those of the keys for the server's own key that are sealed for its token.
+// ownKeys reseals, for the server's own key, those keys that are sealed for its token.
 func (m *Member) ownKeys(keys coordinator.SealsRecord) (changed bool, err error) {
 	token, err := m.sealing.token()
 	if err != nil {

@@ -9,28 +9,27 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Kept is what a machine keeps of what it has published, by cell: its latest contents,
-// not sealed.
+// Kept is what a machine has published, by cell: the latest records, not sealed.
 type Kept map[contract.CellName]coordinator.CellRecord
 
-// ErrOlder says that a record was replaced before, as this machine knows: a follower
-// that lags behind shows it, or somebody who keeps what was there.
-var ErrOlder = errors.New("it is older than what this machine has seen before")
+// ErrOlder says that this machine has seen a newer record: the old one comes from a lagging
+// follower, or was replayed.
+var ErrOlder = errors.New("it is older than what this machine has already seen")
 
-// ErrForgets says that the machine's disk does not take what the machine has to remember.
-var ErrForgets = errors.New("what was seen cannot be noted")
+// ErrForgets says that the machine's disk cannot store what the machine has to remember.
+var ErrForgets = errors.New("the record's counter cannot be stored")
 
-// Remembered is what a machine keeps of what it was shown.
+// Remembered is what a machine stores of what it has read.
 type Remembered struct {
 	Identity *coordinator.Identity `json:"identity,omitempty"`
-	// Counters are the last ones, by what they count.
+	// Counters are the largest ones seen, by what they count.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Heat is the last that a relay has carried of what Heat gives: it holds when no relay carries
-	// anything any more, and its record is gone.
+	// Heat are the last values from Heat that a relay has carried: they stay valid when there is no
+	// relay any more, and its record is gone.
 	Heat *coordinator.HeatValues `json:"heat,omitempty"`
 }
 
-// With is what is remembered when more is.
+// With returns r with more added.
 func (r Remembered) With(more Remembered) Remembered {
 	if more.Identity != nil {
 		r.Identity = more.Identity
@@ -47,22 +46,21 @@ func (r Remembered) With(more Remembered) Remembered {
 	return r
 }
 
-// Memory is where a machine remembers, on its disk; it is used by several goroutines.
+// Memory is a machine's store on its disk; it is used by several goroutines.
 type Memory interface {
 	Remembered() Remembered
 	// Remember adds to it, and has it on the disk when it returns.
 	Remember(Remembered) error
-	// Keep keeps a cell's contents, in the place of those before; Kept are those of all.
-	// They may be secret.
+	// Keep stores a cell's record in place of the previous one; Kept returns all. They may be
+	// secret.
 	Keep(contract.CellName, coordinator.CellRecord) error
 	Kept() (Kept, error)
 }
 
-// UseMemory gives the member what the machine remembers. Without it the member
-// remembers as long as it lives.
+// UseMemory sets the machine's memory. Without it the member remembers only while it runs.
 func (m *Member) UseMemory(memory Memory) { m.memory = memory }
 
-// newMemory is a memory that is on no disk.
+// newMemory is a memory that is not on a disk.
 type newMemory struct{}
 
 func (newMemory) Remembered() Remembered { return Remembered{} }
@@ -73,7 +71,7 @@ func (newMemory) Keep(contract.CellName, coordinator.CellRecord) error { return 
 
 func (newMemory) Kept() (Kept, error) { return nil, nil }
 
-// recall takes over what the machine remembers, once.
+// recall loads what the machine remembers, once.
 func (m *Member) recall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +85,7 @@ func (m *Member) recall() {
 	}
 }
 
-// remember is notOlder, with the identity that bears the counter. The mutex is held.
+// remember is notOlder, with the identity that has the counter. The mutex is held.
 func (m *Member) remember(what string, counter int64, identity *coordinator.Identity) error {
 	switch last := m.counters[what]; {
 	case counter < last:

@@ -11,12 +11,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// A server's part of the plan is changed while its agent lives: it gets cells, and others go.
-// Where cells lie and who may read them a member learns at once, since a role that waits for
-// what has gone would wait for ever. What its roles are made of it learns between them
-// (PlanAgain).
+// A server's part of the plan may change while its agent runs: cells are added and removed. A
+// member learns the location and the readers of cells at once, since a role would wait forever for
+// a removed one. It learns changes of its roles between roles (PlanAgain).
 
-// RemovedError says that an operator has taken the server out of the deployment.
+// RemovedError says that an operator has removed the server from the deployment.
 type RemovedError struct {
 	Server     contract.ServerPath
 	Deployment coordinator.Deployment
@@ -24,13 +23,13 @@ type RemovedError struct {
 }
 
 func (e *RemovedError) Error() string {
-	return fmt.Sprintf("server %s was taken out of the deployment %s, by its operator, at %s", e.Server, e.Deployment, e.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("server %s was removed from the deployment %s by its operator at %s", e.Server, e.Deployment, e.Since.UTC().Format(time.RFC3339))
 }
 
 // Is makes it an ErrDestroyed: for this server nothing is left of the deployment.
 func (e *RemovedError) Is(target error) bool { return target == ErrDestroyed }
 
-// Removed says, with a *RemovedError, that the server was taken out of the deployment.
+// Removed returns a *RemovedError if the server was removed from the deployment.
 func (m *Member) Removed(ctx context.Context) error {
 	_, _, err := m.readIdentity(context.WithValue(ctx, rejoining{}, true))
 	if removed, is := errors.AsType[*RemovedError](err); is {
@@ -39,7 +38,7 @@ func (m *Member) Removed(ctx context.Context) error {
 	return nil
 }
 
-// PlanAgain reads the server's part of the plan after it was changed.
+// PlanAgain reads the server's part of the plan after a change.
 func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 	var version coordinator.Version
 	s, err := lasts(ctx, m, func() (s *contract.Server, err error) {
@@ -55,8 +54,8 @@ func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 	return s, m.showNewKey(ctx)
 }
 
-// LearnAhead learns what has come and gone by a change of the plan, while a role may run. What
-// goes on for the role stays as it was read: ReportStart still says ErrPlanChanged.
+// LearnAhead learns the cells that a change of the plan has added and removed, while a role may
+// run. The role's plan stays as it was read: ReportStart still returns ErrPlanChanged.
 func (m *Member) LearnAhead(ctx context.Context) error {
 	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
 	if err != nil || !exists || version == m.knownPlans().learnt {
@@ -70,9 +69,9 @@ func (m *Member) LearnAhead(ctx context.Context) error {
 
 // plans are what is known of the server's part of the plan.
 type plans struct {
-	read   coordinator.Version // of its node, as it was read
-	learnt coordinator.Version // and as its cells are known
-	news   chan struct{}       // closed when other cells are known
+	read   coordinator.Version // version of its node when it was last read
+	learnt coordinator.Version // version from which its cells are known
+	news   chan struct{}       // closed when the known cells change
 }
 
 func (m *Member) knownPlans() plans {
@@ -120,7 +119,7 @@ func (m *Member) take(s *contract.Server, version coordinator.Version) error {
 	return nil
 }
 
-// showNewKey shows the server's public key, where the plan has not asked for one before.
+// showNewKey publishes the server's public key, if the plan did not need one before.
 func (m *Member) showNewKey(ctx context.Context) error {
 	if m.enrolment.Load() == nil {
 		return nil
@@ -128,34 +127,33 @@ func (m *Member) showNewKey(ctx context.Context) error {
 	return m.showKey(ctx)
 }
 
-// leftOf is why a cell of the plan that the server had before cannot be read any more; nil
-// is that it never had it.
+// leftOf is why a cell that was in the server's part of the plan can no longer be read; nil if it
+// never was.
 func (m *Member) leftOf(cell contract.CellName) error {
 	if !m.left[cell] {
 		return nil
 	}
-	return &FailedCellError{cell, &coordinator.Cause{Reason: "it was taken out of what server " + string(m.server) + " reads: the plan was changed"}}
+	return &FailedCellError{cell, &coordinator.Cause{Reason: "server " + string(m.server) + " no longer reads it: the plan has changed"}}
 }
 
-// hasLeft says that the plan has a cell no more: it was changed since the server's cells were
-// listed.
+// hasLeft reports whether a cell was removed from the plan since the server's cells were listed.
 func (m *Member) hasLeft(cell contract.CellName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.left[cell]
 }
 
-// commit commits writes that were worked out under a version of the plan. Where a node is
-// missing since that was changed it says ErrVersion: they are to be worked out again.
+// commit commits writes that were computed for a version of the plan. If a node is missing because
+// the plan has changed it returns ErrVersion: they have to be computed again.
 func (m *Member) commit(ctx context.Context, learnt coordinator.Version, ops ...coordinator.Op) error {
 	err := m.store.Commit(ctx, ops...)
 	if errors.Is(err, coordinator.ErrNotFound) && m.LearnAhead(ctx) == nil && m.knownPlans().learnt != learnt {
-		return fmt.Errorf("the plan was changed: %w", coordinator.ErrVersion)
+		return fmt.Errorf("the plan has changed: %w", coordinator.ErrVersion)
 	}
 	return err
 }
 
-// missed says of a cell that cannot be read whether the plan has it no more.
+// missed explains the error if a cell was removed from the plan.
 func (m *Member) missed(ctx context.Context, cell contract.CellName, err error) error {
 	if !errors.Is(err, errMissing) || m.LearnAhead(ctx) != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Announce keeps the server's presence in place until ctx ends. It returns when
-// the presence stands for the first time.
+// Announce keeps the server's presence in place until ctx ends. It returns when the presence exists
+// for the first time.
 func (m *Session) Announce(ctx context.Context, rec coordinator.PresenceRecord) error {
 	data, err := coordinator.Encode(rec)
 	if err != nil {
@@ -25,7 +25,7 @@ func (m *Session) Announce(ctx context.Context, rec coordinator.PresenceRecord) 
 	return nil
 }
 
-// State is what this incarnation reported last; its Phase is "" when nothing was.
+// State is what this incarnation last reported; its Phase is "" if it has not.
 func (m *Session) State(ctx context.Context) (coordinator.ServerState, error) {
 	f, err := m.enrolled()
 	if err != nil {
@@ -38,22 +38,21 @@ func (m *Session) State(ctx context.Context) (coordinator.ServerState, error) {
 	return state, err
 }
 
-// Report writes the server's state and, in the same commit, marks those of the
-// given cells failed that are still empty. When one request does not take them
-// all, the state comes with the last of them, so that an agent which was
-// interrupted reports again. A text that would not fit is cut. ErrFenced.
+// Report writes the server's state and, in the same commit, marks those cells in failed that are
+// still empty as failed. If they do not fit into one request, the state is written with the last of
+// them, so that an interrupted agent reports again. Output that does not fit is dropped. ErrFenced.
 func (m *Session) Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error {
 	return m.reportIf(ctx, state, failed, false)
 }
 
-// ReportStart is Report of a role that is about to start, if the plan is still the one
-// that was read last: whoever changes it sees either that the role runs, or that it
-// will run as changed. ErrPlanChanged.
+// ReportStart is Report for a role that is about to start, if the plan is still the one that was
+// last read: a change of the plan sees either that the role is running, or that it will run as
+// changed. ErrPlanChanged.
 func (m *Session) ReportStart(ctx context.Context, state coordinator.ServerState) error {
 	return m.reportIf(ctx, state, nil, true)
 }
 
-// reportIf is Report; with current only while the plan is the one that was read last.
+// reportIf is Report; if current is set, only while the plan is the one that was last read.
 func (m *Member) reportIf(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause, current bool) error {
 	select {
 	case m.reporting <- struct{}{}:
@@ -124,9 +123,8 @@ func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, s
 	}
 }
 
-// stateVersion is the version of the state that this agent has written or, before
-// that, found: a report of this very machine's last agent, that is still on its way
-// when that agent is dead, comes too late.
+// stateVersion is the version of the state that this agent has written or, before that, found: so a
+// report of this machine's previous agent that is still in transit fails.
 func (m *Member) stateVersion(ctx context.Context) (coordinator.Version, error) {
 	m.mu.Lock()
 	known := m.state
@@ -150,7 +148,7 @@ func (m *Member) noteState(version coordinator.Version) {
 	m.state = &version
 }
 
-// marks are the writes that mark cells failed, of those that are empty.
+// marks are the writes that mark empty cells as failed.
 func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map[contract.CellName]*coordinator.Cause) ([]coordinator.Op, Kept, error) {
 	var ops []coordinator.Op
 	marked := Kept{}
@@ -186,8 +184,7 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 	return ops, marked, nil
 }
 
-// encodeState writes a state that fits into its node: what roles printed is the
-// first to go.
+// encodeState encodes a state so that it fits into its node: the roles' output is dropped first.
 func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
 	state.Roles = slices.Clone(state.Roles)
 	for i := range state.Roles {
@@ -199,7 +196,7 @@ func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
 		data, err = coordinator.Encode(state)
 	}
 	if err == nil && len(data) > m.limit() {
-		return nil, fmt.Errorf("the state has %d bytes, the coordinator takes %d: %w", len(data), m.limit(), coordinator.ErrTooLarge)
+		return nil, fmt.Errorf("the state has %d bytes, the coordinator accepts %d: %w", len(data), m.limit(), coordinator.ErrTooLarge)
 	}
 	if err != nil {
 		return nil, err
@@ -207,13 +204,12 @@ func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
 	return m.signOwn(coordinator.KindState, state)
 }
 
-// WriteLog keeps the end of what a role printed, at most LogSize bytes of it. It takes
-// the place of what is there, whatever its version is: the check of the incarnation in
-// the same commit leaves one writer, whose every text is the whole tail.
+// WriteLog stores the end of a role's output, at most LogSize bytes. It overwrites any version: the
+// check of the incarnation in the same commit leaves one writer, and every write is the whole tail.
 func (m *Session) WriteLog(ctx context.Context, role string, tail []byte) error {
 	tail = tail[max(0, len(tail)-coordinator.LogSize):]
 	if err := m.overwrite(ctx, m.deployment.Log(m.server, role), tail); err != nil {
-		return fmt.Errorf("keep the log of %s.%s: %w", m.server, role, err)
+		return fmt.Errorf("write the log of %s.%s: %w", m.server, role, err)
 	}
 	return nil
 }

@@ -13,18 +13,17 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// A sealed cell holds its value in a box (package seal). The key of the box is
-// sealed to each reader, and to the writer itself, in a node that the two of them
-// have together: so a reader that comes late, or is built anew with another key,
-// gets it from the writer's agent, which watches the readers' public keys for as
-// long as it lives (KeepSealed). See docs/secrets.md.
+// A sealed cell holds its value in a box (package seal). The key of the box is sealed to each
+// reader, and to the writer itself, in a node for each writer and reader: so a reader that joins
+// late, or is rebuilt with another key, gets it from the writer's agent, which watches the readers'
+// public keys while it runs (KeepSealed). See docs/secrets.md.
 
-// sealing is what a member knows of its sealed cells.
+// sealing is what a member knows about its sealed cells.
 type sealing struct {
 	key    seal.Key
 	token  func() (seal.Key, error)                    // for which `hotc apply` seals before the server has a key
-	reads  bool                                        // the server reads what the operator gives
-	public bool                                        // the server has a public key to show
+	reads  bool                                        // the server reads the operator's secrets
+	public bool                                        // the server has a public key to publish
 	cells  map[contract.CellName][]contract.ServerPath // own ones, with their readers
 
 	// boxing is full from the choice of a content key to the commit of the box.
@@ -42,18 +41,18 @@ type sealedBox struct {
 	content seal.Content
 }
 
-// newSealing is that of a server whose plan is not known.
+// newSealing is the sealing of a server whose plan is not known yet.
 func newSealing(token func() (seal.Key, error)) sealing {
 	return sealing{token: token, boxes: map[contract.CellName]sealedBox{}, dirty: map[contract.ServerPath]bool{},
 		poke: make(chan struct{}, 1), boxing: make(chan struct{}, 1)}
 }
 
-// needs says that by its plan a server reads or writes sealed cells.
+// needs reports whether, by its plan, a server reads or writes sealed cells.
 func (s *sealing) needs(p *contract.Server) bool {
 	return len(p.Seals) > 0 || slices.ContainsFunc(p.Reads, func(r contract.CellRef) bool { return r.Sealed })
 }
 
-// learn takes over what a server's plan says.
+// learn updates it from a server's plan.
 func (s *sealing) learn(p *contract.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,15 +117,15 @@ func (s *sealing) keep(cell contract.CellName, b sealedBox) {
 	s.boxes[cell] = b
 }
 
-// NeedsKey says that the server reads or writes sealed cells. It is known after Plan.
+// NeedsKey reports whether the server reads or writes sealed cells. It is known after Plan.
 func (m *Member) NeedsKey() bool {
 	m.sealing.mu.Lock()
 	defer m.sealing.mu.Unlock()
 	return m.sealing.public
 }
 
-// UseKey gives the member the server's private key. It comes before Enrol, which
-// shows the public half to those who seal values for the server.
+// UseKey gives the member the server's private key. Call it before Enrol, which publishes the
+// public half for those who seal values for the server.
 func (m *Member) UseKey(key seal.Key) {
 	m.sealing.mu.Lock()
 	defer m.sealing.mu.Unlock()
@@ -135,7 +134,7 @@ func (m *Member) UseKey(key seal.Key) {
 
 var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
 
-// publicOp is the write that shows the server's public key; nil where nobody needs it.
+// publicOp is the write that publishes the server's public key; nil if it is not needed.
 func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
 	if !m.NeedsKey() {
 		return nil, nil
@@ -148,7 +147,7 @@ func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
 	return &coordinator.Op{Path: m.deployment.Public(m.server), Version: coordinator.AnyVersion, Write: true, Data: data}, err
 }
 
-// showKey shows the server's public key if another one stands there.
+// showKey publishes the server's public key if another one is there.
 func (m *Member) showKey(ctx context.Context) error {
 	for {
 		f, err := m.enrolled()
@@ -163,19 +162,19 @@ func (m *Member) showKey(ctx context.Context) error {
 		if err == nil && string(node.Data) != string(op.Data) {
 			err = m.store.Commit(ctx, m.checks(f, *op)...)
 		}
-		if errors.Is(err, coordinator.ErrVersion) { // the deployment may have come back meanwhile
+		if errors.Is(err, coordinator.ErrVersion) { // the deployment may have been restored meanwhile
 			if err = m.checkFence(ctx); err == nil {
 				continue
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("show the public key of server %s: %w", m.server, m.gone(ctx, err))
+			return fmt.Errorf("publish the public key of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		return nil
 	}
 }
 
-// valueLimit is how many bytes a value of a cell may have.
+// valueLimit bounds a cell's value, in bytes.
 func (m *Member) valueLimit(cell contract.CellName) int {
 	if m.sealing.has(cell) {
 		return coordinator.SealedRoom(m.limit())
@@ -183,9 +182,8 @@ func (m *Member) valueLimit(cell contract.CellName) int {
 	return m.limit()
 }
 
-// fillRecord seals the value of a record where the cell is a sealed one: the write
-// of the key for the writer itself belongs into the same commit. published is to be
-// called after it. The caller has filled
+// fillRecord seals the value of a record if the cell is sealed: the write of the key for the writer
+// itself belongs in the same commit. published has to be called after it. The caller has filled
 // sealing.boxing.
 func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, published func(), err error) {
 	if !m.sealing.has(ref.Cell) {
@@ -248,7 +246,7 @@ func (m *Member) openRecord(ctx context.Context, ref contract.CellRef, record co
 	return record, nil
 }
 
-// contentOf is the key of a box, if it was sealed for this server's key.
+// contentOf is the content key of a box, if it was sealed for this server's key.
 func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (seal.Content, bool, error) {
 	keys, err := m.readSeals(ctx, ref.Server, m.server)
 	if err != nil {
@@ -270,7 +268,7 @@ func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coo
 	return content, true, nil
 }
 
-// keyFor is the one of this server's keys that something was sealed for.
+// keyFor is this server's key with which k can be opened.
 func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
 	if k.To == seal.ID(m.sealing.ownKey().Public()) {
 		return m.sealing.ownKey(), true, nil
@@ -282,9 +280,9 @@ func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal
 	return key, err == nil && k.To == seal.ID(key.Public()), err
 }
 
-// KeepSealed seals the keys of this server's boxes to their readers, whenever one
-// has come, or come anew, until ctx ends. It comes after Enrol. say is told of a
-// reader whose public key cannot be used.
+// KeepSealed seals the keys of this server's boxes to their readers, whenever one joins or is
+// rebuilt, until ctx ends. Call it after Enrol. say is called for a reader whose public key is
+// unusable.
 func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -305,7 +303,7 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-news:
-			m.sealing.mark(m.sealedReaders()...) // of other cells, perhaps
+			m.sealing.mark(m.sealedReaders()...) // perhaps of other cells
 			continue
 		case <-m.sealing.poke:
 		}
@@ -313,7 +311,7 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 		err := coordinator.Each(ctx, len(readers), func(ctx context.Context, i int) error {
 			err := m.sealFor(ctx, readers[i], say)
 			if errors.Is(err, errMissing) {
-				err = nil // the plan has this reader no more
+				err = nil // this reader was removed from the plan
 			}
 			return err
 		})
@@ -333,7 +331,7 @@ func (m *Member) sealedReaders() []contract.ServerPath {
 	return slices.DeleteFunc(slices.Compact(all), func(s contract.ServerPath) bool { return s == m.server })
 }
 
-// readPublic reads what a server shows to be sealed for. *RecordError.
+// readPublic reads the key with which to seal for a server. *RecordError.
 func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordinator.PublicRecord, error) {
 	path := m.deployment.Public(of)
 	node, err := m.store.Read(ctx, path)
@@ -347,7 +345,7 @@ func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordi
 	return public, err
 }
 
-// sealFor gives one reader the keys that it lacks.
+// sealFor seals for one reader the keys that it lacks.
 func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say func(error)) error {
 	if reader == m.server || !slices.Contains(m.sealedReaders(), reader) {
 		return nil
@@ -364,7 +362,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 		return nil
 	}
 	if err := m.newIncarnation(string(reader), public.Incarnation); errors.Is(err, ErrOlder) {
-		return nil // the newer one comes
+		return nil // the newer one will follow
 	} else if err != nil {
 		return err
 	}
@@ -405,7 +403,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	return nil
 }
 
-// boxOf is the box in one of the server's own cells; not ok while there is none.
+// boxOf is the box in one of the server's own cells; ok is false while there is none.
 func (m *Member) boxOf(ctx context.Context, ref contract.CellRef) (box sealedBox, ok bool, err error) {
 	if box, known := m.sealing.box(ref.Cell); known {
 		return box, true, nil

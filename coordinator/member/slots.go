@@ -13,39 +13,39 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A group that scales has members whose names Heat makes up, and slots in the plan. Who
-// has which slot stands in a node of the group's own; an agent takes one for its member
-// before it joins the deployment as the slot's server (docs/coordination.md, "Slots").
+// The members of a scaling group have names that Heat generates, and replica slots in the plan. A
+// node of the group says which member has which slot; an agent takes one for its member before it
+// joins the deployment as the slot's server (docs/coordination.md, "Slots").
 
-// Claim is a member's wish for a slot.
+// Claim is a member's claim to a slot.
 type Claim struct {
 	Deployment coordinator.Deployment
 	Slot       *contract.BootSlot
 	Server     contract.ServerPath // this one, by the path that all members share
 	Stack      string              // the root stack's id
-	// Enrolled says that this machine has been a slot's server before: then it takes no
-	// other one. Token is the one that all members have, Known what the machine was told
-	// as that server: the members write the record of slots, so it alone is no news of the
+	// Enrolled says that this machine has been a slot's server before: then it does not take
+	// another. Token is the one that all members share, Known the identity that the machine read as
+	// that server: since members write the record of slots, it alone proves nothing about the
 	// deployment.
 	Enrolled bool
 	Token    string
 	Known    *coordinator.Identity
-	// IfDown is how long nobody of a slot's servers must be seen until it can be taken
-	// from a member that has it; 0 is contract.DefaultIfDown.
+	// IfDown is how long all agents of a slot must be gone until it can be taken from its member; 0
+	// is contract.DefaultIfDown.
 	IfDown time.Duration
 	Now    func() time.Time
-	// Waiting is called with what is waited for, when that changes.
+	// Waiting is called with the reason to wait, when that changes.
 	Waiting func(why string)
-	// Full is called, once, when all slots have been seen in use for IfDown.
+	// Full is called once, when all slots have been in use for IfDown.
 	Full func(slots int)
 }
 
-// Take finds the member's slot, or takes one for it: the lowest that nobody of this stack has
-// had, else one whose servers are gone. The session is that of a server by its shared path. It
-// waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced and
-// ErrDestroyed where another member has the slot of this machine, or nobody has.
+// Take finds the member's slot, or takes one for it: the lowest that no member of this stack has
+// had, otherwise one whose servers are gone. The session is that of a server by its shared path. It
+// waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced if another member
+// has this machine's slot, ErrDestroyed if no slot is taken.
 func (c *Claim) Take(ctx context.Context, s coordinator.Store) (number int, err error) {
-	for range 2 { // between two looks a deployment may be made anew
+	for range 2 { // the deployment may be applied again between two reads
 		if err = c.awaitReady(ctx, s); err != nil {
 			return 0, err
 		}
@@ -101,7 +101,7 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 			return 0, err
 		}
 		switch err := s.Commit(ctx, coordinator.Op{Path: c.path(), Version: version, Write: true, Data: data}); {
-		case errors.Is(err, coordinator.ErrVersion): // by somebody else, or by this very commit
+		case errors.Is(err, coordinator.ErrVersion): // a concurrent commit, or this one, its answer lost
 		case err != nil:
 			return 0, c.failed(err)
 		default:
@@ -110,9 +110,9 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 	}
 }
 
-// free is the lowest slot that a new member can take at once: nobody has had it, or one of an
-// earlier stack of the name, and nobody is there. Any member may have emptied the record while
-// others are in their slots. -1 if there is none.
+// free is the lowest slot that a new member can take at once: it was never taken, or by a member of
+// an earlier stack of the name, and no agent is present in it. Any member may have emptied the
+// record while others are in their slots. -1 if there is none.
 func (c *Claim) free(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (int, error) {
 	for i := range record.Slots {
 		if !record.IsFree(i, c.Stack) {
@@ -151,13 +151,13 @@ func (c *Claim) read(ctx context.Context, s coordinator.Store) (coordinator.Slot
 
 var errNoSlots = errors.New("it has no slots")
 
-// unreadable says that a member has written over who has which slot.
+// unreadable says that a member has overwritten the record of slots.
 func (c *Claim) unreadable(err error) error {
-	return &coordinator.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "who has which slot of the group " + c.Slot.Group(), Err: err}
+	return &coordinator.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "the slot list of the group " + c.Slot.Group(), Err: err}
 }
 
-// lost is the slot that this machine had, and takes again: nobody has it, and the
-// deployment is the one that the machine knows. Else it is why the machine has none.
+// lost is the slot that this machine had, and takes again: it is free, and the deployment is the
+// one that the machine knows. Otherwise the error is why the machine has none.
 func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (number int, err error) {
 	if c.Known == nil {
 		return 0, c.gone(*record)
@@ -198,7 +198,7 @@ func (c *Claim) gone(record coordinator.SlotsRecord) error {
 	return c.failed(fmt.Errorf("%w: while this member's agents were gone, another member took its slot", ErrFenced))
 }
 
-// awaitReady waits until the deployment stands.
+// awaitReady waits until the deployment is ready.
 func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -220,18 +220,17 @@ func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
 	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, context.Cause(ctx))
 }
 
-// slotLooks is how often, while it waits for IfDown, a member without a slot looks who is
-// there.
+// slotLooks is how often, within IfDown, a member without a slot checks which agents are present.
 const slotLooks = 20
 
-// awaitLeft waits until nobody of a slot's servers has been seen for IfDown; -1 says that
-// the record has changed.
+// awaitLeft waits until all agents of a slot have been gone for IfDown; -1 says that the record has
+// changed.
 func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coordinator.SlotsRecord, version coordinator.Version) (number int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	patience := cmp.Or(c.IfDown, contract.DefaultIfDown*time.Second)
 	if c.Waiting != nil {
-		c.Waiting(fmt.Sprintf("no slot of the group %s is free (it has %d); one that no agent is present in for %v can be taken anew", c.Slot.Group(), len(record.Slots), patience))
+		c.Waiting(fmt.Sprintf("no replica slot of the group %s is free (it has %d); one without an agent for %v can be taken over", c.Slot.Group(), len(record.Slots), patience))
 	}
 	changes, err := s.Watch(ctx, c.path())
 	if err != nil {
@@ -275,9 +274,9 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 	}
 }
 
-// anybody says whether the agent of one of a slot's servers is present.
+// anybody reports whether an agent of a slot's servers is present.
 func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord, number int) (bool, error) {
-	own := strings.TrimPrefix(string(c.Server), c.Slot.Path) // whatever a member has made of the record
+	own := strings.TrimPrefix(string(c.Server), c.Slot.Path) // whatever a member has written into the record
 	for _, within := range append([]string{own}, record.Within...) {
 		server := c.Slot.Within(contract.ServerPath(c.Slot.Path+within), number)
 		if _, there, err := s.Stat(ctx, c.Deployment.Presence(server)); err != nil || there {
@@ -287,12 +286,12 @@ func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordi
 	return false, nil
 }
 
-// KeepSlot makes Enrol check that the member still has its slot: until the machine is the
-// slot's server, another member may take it.
+// KeepSlot makes Enrol check that the member still has its slot: another member may take it before
+// the machine is the slot's server.
 func (m *Member) KeepSlot(c *Claim, number int) { m.claim, m.slot = c, number }
 
-// slotCheck is the operation that fails a commit if the member has lost its slot
-// meanwhile; none for a server without a slot.
+// slotCheck is the operation that makes a commit fail if the member has lost its slot; none for a
+// server without a slot.
 func (m *Member) slotCheck(ctx context.Context) ([]coordinator.Op, error) {
 	if m.claim == nil {
 		return nil, nil

@@ -327,7 +327,7 @@ func TestPlansWithSlotsThatAreRefused(t *testing.T) {
 	b.Publish(t, p)
 	p.Servers[0].Slot = nil
 	_, err = b.Apply(t, p)
-	if changed := (*deploy.ChangedPlanError)(nil); !errors.As(err, &changed) || !strings.Contains(err.Error(), "server app/0/web: place in a group that scales changed") {
+	if changed := (*deploy.ChangedPlanError)(nil); !errors.As(err, &changed) || !strings.Contains(err.Error(), "server app/0/web: slot in a scaling group changed") {
 		t.Errorf("a slot less: %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func TestAForgedPlanIsRefused(t *testing.T) {
 			b.Publish(t, deploytest.ThreeTier())
 			attack(b.Attacker(t))
 			_, p, err := b.Comes(t, "db", deploytest.TokenOf("db"), &deploytest.Disk{})
-			expectForged(t, "the agent", err, "somebody has changed")
+			expectForged(t, "the agent", err, "was tampered with")
 			if p != nil {
 				t.Errorf("it has a plan: %+v", p)
 			}
@@ -181,7 +181,7 @@ func TestAnOperatorIsKnownAgain(t *testing.T) {
 	}
 	a.Write(deploytest.Site.Identity("app"), string(text))
 	_, _, err = b.Comes(t, "app", deploytest.TokenOf("app"), d)
-	expectForged(t, "another operator", err, "has known since it came first")
+	expectForged(t, "another operator", err, "this machine enrolled with")
 }
 
 // A value, or a failure, that its writer has not signed for this very cell ends its
@@ -300,7 +300,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	} {
 		a.Write(deploytest.Site.Requests("db"), text)
 		asked, err := db.Asked(t.Context())
-		expectForged(t, what, err, "what server db is asked for")
+		expectForged(t, what, err, "request list of server db")
 		if asked.Requests != nil {
 			t.Errorf("%s: it is asked for %+v", what, asked)
 		}
@@ -562,7 +562,7 @@ func TestAnOperatorReadsNothingForged(t *testing.T) {
 	for what, text := range all {
 		a.Write(deploytest.Site.Answers("db"), text)
 		found, err := deploytest.Reading(t, b.Operator(t)).Answers(t.Context(), "db")
-		expectForged(t, what, err, "what server db has answered")
+		expectForged(t, what, err, "answer list of server db")
 		if len(found) > 0 {
 			t.Errorf("%s: %+v", what, found)
 		}
@@ -579,7 +579,7 @@ func TestAnOperatorReadsNothingForged(t *testing.T) {
 	}
 	a.Write(deploytest.Site.Requests("db"), bare(a.Read(deploytest.Site.Requests("db"))))
 	_, err := deploytest.Reading(t, b.Operator(t)).Requests(t.Context(), "db")
-	expectForged(t, "requests", err, "what server db is asked for", "the deployment's operator wrote it")
+	expectForged(t, "requests", err, "request list of server db", "the deployment's operator wrote it")
 
 	put(t, db, "db.mysql:endpoint", `"here"`)
 	cell := contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}
@@ -606,7 +606,7 @@ func TestAForgedAdmissionHidesNobody(t *testing.T) {
 	for what, text := range map[string]string{"not signed": record, "signed by somebody else": a.Sign("admission", "app", "", record)} {
 		a.Write(deploytest.Site.Admission("app"), text)
 		_, err := deploytest.Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), "app")
-		expectForged(t, what, err, "who is let in as server app")
+		expectForged(t, what, err, "the admission of server app")
 		v, err := deploy.TakeSnapshot(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret, deploytest.WithGiven("app"))
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// announcement is a coordinator.Announcement: a node that stands as long as somebody keeps it there.
+// announcement is a coordinator.Announcement: a node that exists as long as its session keeps it.
 type announcement struct {
 	session *session
 	path    coordinator.Path
@@ -28,7 +28,7 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 	return nil
 }
 
-func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err error) {
+func (a *announcement) Put(ctx context.Context, replace bool) (exists bool, err error) {
 	s := a.session
 	leave, err := s.enter(ctx, a.path)
 	if err != nil {

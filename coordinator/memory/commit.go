@@ -8,10 +8,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-var errEphemeralParent = errors.New("an ephemeral node has no children")
+var errEphemeralParent = errors.New("an ephemeral node cannot have children")
 
-// commit does all or nothing. As in ZooKeeper's Multi an operation sees what those before it in
-// the same commit did.
+// commit performs all operations or none. As in ZooKeeper's Multi, an operation sees the effects of
+// those before it in the same commit.
 func (s *session) commit(ops []coordinator.Op) error {
 	size := 0
 	for _, op := range ops {

@@ -27,12 +27,12 @@ type remote struct {
 	takes map[uint64]func(response) // by the request's id; they do not block
 }
 
-// dialPause is between two tries to reach a server that is not there yet.
+// dialPause is between two attempts to reach a server that is not there yet.
 const dialPause = 20 * time.Millisecond
 
-// Dial starts a session with a tree that Serve offers. It tries until the context
-// ends. The session ends with the connection: there is no other server to go to,
-// and the tree is gone with its process.
+// Dial starts a session with a tree offered by Serve. It retries until the context ends. The
+// session ends with the connection: there is no other server, and the tree is gone with its
+// process.
 func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	conn, err := dial(ctx, socketPath)
 	if err != nil {
@@ -62,18 +62,18 @@ func dial(ctx context.Context, socketPath string) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if last == nil || !os.IsTimeout(err) { // that the context's time is over says nothing of the socket
+		if last == nil || !os.IsTimeout(err) { // the context's timeout says nothing about the socket
 			last = err
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("no coordinator serves this socket: %w (%w)", last, ctx.Err())
+			return nil, fmt.Errorf("no coordinator is serving this socket: %w (%w)", last, ctx.Err())
 		}
 	}
 }
 
-// write sends what is to be sent.
+// write sends queued messages.
 func (r *remote) write() {
 	defer r.end()
 	for {
@@ -106,8 +106,8 @@ func (r *remote) receive() {
 
 func (r *remote) do(ctx context.Context, q request) (response, error) { return r.call(ctx, q, nil) }
 
-// call sends a request and waits for its answer. Where that leaves something standing, events
-// is called with each event.
+// call sends a request and waits for its answer. For a watch or an announcement, events is called
+// for each event.
 func (r *remote) call(ctx context.Context, q request, events func()) (response, error) {
 	if err := ctx.Err(); err != nil {
 		return response{}, fail(q.Op, q.Path, err)
@@ -168,15 +168,15 @@ func (r *remote) forget(id uint64) {
 	delete(r.takes, id)
 }
 
-// cancel ends what a request left standing on the other side.
+// cancel ends a watch or an announcement on the other side.
 func (r *remote) cancel(id uint64) {
 	if text, err := line(request{ID: id, Op: opCancel}); err == nil {
 		_ = r.send(r.alive, text)
 	}
 }
 
-// stand makes a request that stands until its context or the connection ends; then ended is
-// called, and events no more.
+// stand makes a request that lasts until its context or the connection ends; then ended is called,
+// and events no longer.
 func (r *remote) stand(ctx context.Context, q request, events, ended func()) error {
 	answer, err := r.call(ctx, q, events)
 	if err != nil {

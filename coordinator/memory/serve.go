@@ -13,9 +13,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
-// Serve offers a tree on a unix socket until the context ends, and then removes
-// the socket. A socket that nobody serves any more is replaced. Only its owner may
-// connect; what a connection may do is a matter of the credentials it sends.
+// Serve offers a tree on a unix socket until the context ends, and then removes the socket. A
+// socket that is no longer served is replaced. Only its owner may connect; what a connection may do
+// depends on the credentials it sends.
 func Serve(ctx context.Context, tree *Tree, socketPath string) error {
 	listener, err := listen(ctx, socketPath)
 	if err != nil {
@@ -61,7 +61,7 @@ func listen(ctx context.Context, socketPath string) (net.Listener, error) {
 	return listener, nil
 }
 
-// abandoned reports whether a socket's process has gone.
+// abandoned reports whether a socket's process is gone.
 func abandoned(socketPath string) bool {
 	conn, err := net.Dial("unix", socketPath)
 	if err == nil {
@@ -82,7 +82,7 @@ type connection struct {
 	running  sync.WaitGroup
 }
 
-// serve answers until the client goes, the context ends, or what comes is not a message.
+// serve answers until the client disconnects, the context ends, or an invalid message arrives.
 func (c *connection) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.running.Wait()
@@ -99,7 +99,7 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// send writes a message; it reports false when the client has gone.
+// send writes a message; it reports false when the client is gone.
 func (c *connection) send(r response) bool {
 	text, err := line(r)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *connection) send(r response) bool {
 	return err == nil
 }
 
-// handle does what a request asks for.
+// handle performs a request.
 func (c *connection) handle(ctx context.Context, r request) bool {
 	switch r.Op {
 	case opWatch, opAnnounce:
@@ -131,7 +131,7 @@ func (c *connection) handle(ctx context.Context, r request) bool {
 	return c.send(answer)
 }
 
-// stand starts what goes on until it is cancelled.
+// stand starts a watch or an announcement, which lasts until it is cancelled.
 func (c *connection) stand(ctx context.Context, r request) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -165,7 +165,7 @@ func (c *connection) stand(ctx context.Context, r request) bool {
 	return true
 }
 
-var errStanding = fmt.Errorf("more than %d watches and announcements in one connection", maxStanding)
+var errStanding = fmt.Errorf("more than %d watches and announcements on one connection", maxStanding)
 
 // cancel ends a watch or announcement, if there is one of this id.
 func (c *connection) cancel(id uint64) {

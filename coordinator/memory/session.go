@@ -23,7 +23,7 @@ type session struct {
 
 	// The identities are guarded by the tree's mutex.
 	identities map[identity]struct{}
-	first      identity // what nodes without grants belong to
+	first      identity // owner of nodes without grants
 }
 
 // Open starts a session under some identities.
@@ -48,7 +48,7 @@ func (s *session) identify(c coordinator.Credential) {
 	}
 }
 
-// enter locks the tree for an operation that may still begin.
+// enter locks the tree for an operation, unless the session or the context has ended.
 func (s *session) enter(ctx context.Context, path coordinator.Path) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func fail(op operation, path coordinator.Path, err error) error {
 	return &coordinator.PathError{Op: string(op), Path: path, Err: err}
 }
 
-// errNoRequest says that what came is none of the requests that a store makes.
+// errNoRequest says that a message is not a valid request.
 var errNoRequest = errors.New("not a request")
 
 // do answers a request.
@@ -185,7 +185,7 @@ func (s *session) create(n coordinator.NewNode) error {
 	return nil
 }
 
-// mayCreate reports why a node may not be created, if so.
+// mayCreate returns why a node may not be created, if so.
 func (s *session) mayCreate(path coordinator.Path) error {
 	parent, err := s.node(path.Parent(), coordinator.MayCreateChildren)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *session) newNode(data []byte, grants []coordinator.Grant) *node {
 	return &node{data: bytes.Clone(data), may: may, children: map[string]struct{}{}}
 }
 
-// rights are who may do what with a node.
+// rights are the grants on a node.
 func (s *session) rights(path coordinator.Path, known []coordinator.Credential) ([]coordinator.Grant, error) {
 	if path == "" && s.tree.untouched() {
 		return nil, coordinator.ErrNotFound
@@ -274,7 +274,7 @@ func (s *session) changed(n *node, c coordinator.RightsChange) (map[identity]coo
 	return may, nil
 }
 
-// handedOver reports whether exactly this was done before, and nothing else.
+// handedOver reports whether exactly this hand-over was done before, and nothing else.
 func (s *session) handedOver(n *node, from coordinator.Credential, to coordinator.Grant) bool {
 	id := identify(to.To)
 	_, mine := s.identities[id]

@@ -8,8 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// store is a coordinator.Store: a session with a tree. Sessions differ in how a request comes to
-// the tree.
+// store is a coordinator.Store: a session with a tree, over a link.
 type store struct{ link }
 
 // link is the way to a tree: a session in this process, or a connection to another one.

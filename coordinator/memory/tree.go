@@ -2,16 +2,14 @@
 // one mutex. `hotc run` and the tests use it; Serve offers it on a unix socket to
 // agents that are processes of their own.
 //
-// It follows ZooKeeper's rules wherever the two could differ, since a plan that
-// was tried here must behave the same there: creating and deleting are rights on
-// the parent, WRITE does not imply READ, a check in a Commit needs READ, a version
-// starts at 0 and grows by one with every write, existence may be asked by
-// everyone, and an ephemeral node has no children.
+// It follows ZooKeeper's rules wherever the two could differ, since a plan that was tested here
+// must behave the same there: creating and deleting are rights on the parent, WRITE does not imply
+// READ, a check in a Commit needs READ, a version starts at 0 and grows by one with every write,
+// existence is visible to everyone, and an ephemeral node has no children.
 //
-// Every change happens with the mutex held, and puts the tokens of those who
-// watch into their channels before the mutex is released. So no change can fall
-// between a read and a watch, and nothing here needs the re-reads of back
-// ends that lie behind a network.
+// Every change happens with the mutex held, and sends the watchers' tokens before the mutex is
+// released. So no change can fall between a read and a watch, and the re-reads of networked back
+// ends are not needed.
 package memory
 
 import (
@@ -25,12 +23,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// MaxValue is how many bytes a node holds: as many as with ZooKeeper, so that a
-// value which passes `hotc run` passes a deployment.
+// MaxValue is how many bytes a node holds: as many as with ZooKeeper, so that a value that works in
+// `hotc run` works in a deployment.
 const MaxValue = 1<<20 - 16<<10
 
 // Tree is a tree of nodes. Its root may be read, and nodes created and deleted
-// below it, by anyone, unless it is made with other rights (Create).
+// below it, by anyone, unless it is created with other rights (Create).
 type Tree struct {
 	mu    sync.Mutex
 	root  *node
@@ -49,7 +47,7 @@ type node struct {
 	owner    *announcement // of an ephemeral node
 }
 
-// identity is a user and a digest of its password: passwords are not kept.
+// identity is a user and a digest of its password: passwords are not stored.
 type identity struct {
 	user   string
 	digest [sha256.Size]byte
@@ -65,7 +63,7 @@ func identify(c coordinator.Credential) identity {
 	return identity{c.User, sha256.Sum256([]byte(c.User + ":" + c.Password))}
 }
 
-// openRights are everybody's on a root that nobody has made.
+// openRights are everyone's on a root that was not explicitly created.
 const openRights = coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren
 
 // New returns an empty tree.
@@ -80,7 +78,7 @@ func New() *Tree {
 	}
 }
 
-// find returns the node at a path, nil where there is none.
+// find returns the node at a path, nil if there is none.
 func (t *Tree) find(path coordinator.Path) *node {
 	if path == "" {
 		return t.root
@@ -88,7 +86,7 @@ func (t *Tree) find(path coordinator.Path) *node {
 	return t.nodes[path]
 }
 
-// untouched says that nobody has made the root, or anything below it.
+// untouched reports whether neither the root nor anything below it was created.
 func (t *Tree) untouched() bool {
 	return len(t.nodes) == 0 && t.root.may[anyone] == openRights
 }
@@ -100,7 +98,7 @@ func (t *Tree) add(path coordinator.Path, n *node) {
 	t.changed(path)
 }
 
-// remove takes a node without children away.
+// remove deletes a node without children.
 func (t *Tree) remove(path coordinator.Path) {
 	delete(t.nodes, path)
 	delete(t.find(path.Parent()).children, name(path))
@@ -119,9 +117,9 @@ func name(path coordinator.Path) string {
 	return string(path[strings.LastIndexByte(string(path), '/')+1:])
 }
 
-var errPath = errors.New("not a path: segments are non-empty, neither . nor .., and joined by one slash")
+var errPath = errors.New("invalid path: segments must be non-empty, neither . nor .., and joined by one slash")
 
-// check refuses what Segment and Join cannot have made.
+// check refuses paths that Segment and Join cannot produce.
 func check(path coordinator.Path) error {
 	if path == "" {
 		return nil
@@ -134,7 +132,7 @@ func check(path coordinator.Path) error {
 	return nil
 }
 
-// tooLarge says what the limit is.
+// tooLarge is an ErrTooLarge with the limit.
 func tooLarge(size int) error {
 	return fmt.Errorf("%w: %d bytes, at most %d", coordinator.ErrTooLarge, size, MaxValue)
 }

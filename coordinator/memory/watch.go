@@ -7,7 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// changed tells those who watch a node. The tree is locked.
+// changed notifies the watchers of a node. The tree is locked.
 func (t *Tree) changed(path coordinator.Path) {
 	for tokens := range t.watches[path] {
 		coordinator.Wake(tokens)

@@ -10,22 +10,21 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// The protocol of the socket: lines of JSON. A client sends requests with ids of
-// its choice; each gets one answer of the same id, in any order. After the answer
-// to a watch or an announcement its id stays in use until the client
-// cancels it or goes: a watch's tokens come under it, as events.
-// What a connection announced goes with it.
+// The protocol of the socket: lines of JSON. A client sends requests with ids of its choice; each
+// gets one answer of the same id, in any order. After the answer to a watch or an announcement its
+// id stays in use until the client cancels it or disconnects: a watch's tokens are sent under it,
+// as events. A connection's announcements end with it.
 
 const (
 	// maxMessage bounds a line. A commit of MaxValue bytes takes 1.4 MiB in base64.
 	maxMessage = 8 << 20
-	// maxCreate is how much data a client puts in one request to create nodes.
+	// maxCreate is how much data a client puts into one request to create nodes.
 	maxCreate = 1 << 20
-	// maxStanding bounds what a connection watches and announces at a time.
+	// maxStanding bounds a connection's watches and announcements.
 	maxStanding = 1 << 16
 )
 
-// operation is what a request asks for, as errors name it.
+// operation is the kind of a request, as it is named in errors.
 type operation string
 
 const (
@@ -55,7 +54,7 @@ type request struct {
 	Known      []coordinator.Credential  `json:"known,omitempty"`
 }
 
-// response is an answer or, with Event, what came later.
+// response is an answer or, with Event, an event of a watch.
 type response struct {
 	ID      uint64              `json:"id"`
 	Event   bool                `json:"event,omitempty"`
@@ -67,7 +66,7 @@ type response struct {
 	Error   *wireError          `json:"error,omitempty"`
 }
 
-// wireError is an error on its way.
+// wireError is an encoded error.
 type wireError struct {
 	Kind string           `json:"kind"` // of kinds, or empty
 	Text string           `json:"text"`
@@ -106,7 +105,7 @@ func toWire(err error) *wireError {
 	return w
 }
 
-// remoteError has the text of another process and means one of ours.
+// remoteError has the text of another process's error, and unwraps to one of ours.
 type remoteError struct {
 	text string
 	kind error

@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Members is what relays have said of a group's members, as it was read.
+// Members is the relays' record of a group's members, as it was read.
 type Members struct {
 	coordinator.MembersRecord
 	group   string
@@ -17,7 +17,7 @@ type Members struct {
 	counter int64
 }
 
-// Members reads what relays have said of a group's members. What none has signed is nothing.
+// Members reads the relays' record of a group's members. One that no relay has signed is empty.
 func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
 	d, m := s.key.Deployment, &Members{group: group}
 	var err error
@@ -28,13 +28,13 @@ func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
 	return m, s.explain(err)
 }
 
-// Present says that a server's agent has a session.
+// Present reports whether a server's agent has a session.
 func (s *Session) Present(ctx context.Context, server contract.ServerPath) (bool, error) {
 	_, there, err := s.store.Stat(ctx, s.key.Deployment.Presence(server))
 	return there, err
 }
 
-// SayMembers writes down who is in a group. ErrVersion says that another relay has, meanwhile.
+// SayMembers writes the members of a group. ErrVersion: another relay has written them meanwhile.
 func (s *Session) SayMembers(ctx context.Context, before *Members, now coordinator.MembersRecord) error {
 	d := s.key.Deployment
 	now.Since = time.Now().UTC().Truncate(time.Second)

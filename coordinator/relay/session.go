@@ -1,9 +1,8 @@
-// Package relay is what a relay does in a coordinator, with a key that speaks for Heat and
-// for nothing else (coordinator.RelayKey): it reads the plan, which machine each server is
-// and what its agent reports, and the values that cross to Heat; it writes that it is
-// there, and what Heat has said.
+// Package relay is a relay's side of a deployment in a coordinator, with a key that is valid only
+// for what Heat says (coordinator.RelayKey): it reads the plan, each server's machine and its
+// agent's reports, and the values for Heat; it writes its presence, and what Heat has said.
 //
-// What it reads is signed, and watched: a deployment at rest costs it nothing.
+// What it reads is signed, and watched: an idle deployment costs nothing.
 package relay
 
 import (
@@ -24,17 +23,17 @@ import (
 )
 
 var (
-	// ErrNotApplied says that the deployment is not there.
-	ErrNotApplied = errors.New("the deployment is not there")
-	// ErrChanged says that its plan has changed, or that it was made anew: join again.
+	// ErrNotApplied says that the deployment does not exist.
+	ErrNotApplied = errors.New("the deployment does not exist")
+	// ErrChanged says that its plan has changed, or that it was applied again: join again.
 	ErrChanged = errors.New("the plan has changed")
 	// ErrWrongKey says that the key is not this deployment's.
 	ErrWrongKey = errors.New("the relay's key is not this deployment's")
-	// ErrNotWritten says that nobody has written a value yet.
+	// ErrNotWritten says that a value was not written yet.
 	ErrNotWritten = errors.New("is not written yet")
 )
 
-// Session is a relay's look at a deployment with one plan.
+// Session is a relay's view of a deployment with one plan.
 type Session struct {
 	Plan *contract.Plan
 
@@ -44,31 +43,31 @@ type Session struct {
 	record  coordinator.DeploymentRecord
 	keys    map[contract.ServerPath]sign.Public
 	changed chan struct{}
-	// clock is what the coordinator's clock said at a moment of this machine's, began.
+	// clock is the coordinator's time when this machine's was began.
 	clock, began time.Time
 
 	mu      sync.Mutex
 	servers map[contract.ServerPath]Server
 }
 
-// Server is a server as it is now.
+// Server is the current state of a server.
 type Server struct {
-	// Instance is Nova's id of the machine that it is, "" while none has come.
+	// Instance is Nova's id of its machine, "" while none has joined.
 	Instance string
 	// Incarnation is the number of that machine.
 	Incarnation int
-	// Left says that Heat has it no more in its group, as relays have said.
+	// Left says that, by the relays' record, Heat no longer has it in its group.
 	Left bool
-	// State is what the agent of that machine has reported last.
+	// State is what the machine's agent last reported.
 	State coordinator.ServerState
-	// Unreadable is why what it has written cannot be read.
+	// Unreadable is why its state cannot be read.
 	Unreadable string
-	// Next is the machine that would be the server in the place of this one.
+	// Next is the machine that waits to replace this one.
 	Next coordinator.NextRecord
 	next coordinator.Version // of its node
 }
 
-// Join reads what a deployment is. ErrNotApplied, ErrWrongKey, coordinator.ErrForged.
+// Join reads a deployment's plan and keys. ErrNotApplied, ErrWrongKey, coordinator.ErrForged.
 func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey) (*Session, error) {
 	s := &Session{store: store, key: key, changed: make(chan struct{}, 1), servers: map[contract.ServerPath]Server{}}
 	var err error
@@ -110,15 +109,15 @@ func (s *Session) readKeys(ctx context.Context) error {
 	}
 	text, _, err = s.key.Operator.Open(d.Place(s.record.ID, coordinator.KindKeysOf, "", ""), text)
 	if err != nil {
-		return coordinator.Forged("what says by which keys the servers sign", "the deployment's operator", err)
+		return coordinator.Forged("the list of the servers' keys", "the deployment's operator", err)
 	}
 	keys, err := coordinator.Decode[coordinator.ServersKeys](d.ServersKeys(), text)
 	s.keys = keys.Keys
 	return err
 }
 
-// Watch keeps what Servers gives up to date until the context ends, the plan changes
-// (ErrChanged) or the deployment goes (ErrNotApplied).
+// Watch keeps Servers up to date until the context ends, the plan changes (ErrChanged) or the
+// deployment is destroyed (ErrNotApplied).
 func (s *Session) Watch(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -188,7 +187,7 @@ func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
 	}
 }
 
-// read reads a server as it is.
+// read reads the state of a server.
 func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server, error) {
 	d := s.key.Deployment
 	node, err := s.store.Read(ctx, d.Server(server))
@@ -204,10 +203,10 @@ func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server,
 		now.Unreadable = err.Error()
 	}
 	if now.State.Incarnation != is.Number {
-		now.State = coordinator.ServerState{} // of the machine that had this name before
+		now.State = coordinator.ServerState{} // of the previous machine
 	}
 	if node, err = s.store.Read(ctx, d.Next(server)); errors.Is(err, coordinator.ErrNotFound) {
-		return now, nil // no relay was to tell Heat when it was applied
+		return now, nil // it was not applied for a relay
 	}
 	now.Next, now.next = coordinator.OpenNext(node.Data, s.signer.Public(), s.nextPlace(server)), node.Version
 	return now, err
@@ -217,8 +216,8 @@ func (s *Session) nextPlace(server contract.ServerPath) sign.Place {
 	return s.key.Deployment.Place(s.record.ID, coordinator.KindNext, server, "")
 }
 
-// Answer says whether Heat has the machine that would be a server, as it was when it was asked for.
-// Who has asked meanwhile is answered later.
+// Answer answers a machine that waits to become a server whether Heat has it. A machine that has
+// asked since was read is answered later.
 func (s *Session) Answer(ctx context.Context, server contract.ServerPath, was Server, has bool) error {
 	next := was.Next
 	next.Has = &has
@@ -229,10 +228,10 @@ func (s *Session) Answer(ctx context.Context, server contract.ServerPath, was Se
 	return err
 }
 
-// Changed gets a token when a server is not as Servers has said.
+// Changed gets a token when Servers has changed.
 func (s *Session) Changed() <-chan struct{} { return s.changed }
 
-// Servers are those of the plan that are known by now, as they are.
+// Servers are the servers of the plan that were read so far.
 func (s *Session) Servers() map[contract.ServerPath]Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +261,7 @@ func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessag
 	return record.Value, nil
 }
 
-// Announce says that a relay is there, until the context ends.
+// Announce keeps the relay's presence in place until the context ends.
 func (s *Session) Announce(ctx context.Context, name string, p coordinator.RelayPresence) error {
 	text, err := coordinator.Encode(p)
 	if err != nil {
@@ -279,7 +278,7 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 	return err
 }
 
-// written is when a node was written, by the coordinator's clock where it has one.
+// written is when a node was written, by the coordinator's clock if it has one.
 func (s *Session) written(ctx context.Context, path coordinator.Path) (time.Time, error) {
 	if clock, has := s.store.(coordinator.Clock); has {
 		return clock.Written(ctx, path)
@@ -287,19 +286,19 @@ func (s *Session) written(ctx context.Context, path coordinator.Path) (time.Time
 	return s.began, nil
 }
 
-// Age is how long ago the machine came that is a server; where the coordinator has no clock, at least
-// since this session is there.
+// Age is how long ago the server's machine joined; if the coordinator has no clock, the age of this
+// session.
 func (s *Session) Age(ctx context.Context, server contract.ServerPath) (time.Duration, error) {
 	at, err := s.written(ctx, s.key.Deployment.Server(server))
 	return s.clock.Add(time.Since(s.began)).Sub(at), err
 }
 
-// Handled says that servers were to tell Heat themselves before: it may still wait by handles, and
-// some servers have no credentials for these.
+// Handled reports whether the servers signalled Heat themselves before: it may still wait on
+// handles, for which some servers have no credentials.
 func (s *Session) Handled() bool { return !s.record.Handles.IsZero() }
 
-// Ended says that something is missing because the deployment is being destroyed, with which Watch
-// ends.
+// Ended reports whether a node is missing because the deployment is being destroyed, which ends
+// Watch.
 func (s *Session) Ended(ctx context.Context, err error) bool {
 	if !errors.Is(err, coordinator.ErrNotFound) {
 		return false
@@ -308,15 +307,15 @@ func (s *Session) Ended(ctx context.Context, err error) bool {
 	return err == nil && !ready
 }
 
-// Alone says that no other relay is there.
+// Alone reports whether no other relay is connected.
 func (s *Session) Alone(ctx context.Context) (bool, error) {
 	there, err := s.store.Children(ctx, s.key.Deployment.Relays())
 	return len(there) == 1, err
 }
 
-// Tell writes down what Heat has said, if that is news. Another relay's news are as good. anew is
-// that Heat was told of machines which may have come since: how old the record is tells whom a
-// relay has seen.
+// Tell writes what Heat has said, if that is news; another relay's record is as good. anew writes
+// it in any case, after Heat was told of machines that may have joined since: the record's age
+// shows which machines a relay has seen.
 func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool) error {
 	d := s.key.Deployment
 	at := d.Place(s.record.ID, coordinator.KindHeat, "", "")
@@ -334,7 +333,7 @@ func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool)
 	return err
 }
 
-// write signs a record, and writes it in the place of what was read. ErrVersion.
+// write signs a record, and writes it if the node has not changed since it was read. ErrVersion.
 func (s *Session) write(ctx context.Context, path coordinator.Path, version coordinator.Version, at sign.Place, counter int64, record any) error {
 	text, err := coordinator.Signed(s.signer, at, counter, record)
 	if err != nil {

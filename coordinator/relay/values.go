@@ -13,20 +13,20 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A relay writes what Heat gives the servers: first the number of the change, then each
-// server's record with it. Every write is conditional on what was read before Heat was asked,
-// so that no relay puts back what a later one has heard. Whoever finds records with another
-// number than the last one finishes what a relay has begun that was killed.
+// A relay writes the values that Heat supplies to the servers: first the number of the change, then
+// each server's record with it. Every write is conditional on what was read before Heat was
+// queried, so that no relay overwrites newer values. A relay that finds records with an older
+// number completes the change of a relay that was killed.
 
-// ErrStale says that another relay has written since: read again, and ask Heat again.
-var ErrStale = errors.New("another relay has written what Heat gives")
+// ErrStale says that another relay has written since: read again, and query Heat again.
+var ErrStale = errors.New("another relay has written Heat's values")
 
-// Values is what relays have written of what Heat gives the servers, as it was read.
+// Values are the relays' records of Heat's values, as they were read.
 type Values struct {
 	number  int64
 	version coordinator.Version // of the number's node
 	servers map[contract.ServerPath]*valuesOf
-	there   bool // the deployment has a place for it
+	there   bool // the deployment has nodes for them
 }
 
 type valuesOf struct {
@@ -35,7 +35,7 @@ type valuesOf struct {
 	there   bool
 }
 
-// Values reads what relays have written. What none has signed is nothing.
+// Values reads the relays' records of Heat's values. One that no relay has signed is empty.
 func (s *Session) Values(ctx context.Context) (*Values, error) {
 	d, v := s.key.Deployment, &Values{servers: map[contract.ServerPath]*valuesOf{}}
 	number, version, _, err := coordinator.ReadSigned[coordinator.HeatNumber](ctx, s.store, d.HeatNumber(), s.signer.Public(), d.Place(s.record.ID, coordinator.KindHeatNumber, "", ""))
@@ -76,7 +76,7 @@ func (s *Session) valuesOf(ctx context.Context, server contract.ServerPath) (*va
 	return &valuesOf{HeatValues: values, version: version, there: true}, s.explain(err)
 }
 
-// Of is what stands there of a server.
+// Of returns a server's record.
 func (v *Values) Of(server contract.ServerPath) (values coordinator.HeatValues, there bool) {
 	if v == nil || v.servers[server] == nil || !v.servers[server].there {
 		return coordinator.HeatValues{}, false
@@ -84,19 +84,19 @@ func (v *Values) Of(server contract.ServerPath) (values coordinator.HeatValues, 
 	return v.servers[server].HeatValues, true
 }
 
-// TooLargeError says that what Heat gives a server does not fit into the coordinator.
+// TooLargeError says that Heat's values for a server do not fit into the coordinator.
 type TooLargeError struct {
 	Server      contract.ServerPath
 	Size, Limit int
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("what Heat gives server %s has %d bytes; the coordinator takes %d", e.Server, e.Size, e.Limit)
+	return fmt.Sprintf("Heat's values for server %s have %d bytes; the coordinator accepts %d", e.Server, e.Size, e.Limit)
 }
 
-// Say writes what Heat gives servers now. Of those that are not named nothing is changed but
-// the number. It says whether anything was written, after which Values is to be read again.
-// ErrStale, *TooLargeError: then nothing was written.
+// Say writes the values that Heat supplies to servers now. For other servers only the number is
+// changed. It reports whether anything was written, after which Values has to be read again.
+// ErrStale; *TooLargeError: nothing was written.
 func (s *Session) Say(ctx context.Context, before *Values, now map[contract.ServerPath]coordinator.HeatValues) (written bool, err error) {
 	if !before.there {
 		return false, nil
@@ -113,7 +113,7 @@ func (s *Session) Say(ctx context.Context, before *Values, now map[contract.Serv
 	}
 	d := s.key.Deployment
 	if changed {
-		number = max(number+1, time.Now().UnixMilli()) // more than in a coordinator that has forgotten
+		number = max(number+1, time.Now().UnixMilli()) // more than before the coordinator lost its data
 		at := d.Place(s.record.ID, coordinator.KindHeatNumber, "", "")
 		if err := s.write(ctx, d.HeatNumber(), before.version, at, number, coordinator.HeatNumber{Number: number}); err != nil {
 			return true, stale(err)
@@ -140,7 +140,7 @@ func (s *Session) Say(ctx context.Context, before *Values, now map[contract.Serv
 	return written || changed, stale(err)
 }
 
-// signatureRoom is what a signature adds to a record.
+// signatureRoom bounds what a signature adds to a record.
 const signatureRoom = 512
 
 func stale(err error) error {

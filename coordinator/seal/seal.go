@@ -1,14 +1,13 @@
-// Package seal closes a value so that only the servers it is meant for can open
-// it.
+// Package seal encrypts a value so that only its intended servers can open it.
 //
-// Each server makes a key pair at its first start; the private half never leaves
-// its disk. A value is encrypted once, with a random content key (AES-256-GCM);
-// the content key is wrapped for each reader's public key (HPKE, RFC 9180: X25519,
-// HKDF-SHA256, AES-256-GCM). So a reader that comes late, or anew with another
-// key, costs its writer a few bytes, whatever the size of the value.
+// Each server generates a key pair at its first start; the private half never leaves its disk. A
+// value is encrypted once, with a random content key (AES-256-GCM); the content key is wrapped for
+// each reader's public key (HPKE, RFC 9180: X25519, HKDF-SHA256, AES-256-GCM). So a reader that
+// joins late, or is rebuilt with another key, costs its writer a few bytes, whatever the size of
+// the value.
 //
-// What a box or a wrapped key belongs to (deployment, cell, reader) is
-// authenticated with it: neither opens in another place.
+// The place of a box or a wrapped key (deployment, cell, reader) is authenticated with it: neither
+// opens in another place.
 package seal
 
 import (
@@ -24,8 +23,7 @@ import (
 	"fmt"
 )
 
-// ErrNotOpened says that a box or a wrapped key is not for this key, or not what
-// was sealed.
+// ErrNotOpened says that a box or a wrapped key is not for this key, or was modified.
 var ErrNotOpened = errors.New("it cannot be opened with this server's key")
 
 func suite() (hpke.KEM, hpke.KDF, hpke.AEAD) {
@@ -35,18 +33,18 @@ func suite() (hpke.KEM, hpke.KDF, hpke.AEAD) {
 // Key is a server's private key. It never prints itself.
 type Key struct{ private hpke.PrivateKey }
 
-// NewKey makes a key.
+// NewKey generates a key.
 func NewKey() (Key, error) {
 	kem, _, _ := suite()
 	private, err := kem.GenerateKey()
 	if err != nil {
-		return Key{}, fmt.Errorf("make a key: %w", err)
+		return Key{}, fmt.Errorf("generate a key: %w", err)
 	}
 	return Key{private}, nil
 }
 
-// DeriveKey makes the key of a text of high entropy, always the same: who knows the
-// text can open what is sealed with it.
+// DeriveKey derives a key from a high-entropy string, always the same: whoever knows the string can
+// open what is sealed with it.
 func DeriveKey(text string) (Key, error) {
 	kem, _, _ := suite()
 	private, err := kem.DeriveKeyPair([]byte(text))
@@ -74,12 +72,12 @@ func ParseKey(text string) (Key, error) {
 func (k Key) Text() (string, error) {
 	raw, err := k.private.Bytes()
 	if err != nil {
-		return "", fmt.Errorf("write down the key: %w", err)
+		return "", fmt.Errorf("encode the key: %w", err)
 	}
 	return base64.StdEncoding.EncodeToString(raw), nil
 }
 
-// Public is the half that everybody may know, in base64; "" of no key.
+// Public is the public key, in base64; "" for the zero Key.
 func (k Key) Public() string {
 	if k.private == nil {
 		return ""
@@ -91,14 +89,14 @@ func (k Key) Public() string {
 func (Key) String() string   { return "(key)" }
 func (Key) GoString() string { return "(key)" }
 
-// Content is what opens one box.
+// Content is the key of one box.
 type Content struct{ key [32]byte }
 
 // String and GoString keep the key out of messages.
 func (Content) String() string   { return "(key)" }
 func (Content) GoString() string { return "(key)" }
 
-// Close puts a value into a box that belongs to a place. Its text is base64.
+// Close encrypts a value into a box, in base64, bound to a place.
 func Close(value []byte, place string) (box string, content Content, err error) {
 	if _, err := rand.Read(content.key[:]); err != nil {
 		return "", Content{}, fmt.Errorf("seal a value: %w", err)
@@ -107,7 +105,7 @@ func Close(value []byte, place string) (box string, content Content, err error) 
 	if err != nil {
 		return "", Content{}, err
 	}
-	// The key is used once, so that a nonce of zeros is not a repetition.
+	// The key is used once, so an all-zero nonce is never repeated.
 	sealed := aead.Seal(nil, make([]byte, aead.NonceSize()), value, []byte(place))
 	return base64.StdEncoding.EncodeToString(sealed), content, nil
 }
@@ -137,7 +135,7 @@ func (c Content) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// CheckPublic says why a text is not a public key; nil is that it is one.
+// CheckPublic returns an error if a string is not a public key.
 func CheckPublic(text string) error {
 	_, err := parsePublic(text)
 	return err
@@ -156,7 +154,7 @@ func parsePublic(text string) (hpke.PublicKey, error) {
 	return public, nil
 }
 
-// Wrap gives the content key to the owner of a public key, for a place.
+// Wrap encrypts the content key for the owner of a public key, bound to a place.
 func (c Content) Wrap(public, place string) (string, error) {
 	to, err := parsePublic(public)
 	if err != nil {
@@ -184,7 +182,7 @@ func (k Key) Unwrap(wrapped, place string) (Content, error) {
 	return Content{[32]byte(key)}, nil
 }
 
-// ID names a box, or a public key, in a few characters.
+// ID is a short digest that identifies a box or a public key.
 func ID(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -1,18 +1,17 @@
-// Package sign makes records tell who wrote them.
+// Package sign signs records.
 //
-// A record is a JSON object. Signed, it has a first member that says what it was
-// signed with, before its own members, which stay as they were, byte for byte:
+// A record is a JSON object. A signed one has the signature as its first member, before its own
+// members, which stay as they were, byte for byte:
 //
 //	{"state":"value","value":1}
 //	{"signed":{"counter":7,"signature":"<base64>"},"state":"value","value":1}
 //
-// What is signed (Ed25519) is not the record alone, but also the place that it
-// belongs to and its counter: a signed record is worth nothing in another place.
-// Who opens a record must say which key he expects, and of what kind and place
-// the record is; nothing of that is taken from the record itself.
+// The signature (Ed25519) covers not only the record, but also its place and its counter: a signed
+// record is invalid in another place. The caller of Open says which key, kind and place it expects;
+// none of that is taken from the record itself.
 //
-// Keys are derived (HKDF-SHA256, RFC 5869) from secrets of high entropy, so that
-// nobody has to keep them. Which secret signs what: docs/security.md.
+// Keys are derived (HKDF-SHA256, RFC 5869) from secrets of high entropy, so they are not stored.
+// Which secret signs what: docs/security.md.
 package sign
 
 import (
@@ -29,13 +28,13 @@ import (
 )
 
 var (
-	// ErrNotSigned says that a record bears no signature.
+	// ErrNotSigned says that a record has no signature.
 	ErrNotSigned = errors.New("it is not signed")
-	// ErrForged says that a signature is not by this key over this record in this place.
-	ErrForged = errors.New("its signature is not right")
+	// ErrForged says that a signature is not valid for this key, record and place.
+	ErrForged = errors.New("its signature is invalid")
 )
 
-// Derive makes 32 bytes of a secret of high entropy, for one use.
+// Derive derives 32 bytes from a high-entropy secret, for one use.
 func Derive(secret, use string) ([]byte, error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, use, ed25519.SeedSize)
 	if err != nil {
@@ -47,7 +46,7 @@ func Derive(secret, use string) ([]byte, error) {
 // Key signs. It never prints itself.
 type Key struct{ private ed25519.PrivateKey }
 
-// DeriveKey makes the key of a secret for one use, always the same.
+// DeriveKey derives a key from a secret for one use, always the same.
 func DeriveKey(secret, use string) (Key, error) {
 	seed, err := Derive(secret, use)
 	if err != nil {
@@ -56,10 +55,10 @@ func DeriveKey(secret, use string) (Key, error) {
 	return FromSeed(seed)
 }
 
-// FromSeed makes the key of what Derive gave.
+// FromSeed makes a key from the result of Derive.
 func FromSeed(seed []byte) (Key, error) {
 	if len(seed) != ed25519.SeedSize {
-		return Key{}, fmt.Errorf("a key has %d bytes, not %d", ed25519.SeedSize, len(seed))
+		return Key{}, fmt.Errorf("a key must have %d bytes, not %d", ed25519.SeedSize, len(seed))
 	}
 	return Key{ed25519.NewKeyFromSeed(seed)}, nil
 }
@@ -68,10 +67,10 @@ func FromSeed(seed []byte) (Key, error) {
 func (Key) String() string   { return "(key)" }
 func (Key) GoString() string { return "(key)" }
 
-// Public is the half of a key that everybody may know, in base64.
+// Public is a public key, in base64.
 type Public string
 
-// Public is the half that everybody may know; "" of no key.
+// Public is the public key; "" for the zero Key.
 func (k Key) Public() Public {
 	if k.private == nil {
 		return ""
@@ -79,7 +78,7 @@ func (k Key) Public() Public {
 	return Public(base64.RawStdEncoding.EncodeToString(k.private[ed25519.SeedSize:]))
 }
 
-// Place is what a signature belongs to besides the record.
+// Place is what a signature is bound to besides the record.
 type Place struct {
 	Kind       string // of record
 	Stack      string // the deployment's name
@@ -88,7 +87,7 @@ type Place struct {
 	Item       string // of several records of one kind and server
 }
 
-// message is what is signed: every part in quotes, so that none can run into the next.
+// message is what is signed: every part is quoted, so that none can run into the next.
 func (p Place) message(counter int64, record []byte) []byte {
 	sum := sha256.Sum256(record)
 	return fmt.Appendf(nil, "hotc signature 1\n%q\n%q\n%q\n%q\n%q\n%d\n%x\n", p.Kind, p.Stack, p.Deployment, p.Server, p.Item, counter, sum)
@@ -105,7 +104,7 @@ const opening = `{"signed":`
 // Sign signs a JSON object.
 func (k Key) Sign(p Place, counter int64, record []byte) ([]byte, error) {
 	if len(record) < 2 || record[0] != '{' || k.private == nil {
-		return nil, errors.New("sign: this is not a record, or no key")
+		return nil, errors.New("sign: not a record, or no key")
 	}
 	head, err := json.Marshal(seal{counter, ed25519.Sign(k.private, p.message(counter, record))})
 	if err != nil {
@@ -119,7 +118,7 @@ func (k Key) Sign(p Place, counter int64, record []byte) ([]byte, error) {
 	return append(text, record[1:]...), nil
 }
 
-// split takes the seal from a signed record, whoever signed it.
+// split separates the seal from a signed record, without verifying it.
 func split(text []byte) (s seal, record []byte, err error) {
 	rest, ok := bytes.CutPrefix(text, []byte(opening))
 	end := bytes.IndexByte(rest, '}') // no brace is in a number or base64
@@ -136,8 +135,8 @@ func split(text []byte) (s seal, record []byte, err error) {
 	return s, append([]byte{'{'}, rest...), nil
 }
 
-// Open takes a record out that was signed in a place, and its counter. ErrNotSigned,
-// ErrForged.
+// Open verifies a record that was signed for a place, and returns it with its counter.
+// ErrNotSigned, ErrForged.
 func (public Public) Open(p Place, text []byte) (record []byte, counter int64, err error) {
 	s, record, err := split(text)
 	if err != nil {
@@ -150,8 +149,7 @@ func (public Public) Open(p Place, text []byte) (record []byte, counter int64, e
 	return record, s.Counter, nil
 }
 
-// Bare is a record without what it was signed with, if it was: nobody has looked
-// whether that is right.
+// Bare is a record without its signature, if any, which is not verified.
 func Bare(text []byte) []byte {
 	if _, record, err := split(text); err == nil {
 		return record
@@ -159,14 +157,14 @@ func Bare(text []byte) []byte {
 	return text
 }
 
-// MAC tells who has the same key that a text was written by one of them.
+// MAC authenticates a text to holders of the same key.
 func MAC(key, text []byte) string {
 	h := hmac.New(sha256.New, key)
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CheckMAC says whether a text has this MAC.
+// CheckMAC reports whether a text has this MAC.
 func CheckMAC(key, text []byte, mac string) bool {
 	return hmac.Equal([]byte(MAC(key, text)), []byte(mac))
 }

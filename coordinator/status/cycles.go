@@ -11,24 +11,23 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A dependency cycle that only run time finds: roles that wait for each other, so that
-// none of them can go on. It is looked for in what the agents report. One look may be
-// of several moments: a value that has just been written is not seen yet, a role reads the
-// next one already. So a cycle counts when a second look, a moment later, finds the
-// same waits.
+// A dependency cycle at run time: roles that wait for each other, so that none of them can proceed.
+// It is found in what the agents report. One snapshot may mix several moments: a value that has
+// just been written is not seen yet, while a role already reads the next one. So a cycle counts
+// when a second snapshot, a moment later, has the same waits.
 
 // Step is one wait of a cycle.
 type Step struct {
-	Role *Role            // who waits
-	Wait coordinator.Wait // for which value; no cell is for its turn on its server
-	On   *Role            // who has to write it, or to end
+	Role *Role            // that waits
+	Wait coordinator.Wait // for which value; without a cell, for its turn on its server
+	On   *Role            // that has to write it, or to end
 }
 
 // Cycle is a dependency cycle: each step is for the role of the next, the last for the first's.
 type Cycle []Step
 
-// Deadlocks are the dependency cycles of a moment. A role is in one only if each of its reads
-// waits for a role that cannot go on either: another read might still let it write what is
+// Deadlocks are the dependency cycles of a snapshot. A role is in one only if each of its reads
+// waits for a role that cannot proceed either: another read might still let it write what is
 // awaited. A read with a timeout ends by itself.
 func Deadlocks(v *Status) []Cycle {
 	waits := map[*Role][]Step{}
@@ -46,7 +45,7 @@ func Deadlocks(v *Status) []Cycle {
 			readers[step.On] = append(readers[step.On], r)
 		}
 	}
-	for len(free) > 0 { // whoever waits for one that may go on may go on
+	for len(free) > 0 { // roles that wait for one that can proceed can proceed
 		r := free[len(free)-1]
 		free = free[:len(free)-1]
 		for _, reader := range readers[r] {
@@ -73,7 +72,7 @@ func Deadlocks(v *Status) []Cycle {
 	return cycles
 }
 
-// waitsOf are the waits of a role; stuck says that it does nothing but wait, for roles.
+// waitsOf are the waits of a role; stuck says that it does nothing but wait for roles.
 func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 	if !r.Server.Came() || !r.Server.Alive {
 		return nil, false
@@ -101,10 +100,10 @@ func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 	return steps, true
 }
 
-// BetweenLooks is how long after the first look the second one comes.
+// BetweenLooks is the time between the first snapshot and the second.
 const BetweenLooks = time.Second
 
-// confirmed are the cycles of a look that one before had, too.
+// confirmed are the cycles that were in an earlier snapshot, too.
 func confirmed(before, now []Cycle) []Cycle {
 	known := lists.Set(lists.Map(before, Cycle.Identity))
 	return slices.DeleteFunc(slices.Clone(now), func(c Cycle) bool { return !known[c.Identity()] })
@@ -124,7 +123,7 @@ func (c Cycle) subjects() []string {
 	return lists.Map(c, func(s Step) string { return string(s.Role.Key()) })
 }
 
-// String names a cycle whole.
+// String describes all steps of a cycle.
 func (c Cycle) String() string { return strings.Join(lists.Map(c, Step.String), ", ") }
 
 func (s Step) String() string {
@@ -134,19 +133,19 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s waits for %s", s.Role.Key(), Dependence{Cell: s.Wait.Cell, Input: s.Wait.Input, At: s.Wait.At})
 }
 
-// Subjects are the roles of cycles, as JSON has them.
+// Subjects are the roles of cycles, for JSON.
 func Subjects(cycles []Cycle) [][]string {
 	return lists.Map(cycles, Cycle.subjects)
 }
 
-// Looks are what looks at a deployment have found so far.
+// Looks are the cycles found in a deployment's snapshots so far.
 type Looks struct {
 	before, sure []Cycle
-	at           time.Time // of the look that before is of
+	at           time.Time // of the snapshot of before
 }
 
-// See notes a look's cycles: in the status those that another look has found, too, a while
-// before. again says that there are more, for another look to decide.
+// See sets v.Cycles to the cycles that were in an earlier snapshot, too. again says that there are
+// more, for another snapshot to confirm.
 func (x *Looks) See(v *Status, now time.Time) (again bool) {
 	found := Deadlocks(v)
 	if now.Sub(x.at) >= BetweenLooks {

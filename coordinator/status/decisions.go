@@ -7,19 +7,19 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Decisions are what Heat decided of the stack's topology, as the agents know it from their
-// user-data, by the keys of the plan. Where they differ the stack was updated, and an
-// older server has not been told: the one that says that more is there is the younger.
+// Decisions are what Heat decided about the stack's topology, as the agents know it from their
+// user-data, by the keys of the plan. Where they differ the stack was updated, and an older server
+// was not told: the agent that reports more is the newer one.
 type Decisions struct {
 	Values map[string]json.RawMessage
 	size   Size
 }
 
-// Size is a decision as a number: true is 1, false and what cannot be read are 0. What a
-// number of members is, Heat says, and so whoever asks.
+// Size is a decision as a number: true is 1, false and unreadable values are 0. The caller knows
+// what Heat accepts as a number of members.
 type Size func(json.RawMessage) int
 
-// DecisionsOf collects what the agents have told.
+// DecisionsOf collects what the agents have reported.
 func DecisionsOf(servers []deploy.ServerSnapshot, size Size) Decisions {
 	d := Decisions{map[string]json.RawMessage{}, size}
 	for _, s := range servers {
@@ -32,8 +32,8 @@ func DecisionsOf(servers []deploy.ServerSnapshot, size Size) Decisions {
 	return d
 }
 
-// Whether says if Heat made a server: why it did not, and why it perhaps did not where
-// nobody has told yet; both empty if it did, or has to.
+// Whether says if Heat created a server: missing is why not, perhaps is why it may not have, where
+// no agent has reported yet; both are empty if it did, or has to.
 func (d Decisions) Whether(server contract.Server) (missing, perhaps string) {
 	for _, p := range server.If {
 		value, known := d.Values[p.Decision]

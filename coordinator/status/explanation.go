@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Kind says what holds a role or a server up.
+// Kind says what blocks a role or a server.
 type Kind string
 
 // The kinds. The first four lead on to something else, the others are roots.
@@ -23,22 +23,22 @@ const (
 	KindRunning          Kind = "running"
 	KindFailed           Kind = "failed"
 	KindArrived          Kind = "arrived"   // the value is there; the agent is about to see it
-	KindStarting         Kind = "starting"  // the agent has not begun with it yet
-	KindAbsent           Kind = "absent"    // no agent ever came
-	KindMissing          Kind = "missing"   // Heat did not make the server
-	KindLost             Kind = "lost"      // the agent came and is gone
-	KindLeft             Kind = "left"      // Heat has taken its machine out of its group
-	KindNotGiven         Kind = "not_given" // a secret that `hotc apply` has to give
-	KindRefused          Kind = "refused"   // no machine is there but one whose token was used before
+	KindStarting         Kind = "starting"  // the agent has not started it yet
+	KindAbsent           Kind = "absent"    // no agent ever joined
+	KindMissing          Kind = "missing"   // Heat did not create the server
+	KindLost             Kind = "lost"      // the agent joined and is gone
+	KindLeft             Kind = "left"      // Heat has removed its machine from its group
+	KindNotGiven         Kind = "not_given" // a secret that `hotc apply` has to supply
+	KindRefused          Kind = "refused"   // its only machine waits for approval
 	KindDone             Kind = "done"
 
 	KindUpdating  Kind = "updating"    // done; its update hook runs, or is to run
 	KindOutOfDate Kind = "out_of_date" // done; its hook update failed
 )
 
-// Finding is one role or server on the way from a question to its root.
+// Finding is one role or server on the way to a root cause.
 type Finding struct {
-	Subject string              `json:"subject"` // SERVER.ROLE, or SERVER where its agent is the matter
+	Subject string              `json:"subject"` // SERVER.ROLE, or SERVER if it is about its agent
 	Kind    Kind                `json:"kind"`
 	Server  contract.ServerPath `json:"server"`
 	Role    string              `json:"role,omitempty"`
@@ -50,10 +50,10 @@ type Finding struct {
 	LastLines []string           `json:"last_lines,omitempty"`
 	Perhaps   []string           `json:"perhaps,omitempty"`
 
-	Secret string `json:"-"` // the name of one that is not given
+	Secret string `json:"-"` // the name of a missing one
 }
 
-// Dependence leads from a finding to the next.
+// Dependence leads from one finding to the next.
 type Dependence struct {
 	Subject string            `json:"subject"`
 	Cell    contract.CellName `json:"cell,omitempty"`
@@ -62,7 +62,7 @@ type Dependence struct {
 	Since   time.Time         `json:"since,omitzero"`
 }
 
-// String is the value that is waited for, with who reads it.
+// String is the awaited value, with its reader.
 func (d Dependence) String() string {
 	var of []string
 	if d.Input != "" {
@@ -77,19 +77,19 @@ func (d Dependence) String() string {
 	return string(d.Cell) + " (" + strings.Join(of, ", ") + ")"
 }
 
-// root says that a finding leads no further.
+// root reports whether a finding is a root cause.
 func (f *Finding) root() bool { return len(f.On) == 0 && f.Kind != KindDone }
 
-// Explanation follows waits to their roots. Each role is looked at once, so
-// that it ends however the waits run.
+// Explanation follows waits to their root causes. Each role is visited once, so it also ends on
+// cycles.
 type Explanation struct {
 	Status   *Status
 	Found    map[string]*Finding
-	Findings []*Finding // as they were reached, a cause after its effect
-	Cycles   []Cycle    // that the question leads to
+	Findings []*Finding // in the order visited, a cause after its effect
+	Cycles   []Cycle    // that the waits lead to
 }
 
-// Explain says what holds roles up.
+// Explain explains what blocks roles.
 func Explain(v *Status, roles []*Role) *Explanation {
 	i := &Explanation{Status: v, Found: map[string]*Finding{}}
 	for _, r := range roles {
@@ -99,8 +99,8 @@ func Explain(v *Status, roles []*Role) *Explanation {
 	return i
 }
 
-// subjectOf is the role itself or, where nothing can be said of it because its
-// agent is not there, its server.
+// subjectOf is the role itself or, if nothing is known of it because its agent is not there, its
+// server.
 func subjectOf(r *Role) string {
 	if !r.Server.Came() || r.Server.Lost() || len(r.Server.AwaitingApproval) > 0 && !r.Server.Alive {
 		return string(r.Server.Path)
@@ -138,7 +138,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case r.Status == coordinator.RoleDone:
 		describeUpdate(f, r)
 		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
-			i.leadToCell(f, Dependence{Cell: cell}) // of the change, the part that has not come
+			i.leadToCell(f, Dependence{Cell: cell}) // the missing part of the change
 		}
 		if r.IsBlocked() {
 			i.leadToWriters(f, r)
@@ -179,8 +179,8 @@ func (i *Explanation) describeFailure(f *Finding, r *Role) {
 	if first == r.Cause || first.Role == "" || first.Role == r.Key() {
 		return
 	}
-	// A server that was built anew, or a role that ran again, tells no more of it: the
-	// failure stands for itself, with its causes.
+	// If the server was rebuilt, or the role ran again, the failure is reported by itself, with its
+	// causes.
 	if culprit := i.Status.RoleOf(first.Role); culprit != nil && culprit.holdsUp() {
 		f.Kind = KindFailedDependency
 		f.LastLines = nil
@@ -205,7 +205,7 @@ func (i *Explanation) leadToWriters(f *Finding, r *Role) {
 	}
 }
 
-// leadToWriter follows a blocked read to who has to write the cell.
+// leadToWriter follows a blocked read to the writer of the cell.
 func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
 	if secret, known := i.Status.Secrets[w.Cell]; known {
 		i.leadToOperator(f, w, secret)
@@ -216,7 +216,7 @@ func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
 	}
 }
 
-// leadToCell follows what depends on a cell to who writes it.
+// leadToCell follows a dependency on a cell to its writer.
 func (i *Explanation) leadToCell(f *Finding, d Dependence) {
 	c := i.Status.Cells[d.Cell]
 	s, r := i.Status.ByPath[c.Server], i.Status.Role(c.Server, c.Role)
@@ -230,7 +230,7 @@ func (i *Explanation) leadToCell(f *Finding, d Dependence) {
 	i.lead(f, d, s, r)
 }
 
-// leadToOperator says that a blocked read is for a secret that an operator has to give.
+// leadToOperator adds that a blocked read is for a secret that an operator has to supply.
 func (i *Explanation) leadToOperator(f *Finding, w coordinator.Wait, secret Secret) {
 	if secret.GivenTo(f.Server) {
 		return
@@ -249,21 +249,21 @@ func (i *Explanation) lead(f *Finding, d Dependence, s *Server, r *Role) {
 	i.follow(d.Subject, s, r)
 }
 
-// RootCause is a root and the roles that it holds up, directly or not.
+// RootCause is a root cause and the roles that it blocks, directly or not.
 type RootCause struct {
 	Subject string   `json:"subject"`
 	Kind    Kind     `json:"kind"`
 	Waiting []string `json:"waiting"`
 }
 
-// Failed says that anything on the way has failed, and not only waits.
+// Failed reports whether any finding has failed, rather than waits.
 func (i *Explanation) Failed() bool {
 	return slices.ContainsFunc(i.Findings, func(f *Finding) bool {
 		return f.Kind == KindFailed || f.Kind == KindFailedDependency || f.Kind == KindSkipped || f.Kind == KindOutOfDate
 	})
 }
 
-// Roots are the findings that lead no further, those that hold up most first.
+// Roots are the root causes, those that block most first.
 func (i *Explanation) Roots() []RootCause {
 	readers := map[string][]string{}
 	for _, f := range i.Findings {
@@ -295,11 +295,10 @@ func upstream(subject string, readers map[string][]string) []string {
 	return found[1:]
 }
 
-// mostLogs is how many roles' last lines are fetched for one answer.
+// mostLogs bounds the logs that are fetched for one explanation.
 const mostLogs = 10
 
-// ReadLogs adds the last lines of roles that run or have failed, which only nodes of
-// their own have.
+// ReadLogs adds the last lines of running and failed roles, which are in separate nodes.
 func (i *Explanation) ReadLogs(ctx context.Context, store coordinator.Store, d coordinator.Deployment) error {
 	fetched := 0
 	for _, f := range i.Findings {
@@ -315,7 +314,7 @@ func (i *Explanation) ReadLogs(ctx context.Context, store coordinator.Store, d c
 	return nil
 }
 
-// shownLines is how many of a role's last lines an answer shows.
+// shownLines is how many of a role's last lines are shown.
 const shownLines = 5
 
 func lastLines(text string) []string {

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// cells are those that a role follows as they are now. What Heat gives its server stands in
-// what a relay has written; where none has, the role has run with what is.
+// cells returns the current cells that a role follows. The values from Heat are those that a relay
+// has written; without one, those with which the role has run.
 func (r *Role) cells(v *Status) func(contract.CellName) coordinator.CellRecord {
 	heat := r.Server.Heat
 	return func(name contract.CellName) coordinator.CellRecord {
@@ -27,7 +27,7 @@ func (r *Role) cells(v *Status) func(contract.CellName) coordinator.CellRecord {
 	}
 }
 
-// heatName is what a cell is called: one that stands for what Heat gives, as templates say that.
+// heatName is a cell's name in messages: for a value from Heat, its expression as in templates.
 func (s *Server) heatName(cell contract.CellName) string {
 	if name, is := cell.Parameter(); is {
 		return "secret parameter " + name
@@ -39,5 +39,5 @@ func (s *Server) heatName(cell contract.CellName) string {
 	return plain.Replace(string(s.plan.Deploy[key].Expr))
 }
 
-// plain makes an expression in JSON one as people write it.
+// plain turns a JSON expression into YAML flow style.
 var plain = strings.NewReplacer(`"`, "", ":", ": ", ",", ", ")

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// How a deployment stands, for programs: the result of `hotc status --json` (docs/json.md).
+// The status of a deployment for programs: the result of `hotc status --json` (docs/json.md).
 type (
 	// Report is that of a deployment.
 	Report struct {
@@ -20,17 +20,16 @@ type (
 		Finished bool           `json:"finished"`
 		Failed   bool           `json:"failed"`
 		Servers  []ServerReport `json:"servers"`
-		// Removed are the servers that were taken out of the deployment.
+		// Removed are the servers that were removed from the deployment.
 		Removed []deploy.Removed `json:"removed,omitempty"`
 		Cycles  [][]string       `json:"cycles"`
-		// Heat is how it stands between the deployment and Heat.
-		Heat HeatReport `json:"heat"`
+		Heat    HeatReport       `json:"heat"`
 	}
-	// HeatReport is how it stands between the deployment and Heat.
+	// HeatReport is what Heat knows of the deployment, and waits for.
 	HeatReport struct {
 		Signal contract.Signalling `json:"signal"`
 		Relays int                 `json:"relays"`
-		// Waits are Heat's, as a relay saw them last, Untold why Heat does not know yet.
+		// Waits are Heat's, as a relay last saw them, Untold why Heat was not signalled yet.
 		Waits  []coordinator.HeatWait `json:"waits"`
 		Untold []Untold               `json:"untold"`
 	}
@@ -42,7 +41,7 @@ type (
 		Lost  bool                `json:"lost"`
 		Gone  bool                `json:"gone"`
 		Left  bool                `json:"left,omitempty"`
-		// Going is how far its machine is that Heat takes away.
+		// Going is the progress of a machine that Heat is about to delete.
 		Going       *coordinator.GoingState `json:"going,omitempty"`
 		Missing     string                  `json:"missing,omitempty"`
 		Perhaps     string                  `json:"perhaps_missing,omitempty"`
@@ -56,7 +55,7 @@ type (
 		Roles       []RoleReport            `json:"roles"`
 		Asks        []AskingReport          `json:"asks"`
 	}
-	// AskingReport is a machine that asks to be the server.
+	// AskingReport is a machine that asks to become the server.
 	AskingReport struct {
 		Instance string    `json:"instance"`
 		Key      string    `json:"key"`
@@ -72,16 +71,16 @@ type (
 		Blocked        []WaitReport       `json:"blocked"`
 		BlockedSeconds float64            `json:"blocked_seconds"`
 		Cause          *coordinator.Cause `json:"cause,omitempty"`
-		// Update is the last run of the hook update, ToUpdate that one is to come.
+		// Update is the last run of the hook update, ToUpdate that one is due.
 		Update   *coordinator.UpdateState `json:"update,omitempty"`
 		ToUpdate bool                     `json:"to_update,omitempty"`
-		// WaitsFor is what a role waits for to have all of a change.
+		// WaitsFor is the part of a change that a role waits for.
 		WaitsFor string `json:"waits_for,omitempty"`
-		// Behind is why it is not brought to what it follows: who writes that has failed.
+		// Behind is why it is not brought up to date with what it follows: the writer has failed.
 		Behind *coordinator.Cause `json:"behind,omitempty"`
-		// Superseded says that what runs is not the newest.
+		// Superseded says that what is running is not the newest.
 		Superseded bool `json:"superseded,omitempty"`
-		// Unreached names what Heat gives otherwise than when the role ran, which nothing brings it to.
+		// Unreached names values that have changed since the role ran, and that do not reach it.
 		Unreached []string `json:"unreached,omitempty"`
 	}
 	// WaitReport is a read that waits.
@@ -92,7 +91,7 @@ type (
 		Since    time.Time         `json:"since"`
 		Producer ProducerReport    `json:"producer"`
 	}
-	// ProducerReport is how whoever writes a cell stands.
+	// ProducerReport is the status of a cell's writer.
 	ProducerReport struct {
 		Server contract.ServerPath `json:"server,omitempty"`
 		Role   string              `json:"role,omitempty"`
@@ -102,7 +101,7 @@ type (
 	}
 )
 
-// Report tells of some of the servers, and of those that were taken out.
+// Report reports some of the servers, and the removed ones.
 func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Report {
 	report := Report{Stack: stack, Removed: removed, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: AnyFailed(of), Servers: []ServerReport{}, Cycles: Subjects(v.Cycles)}
 	report.Heat = HeatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
@@ -155,11 +154,11 @@ type WhyReport struct {
 	Cycles   [][]string  `json:"cycles"`
 	// Unreadable are records of servers that cannot be read.
 	Unreadable []string `json:"unreadable,omitempty"`
-	// Untold is why Heat does not know yet.
+	// Untold is why Heat was not signalled yet.
 	Untold []Untold `json:"untold,omitempty"`
 }
 
-// Report tells of an explanation; about is what was asked about, "" is all.
+// Report is the explanation as a report; about is the subject asked about, "" is all.
 func (i *Explanation) Report(stack, about string) WhyReport {
 	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold(),
 		Unreadable: lists.Flat(i.Status.Servers, func(s *Server) []string { return s.Unreadable })}

@@ -1,6 +1,6 @@
-// Package status says how a deployment stands: what its plan wants, together with how far the
-// agents say that they are. It finds dependency cycles that only run time has, and explains
-// what holds a role up, down to the root. Nothing here prints.
+// Package status computes the status of a deployment from its plan and the agents' reports. It
+// finds dependency cycles at run time, and explains what blocks a role, down to the root cause. It
+// does not print.
 package status
 
 import (
@@ -15,67 +15,67 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Status is what a deployment's plan wants, together with how far it is.
+// Status is a deployment's plan together with its progress.
 type Status struct {
 	Ready    bool
-	Restored bool // it was put in the place of one that the coordinator had lost
+	Restored bool // it replaces one that the coordinator had lost
 	Servers  []*Server
 	ByPath   map[contract.ServerPath]*Server
 	Cells    map[contract.CellName]contract.Cell
 	Secrets  map[contract.CellName]Secret
 	Plan     *contract.Plan
-	Stands   string  // the digest of the plan that stands on the coordinator, which may be another one
-	Cycles   []Cycle // that two looks agree on
-	// Relays is how many relays are there, Heat what Heat said last to one.
+	Stands   string  // the digest of the live plan, which may differ
+	Cycles   []Cycle // that two snapshots agree on
+	// Relays is the number of connected relays, Heat what one last learnt from Heat.
 	Relays int
 	Heat   coordinator.HeatRecord
-	// Unrelayed are servers that have come since a relay was there last.
+	// Unrelayed are servers that have joined since a relay was last there.
 	Unrelayed []contract.ServerPath
 }
 
-// Secret is a secret that an operator has given, or has to.
+// Secret is a secret that an operator has supplied, or has to.
 type Secret struct {
 	name  string
 	given deploy.Given
 }
 
-// GivenTo says that a reader can open it.
+// GivenTo reports whether a reader can open it.
 func (x Secret) GivenTo(reader contract.ServerPath) bool {
 	return !x.given.Since.IsZero() && !slices.Contains(x.given.Lacking, reader)
 }
 
-// Server is one server of it.
+// Server is one server of the deployment.
 type Server struct {
 	deploy.ServerSnapshot
 	Roles []*Role // in the order they run
-	// Missing is why Heat did not make the server, Perhaps why that may be so where nobody
-	// can tell; both are empty for one that came, or has to.
+	// Missing is why Heat did not create the server, Perhaps why it may not have, where that is
+	// unknown; both are empty for one that joined, or has to.
 	Missing, Perhaps string
-	// Left says that it came, and that Heat has taken its machine out of its group since.
+	// Left says that it joined, and that Heat has removed its machine from its group since.
 	Left bool
 	plan *contract.Server
 }
 
-// Role is one role: pending where its agent has reported nothing.
+// Role is one role: pending if its agent has reported nothing.
 type Role struct {
 	coordinator.RoleState
 	Server *Server
 	Index  int            // on its server
-	Plan   *contract.Role // what the plan says of it
-	// standing is how it stands to what it follows.
+	Plan   *contract.Role // its part of the plan
+	// standing says whether it is up to date with what it follows.
 	standing coordinator.Standing
-	// gone says that the server of what it waits for has no agent now; "" is that it has one.
+	// gone says that the server of the awaited cell has no agent; "" if it has one.
 	gone string
 }
 
-// Came says that an agent was ever there.
+// Came reports whether an agent ever joined.
 func (s *Server) Came() bool { return s.Incarnation.Number > 0 }
 
-// manyMachines is more than a server is replaced as a rule.
+// manyMachines is more than the usual number of replacements.
 const manyMachines = 10
 
-// Machines is how many have come under the server's name, where these are so many that somebody
-// should look: each is followed anew, whoever has sent it. It is 0 else.
+// Machines is how many machines have joined as the server, if so many that an operator should
+// investigate: each one takes over, whoever started it. It is 0 otherwise.
 func (s *Server) Machines() int {
 	if s.Incarnation.Number < manyMachines {
 		return 0
@@ -83,39 +83,39 @@ func (s *Server) Machines() int {
 	return s.Incarnation.Number
 }
 
-// Absent says that the server has no part in the stack as it is now.
+// Absent reports whether the stack does not have the server now.
 func (s *Server) Absent() bool { return s.Left || s.Missing != "" }
 
-// Lost says that an agent came, has not finished, and has no session now.
+// Lost reports whether an agent joined, has not finished, and has no session now.
 func (s *Server) Lost() bool {
 	return s.Came() && !s.Left && !s.Alive && !s.hasEnded()
 }
 
-// Gone says that a server has finished and that its agent, which stays, has no session
-// now: it was deleted, is switched off, or frozen.
+// Gone reports whether a server has finished and its agent, which normally keeps running, has no
+// session now: it was deleted, is switched off, or frozen.
 func (s *Server) Gone() bool {
 	return s.Came() && !s.Left && !s.Alive && s.hasEnded()
 }
 
-// hasEnded says that the server's roles have.
+// hasEnded reports whether the server's roles have ended.
 func (s *Server) hasEnded() bool {
 	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 
-// failed says that a role of the server has failed, for itself or because of another, or
-// its last update has.
+// failed reports whether a role of the server, or its last update, has failed, by itself or because
+// of another.
 func (s *Server) failed() bool {
 	return !s.Left && (s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r *Role) bool {
 		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Renewal() == OutOfDate
 	}))
 }
 
-// AnyFailed says that one of the servers has failed.
+// AnyFailed reports whether one of the servers has failed.
 func AnyFailed(servers []*Server) bool {
 	return slices.ContainsFunc(servers, (*Server).failed)
 }
 
-// finished says that nothing more is to be expected of the server.
+// finished reports whether nothing more is expected of the server.
 func (s *Server) finished() bool {
 	if s.Absent() {
 		return true
@@ -132,18 +132,18 @@ func (r *Role) Key() contract.RoleKey {
 	return r.Server.Path.Role(r.Name)
 }
 
-// IsBlocked says that a role, or its update, waits for a value, perhaps before its tool is started.
+// IsBlocked reports whether a role, or its update, waits for a value, perhaps before its tool is started.
 func (r *Role) IsBlocked() bool {
 	updating := r.Update != nil && r.Update.Status == coordinator.RoleRunning
 	return (updating || r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
 }
 
-// holdsUp says that a role has failed, or will not come to its end as things stand.
+// holdsUp reports whether a role has failed, or cannot finish at present.
 func (r *Role) holdsUp() bool {
 	return r.Status == coordinator.RoleFailed || !r.Server.Came() || r.Server.Lost()
 }
 
-// Word is the role's status in one word, as people read it.
+// Word is the role's status in one word.
 func (r *Role) Word() string {
 	if r.IsBlocked() && r.Status != coordinator.RoleDone {
 		return "blocked"
@@ -151,7 +151,7 @@ func (r *Role) Word() string {
 	return string(r.Status)
 }
 
-// Look reads how a deployment of a plan stands.
+// Look reads the status of a deployment of a plan.
 func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, size Size) (*Status, error) {
 	snapshot, err := deploy.TakeSnapshot(ctx, store, d, secret, p)
 	if err != nil {
@@ -160,7 +160,7 @@ func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment
 	return New(p, snapshot, size), nil
 }
 
-// New is what a plan wants, together with how far it is at a moment.
+// New computes the status from a plan and a snapshot.
 func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	v := &Status{
 		Ready:    snapshot.Ready,
@@ -231,7 +231,7 @@ func (v *Status) Roles() iter.Seq[*Role] {
 	}
 }
 
-// Role finds a role; nil is none.
+// Role finds a role; nil if there is none.
 func (v *Status) Role(server contract.ServerPath, name string) *Role {
 	s := v.ByPath[server]
 	if s == nil {
@@ -245,7 +245,7 @@ func (v *Status) Role(server contract.ServerPath, name string) *Role {
 	return nil
 }
 
-// RoleOf finds a role by its key; nil is none.
+// RoleOf finds a role by its key; nil if there is none.
 func (v *Status) RoleOf(key contract.RoleKey) *Role {
 	at := strings.LastIndexByte(string(key), '.')
 	if at < 0 {
@@ -254,7 +254,7 @@ func (v *Status) RoleOf(key contract.RoleKey) *Role {
 	return v.Role(contract.ServerPath(key[:at]), string(key[at+1:]))
 }
 
-// Cell is a cell's state now.
+// Cell is a cell's current record.
 func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
 	if x, is := v.Secrets[name]; is {
 		return x.given.Record()
@@ -265,13 +265,13 @@ func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
 	return coordinator.CellRecord{}
 }
 
-// Finished says that nothing more will happen.
+// Finished reports whether nothing more will happen.
 func (v *Status) Finished() bool {
 	return !slices.ContainsFunc(v.Servers, func(s *Server) bool { return !s.finished() })
 }
 
-// Open are a server's roles that are not done, or not up to date. A server that nobody has seen
-// and that has only facts to give stands for itself, and so does one whose new machine waits to be let in.
+// Open are a server's roles that are not done, or not up to date. A server without roles whose
+// agent is not there is represented by itself, as is one whose new machine waits for approval.
 func (s *Server) Open() []*Role {
 	var open []*Role
 	if s.Absent() {

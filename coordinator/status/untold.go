@@ -10,15 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Untold is something that Heat does not know yet, or that it waits for, and why.
+// Untold is why Heat was not signalled yet, or what it waits for.
 type Untold struct {
-	// Server is the one whose agent is to tell it; "" where a relay is.
+	// Server is the one whose agent has to signal; "" if a relay has to.
 	Server contract.ServerPath `json:"server,omitempty"`
 	Reason string              `json:"reason"`
 }
 
-// Untold says why Heat does not know how the deployment stands: who tells it has no way
-// there, is refused, or is not there.
+// Untold says why Heat does not know the deployment's status: an agent or relay cannot reach it, is
+// refused, or is not there.
 func (v *Status) Untold() []Untold {
 	var out []Untold
 	switch v.Plan.Signal {
@@ -29,11 +29,11 @@ func (v *Status) Untold() []Untold {
 			}
 		}
 		if s := v.withoutHandle(); s != nil && !v.handleDone() && (v.Relays == 0 || v.Heat.Trouble != "") {
-			instead := "no relay is running that tells it instead"
+			instead := "no relay is running to signal instead"
 			if v.Relays > 0 {
-				instead = "the relay cannot tell it instead: " + v.Heat.Trouble
+				instead = "the relay cannot signal instead: " + v.Heat.Trouble
 			}
-			out = append(out, Untold{Reason: "server " + string(s.Path) + " was made without credentials for that, and " + instead})
+			out = append(out, Untold{Reason: "server " + string(s.Path) + " was created without credentials to signal Heat, and " + instead})
 		}
 	case contract.RelaySignals:
 		switch {
@@ -42,8 +42,8 @@ func (v *Status) Untold() []Untold {
 		case v.Relays == 0 && v.ended() && !v.heatKnows():
 			out = append(out, Untold{Reason: "no relay is running"})
 		case v.Relays == 0:
-			for _, s := range v.Unrelayed { // Heat waits for its roles, and none has looked
-				out = append(out, Untold{s, "it has come since a relay was there, and none is running"})
+			for _, s := range v.Unrelayed { // Heat waits for its roles, and no relay has seen it
+				out = append(out, Untold{s, "it joined after the last relay had stopped, and none is running"})
 			}
 		}
 	case contract.NobodySignals:
@@ -51,7 +51,7 @@ func (v *Status) Untold() []Untold {
 	return out
 }
 
-// HeatHasHeard says that Heat knows how the roles have ended, as far as a relay tells it and has found.
+// HeatHasHeard reports whether Heat knows how the roles have ended, as far as a relay signals and knows it.
 func (v *Status) HeatHasHeard() bool {
 	if v.Plan == nil { // nothing is on the coordinator
 		return true
@@ -66,7 +66,7 @@ func (v *Status) HeatHasHeard() bool {
 	return true
 }
 
-// Hooks says with which servers Heat waits for their delete hooks, as a relay has seen.
+// Hooks describes for which servers' delete hooks Heat waits, as a relay has seen.
 func (v *Status) Hooks() (all []string) {
 	for _, w := range v.Heat.Waits {
 		if w.Hook != "" {
@@ -76,42 +76,41 @@ func (v *Status) Hooks() (all []string) {
 	return all
 }
 
-// longRefused is how long ago a machine that Heat has not asked last, at most, if it is there.
+// longRefused is the longest time since the last question of a refused machine that is still running.
 const longRefused = 10 * time.Minute
 
-// Next tells of machines that would take the place of others, and whether one waits for a relay that
-// is not there.
+// Next describes machines that wait to replace others; unrelayed says that one waits for a relay,
+// and none is running.
 func (v *Status) Next(now time.Time) (all []string, unrelayed bool) {
 	for _, s := range v.Servers {
 		switch next := &s.Next; {
 		case next.Asks() && v.Relays == 0:
 			unrelayed = true
-			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and no relay is running that asks Heat whether it has that one", s.Path, next.Instance))
+			all = append(all, fmt.Sprintf("server %s: instance %s waits to replace its machine, and no relay is running to check with Heat", s.Path, next.Instance))
 		case next.Asks():
-			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and waits until a relay has asked Heat whether it has that one", s.Path, next.Instance))
+			all = append(all, fmt.Sprintf("server %s: instance %s waits to replace its machine until a relay has checked with Heat", s.Path, next.Instance))
 		case next.ID != "" && now.Sub(next.Since).Abs() < longRefused:
-			all = append(all, fmt.Sprintf("server %s: instance %s would take its place, and Heat does not have that one: nothing runs on it", s.Path, next.Instance))
+			all = append(all, fmt.Sprintf("server %s: instance %s waits to replace its machine, but Heat does not have that instance: nothing runs on it", s.Path, next.Instance))
 		}
 	}
 	return all, unrelayed
 }
 
-// ended says that there is something to tell.
+// ended reports whether there is something to signal.
 func (v *Status) ended() bool {
 	return slices.ContainsFunc(v.Servers, (*Server).ended)
 }
 
-// ended says that its roles have ended, or that nothing more is expected of them.
+// ended reports whether its roles have ended, or nothing more is expected of them.
 func (s *Server) ended() bool { return s.Came() && len(s.Roles) > 0 && s.finished() }
 
-// heatKnows says that Heat waited for nothing when a relay asked it last. What is newer only a
-// relay can know.
+// heatKnows reports whether Heat waited for nothing when a relay last queried it.
 func (v *Status) heatKnows() bool {
 	waits := func(w coordinator.HeatWait) bool { return w.Status == coordinator.HeatWaits }
 	return len(v.Heat.Waits) > 0 && !slices.ContainsFunc(v.Heat.Waits, waits)
 }
 
-// withoutHandle is a server with something to tell that cannot tell it; nil if all can.
+// withoutHandle is a server that has to signal and has no credentials; nil if there is none.
 func (v *Status) withoutHandle() *Server {
 	for _, s := range v.Servers {
 		if s.State.NoHandle && s.ended() {
@@ -121,14 +120,14 @@ func (v *Status) withoutHandle() *Server {
 	return nil
 }
 
-// handleDone says that Heat has heard all that it wants of servers, as a relay has found.
+// handleDone reports whether, as a relay has found, Heat has got all signals that it waits for.
 func (v *Status) handleDone() bool {
 	return slices.ContainsFunc(v.Heat.Waits, func(w coordinator.HeatWait) bool {
 		return w.Wait == contract.DoneHandle && w.Status == coordinator.HeatDone
 	})
 }
 
-// String is it in a line.
+// String is one line.
 func (u Untold) String() string {
 	if u.Server == "" {
 		return "Heat does not know yet: " + u.Reason

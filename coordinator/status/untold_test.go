@@ -17,7 +17,7 @@ func TestUntoldOfANewMachine(t *testing.T) {
 	p := &contract.Plan{Format: contract.Format, Signal: contract.RelaySignals, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
 	snapshot := &deploy.Snapshot{Ready: true, Unrelayed: []contract.ServerPath{"db"}, Servers: []deploy.ServerSnapshot{{Path: "db"}}, Heat: coordinator.HeatRecord{Waits: []coordinator.HeatWait{{Status: coordinator.HeatDone}}}}
 	v := status.New(p, snapshot, func(json.RawMessage) int { return 1 })
-	if got := fmt.Sprint(v.Untold()); got != "[Heat does not know yet of server db: it has come since a relay was there, and none is running]" {
+	if got := fmt.Sprint(v.Untold()); got != "[Heat does not know yet of server db: it joined after the last relay had stopped, and none is running]" {
 		t.Error(got)
 	}
 }
@@ -27,7 +27,7 @@ func TestUntoldOfANewMachine(t *testing.T) {
 func TestUntoldByAServerWithoutHandle(t *testing.T) {
 	p := &contract.Plan{Format: contract.Format, Signal: contract.AgentsSignal, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
 	told := coordinator.HeatRecord{Waits: []coordinator.HeatWait{{Wait: "hotc_done", Status: coordinator.HeatDone}, {Wait: contract.DoneHandle, Status: coordinator.HeatDone}}}
-	const want = "[Heat does not know yet: server db was made without credentials for that, and no relay is running that tells it instead]"
+	const want = "[Heat does not know yet: server db was created without credentials to signal Heat, and no relay is running to signal instead]"
 	for name, c := range map[string]struct {
 		noHandle bool
 		phase    coordinator.Phase
@@ -37,7 +37,7 @@ func TestUntoldByAServerWithoutHandle(t *testing.T) {
 	}{
 		"none is running":          {true, coordinator.PhaseDone, 0, coordinator.HeatRecord{Waits: told.Waits[:1]}, want},
 		"one is running":           {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{}, "[]"},
-		"one may not":              {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{Trouble: "Heat refuses: no role"}, "[Heat does not know yet: server db was made without credentials for that, and the relay cannot tell it instead: Heat refuses: no role]"},
+		"one may not":              {true, coordinator.PhaseDone, 1, coordinator.HeatRecord{Trouble: "Heat refuses: no role"}, "[Heat does not know yet: server db was created without credentials to signal Heat, and the relay cannot signal instead: Heat refuses: no role]"},
 		"one was, and has told it": {true, coordinator.PhaseDone, 0, told, "[]"},
 		"it has nothing to tell":   {true, coordinator.PhaseRunning, 0, coordinator.HeatRecord{}, "[]"},
 		"it tells Heat itself":     {false, coordinator.PhaseDone, 0, coordinator.HeatRecord{}, "[]"},

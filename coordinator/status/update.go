@@ -9,21 +9,21 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Renewal is how far the last change of a role is that has run.
+// Renewal is the progress of the last change of a role that has run.
 type Renewal uint8
 
 const (
 	UpToDate Renewal = iota
-	ToUpdate         // its agent is asked to run the hook update, or what it follows has changed
-	Updating         // the hook runs, or the role again
-	// Superseded is a run, the role's first one included, of what is not the newest any more: it
-	// is finished, and the role is brought up to date after it.
+	ToUpdate         // the hook update was requested, or what it follows has changed
+	Updating         // the hook is running, or the role again
+	// Superseded is a run, or the role's first one, that is no longer for the newest state: it is
+	// finished, and the role is brought up to date after it.
 	Superseded
-	OutOfDate // it has failed, or who writes what it follows has
-	Unreached // Heat or an operator gives something else by now, which nothing makes the role run with
+	OutOfDate // the update failed, or the writer of what it follows
+	Unreached // Heat or an operator has supplied new values that do not reach the role
 )
 
-// Renewal says whether a role that is done is what its plan has become.
+// Renewal says whether a role that is done is up to date with its plan and what it follows.
 func (r *Role) Renewal() Renewal {
 	another := r.Made != "" && r.Made != r.Plan.Definition()
 	if r.Status == coordinator.RoleRunning && another && !r.IsBlocked() && r.Plan.Updating() != nil {
@@ -49,15 +49,14 @@ func (r *Role) Renewal() Renewal {
 	return UpToDate
 }
 
-// Asked says that the server's machine was asked for something about the role, and has not answered
-// for good.
+// Asked reports whether there is a request for the role without a final answer.
 func (r *Role) Asked(kind coordinator.RequestKind, name string) bool {
 	return slices.ContainsFunc(coordinator.Open(r.Server.Requests, r.Server.Answers), func(q coordinator.Request) bool {
 		return q.Kind == kind && q.Name == name && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number
 	})
 }
 
-// Behind is why a role is out of date that follows one which has failed; nil of any other.
+// Behind is why a role is out of date that follows a failed one; nil for any other.
 func (r *Role) Behind() *coordinator.Cause {
 	if r.Renewal() != OutOfDate || !r.standing.Newer {
 		return nil
@@ -65,18 +64,18 @@ func (r *Role) Behind() *coordinator.Cause {
 	return r.standing.Behind
 }
 
-// behind is why a role that is out of date is so.
+// behind is why a role is out of date.
 func (r *Role) behind() *coordinator.Cause {
 	if r.standing.Newer {
-		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "the role that writes what it follows has failed", Cause: r.standing.Behind}
+		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "the role that writes what it follows failed", Cause: r.standing.Behind}
 	}
 	return r.Update.Cause
 }
 
-// hooked says that the hook update brings the role up to date: else it runs again.
+// hooked reports whether the hook update brings the role up to date: otherwise it runs again.
 func (r *Role) hooked() bool { return contract.FindTask(r.Plan.Hooks, contract.HookUpdate) != nil }
 
-// either is what is said of the hook update or, without one, of the role that runs again.
+// either is the wording for the hook update or, without one, for running the role again.
 func (r *Role) either(hook, again string) string {
 	if r.hooked() {
 		return hook
@@ -84,7 +83,7 @@ func (r *Role) either(hook, again string) string {
 	return again
 }
 
-// Shown is the role's status as people read it, its update included.
+// Shown is the role's status in messages, with its update.
 func (r *Role) Shown() string {
 	switch r.Renewal() {
 	case ToUpdate:
@@ -102,13 +101,12 @@ func (r *Role) Shown() string {
 	return r.Word()
 }
 
-// UpdateDetail says of an update that has not come to its end, or failed, what there is
-// to say in a line.
+// UpdateDetail describes an unfinished or failed update in one line.
 func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
 		run := "run " + r.either("the hook update", "the role again")
-		why := "its agent is asked to " + run
+		why := "its agent was asked to " + run
 		if r.standing.Newer {
 			why = "what it follows has changed"
 		}
@@ -116,20 +114,20 @@ func UpdateDetail(r *Role) string {
 		case !r.Server.Alive:
 			return "its agent is not there to " + run
 		case r.waitsForRest():
-			return why + ", and it waits for the rest of the change: " + r.rest()
+			return why + "; it waits for the rest of the change: " + r.rest()
 		}
 		return why
 	case Updating:
-		return r.either("the hook update runs", "the role runs again")
+		return r.either("the hook update is running", "the role is running again")
 	case Superseded:
-		since := "the plan was changed since"
+		since := "the plan has changed since"
 		if r.standing.Newer {
 			since = "what it follows has changed since"
 		}
 		if r.Status == coordinator.RoleRunning {
-			return "it runs to its end, and then " + r.either("the hook update runs", "once more") + ": " + since
+			return "it runs to completion, then " + r.either("the hook update runs", "again") + ": " + since
 		}
-		return r.either("the hook update", "the role") + " runs to its end, and then once more: " + since
+		return r.either("the hook update", "the role") + " runs to completion, then again: " + since
 	case OutOfDate:
 		if r.standing.Newer {
 			root := r.standing.Behind.Root()
@@ -141,24 +139,24 @@ func UpdateDetail(r *Role) string {
 		}
 		return r.either("the hook update failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
 	case Unreached:
-		return "it keeps what it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ")
+		return "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:
 		if r.waitsForRest() {
-			return "it has come with a change of the plan, and waits for the rest of it: " + r.rest()
+			return "it was added by a change of the plan, and waits for the rest of it: " + r.rest()
 		}
 	}
 	return ""
 }
 
-// waitsForRest says that a role has to run for a change that has not wholly come to it.
+// waitsForRest reports whether a role has to run for a change that has not completely reached it.
 func (r *Role) waitsForRest() bool {
 	return r.standing.Waits != "" && (r.Renewal() == ToUpdate || r.Status == coordinator.RolePending && r.Server.Came())
 }
 
-// rest names what a role waits for to have all of a change.
+// rest names the part of a change that a role waits for.
 func (r *Role) rest() string { return r.Server.heatName(r.standing.Waits) + r.gone }
 
-// Unreached names what is given otherwise than when the role ran, as it stands in templates.
+// Unreached names the values that have changed since the role ran, as in templates.
 func (r *Role) Unreached() []string {
 	var all []string
 	for _, cell := range r.standing.Unreached {
@@ -167,7 +165,7 @@ func (r *Role) Unreached() []string {
 	return all
 }
 
-// describeUpdate makes the finding of a role that is done, and perhaps not up to date.
+// describeUpdate fills in the finding of a role that is done, and perhaps not up to date.
 func describeUpdate(f *Finding, r *Role) {
 	f.Kind, f.Since = KindDone, r.Ended
 	switch r.Renewal() {

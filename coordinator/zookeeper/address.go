@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// address is what a URL names.
+// address is a parsed URL.
 type address struct {
 	hosts    []string // HOST:PORT each
 	root     string   // "/hotc"
@@ -26,7 +26,7 @@ const (
 )
 
 // parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT, or zk+tls:// and the same with
-// parameters behind it (parseSecurity). It is not an RFC 3986 URL, since that has one host.
+// parameters after it (parseSecurity). It is not an RFC 3986 URL, since that has one host.
 // *coordinator.URLError says which part is wrong.
 func parse(url string) (address, error) {
 	a, err := parseParts(url)
@@ -42,7 +42,7 @@ func parseParts(url string) (a address, err error) {
 	rest, clear := strings.CutPrefix(place, scheme)
 	switch {
 	case clear && asked:
-		return a, errors.New("what follows the ? is for TLS: zk+tls:// in the place of zk:// begins such a URL")
+		return a, errors.New("the parameters after ? are for TLS: use zk+tls:// instead of zk://")
 	case clear:
 	case strings.HasPrefix(place, tlsScheme):
 		rest, port = strings.TrimPrefix(place, tlsScheme), defaultTLSPort
@@ -53,7 +53,7 @@ func parseParts(url string) (a address, err error) {
 		return a, errors.New("a ZooKeeper URL is zk://HOST:PORT[,HOST:PORT…]/ROOT, or zk+tls://…")
 	}
 	if strings.Contains(rest, "@") {
-		return a, errors.New("a ZooKeeper URL has no user and no password: it begins with a host")
+		return a, errors.New("a ZooKeeper URL has no user and no password: it starts with a host")
 	}
 	hosts, root, _ := strings.Cut(rest, "/")
 	for host := range strings.SplitSeq(hosts, ",") {
@@ -67,7 +67,7 @@ func parseParts(url string) (a address, err error) {
 	return a, checkRoot(root)
 }
 
-// Hosts are the addresses that a URL names, HOST:PORT each.
+// Hosts are the addresses in a URL, HOST:PORT each.
 func Hosts(url string) ([]string, error) {
 	a, err := parse(url)
 	return a.hosts, err
@@ -81,7 +81,7 @@ func parseHost(text, port string) (string, error) {
 	} else if strings.Contains(text, ":") {
 		var err error
 		if host, port, err = net.SplitHostPort(text); err != nil {
-			return "", fmt.Errorf("%q is not HOST:PORT (an IPv6 address stands in brackets)", text)
+			return "", fmt.Errorf("%q is not HOST:PORT (put an IPv6 address in brackets)", text)
 		}
 	}
 	if bare || strings.Contains(host, ":") {
@@ -90,7 +90,7 @@ func parseHost(text, port string) (string, error) {
 		}
 	}
 	if host == "" || strings.ContainsAny(host, "#/ ") {
-		return "", fmt.Errorf("%q names no host", text)
+		return "", fmt.Errorf("%q has no host", text)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", fmt.Errorf("%q has no port from 1 to 65535", text)
@@ -100,7 +100,7 @@ func parseHost(text, port string) (string, error) {
 
 func checkRoot(root string) error {
 	if root == "" {
-		return errors.New("it names no root: write zk://HOST:PORT/hotc")
+		return errors.New("it has no root: write zk://HOST:PORT/hotc")
 	}
 	if strings.Contains(root, "#") {
 		return fmt.Errorf("the root %q has a #", root)

@@ -32,15 +32,15 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for url, want := range map[string]string{
-		"zk+tls://a/hotc?cert=x":     "cert and key go together",
-		"zk+tls://a/hotc?colour=red": "knows no \"colour\"",
+		"zk+tls://a/hotc?cert=x":     "cert and key must be used together",
+		"zk+tls://a/hotc?colour=red": "unknown parameter \"colour\"",
 		"zk+tls://a/hotc?ca=a&ca=b":  "needs one value",
 		"zk+tls://a/hotc?ca=":        "needs one value",
 		"zk+tls://a/hotc?ca=%zz":     "not KEY=VALUE",
-		"zk+tls://a":                 "names no root",
+		"zk+tls://a":                 "has no root",
 		"http://a/hotc":              "a ZooKeeper URL is",
-		"zk:///hotc":                 "names no host",
-		"zk://a,/hotc":               "names no host",
+		"zk:///hotc":                 "has no host",
+		"zk://a,/hotc":               "has no host",
 		"zk://a:/hotc":               "no port",
 		"zk://a:0/hotc":              "no port",
 		"zk://a:65536/hotc":          "no port",
@@ -49,13 +49,13 @@ func TestParseRefuses(t *testing.T) {
 		"zk://[a]/hotc":              "is not an IPv6 address",
 		"zk://u@a:1/hotc":            "zk://…@a:1/hotc: a ZooKeeper URL has no user",
 		"zk://u:hush/hush@a/hotc":    "zk://…@a/hotc: a ZooKeeper URL has no user",
-		"zk://a:1":                   "names no root",
-		"zk://a:1/":                  "names no root",
+		"zk://a:1":                   "has no root",
+		"zk://a:1/":                  "has no root",
 		"zk://a:1/hotc/":             "empty segment",
 		"zk://a:1/../hotc":           "..",
 		"zk://a:1/zookeeper/x":       "ZooKeeper's own",
 		"zk://a:1/hotc#x":            "has a #",
-		"zk://a:1/hotc?ca=hush.pem":  "zk://a:1/hotc: what follows the ? is for TLS: zk+tls://",
+		"zk://a:1/hotc?ca=hush.pem":  "zk://a:1/hotc: the parameters after ? are for TLS: use zk+tls://",
 	} {
 		_, err := parse(url)
 		if err == nil || !strings.Contains(err.Error(), want) {

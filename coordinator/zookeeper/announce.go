@@ -30,12 +30,12 @@ func (s *store) Announce(ctx context.Context, path coordinator.Path, data []byte
 	return nil
 }
 
-func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err error) {
+func (a *announcement) Put(ctx context.Context, replace bool) (exists bool, err error) {
 	for look := !replace; ; look = true {
 		if look {
-			stands, gone, err := a.inspect(ctx, replace)
+			exists, gone, err := a.inspect(ctx, replace)
 			if err != nil || !gone {
-				return stands, err
+				return exists, err
 			}
 		}
 		session, err := ask(ctx, a.store, write, func(c *zk.Conn) (int64, error) {
@@ -52,9 +52,9 @@ func (a *announcement) Put(ctx context.Context, replace bool) (stands bool, err 
 	}
 }
 
-// inspect looks at the node. It reports whether ours stands, or none does; one of
-// another session that may be replaced is deleted.
-func (a *announcement) inspect(ctx context.Context, replace bool) (stands, gone bool, err error) {
+// inspect reports whether our node exists, or none does; one of another session that may be
+// replaced is deleted.
+func (a *announcement) inspect(ctx context.Context, replace bool) (exists, gone bool, err error) {
 	s := a.store
 	stat, err := s.exists(ctx, a.at, false)
 	switch {
@@ -70,8 +70,8 @@ func (a *announcement) inspect(ctx context.Context, replace bool) (stands, gone 
 	case !replace && !s.remembers(stat.EphemeralOwner):
 		return false, false, nil
 	}
-	// Should somebody be in between, the node has another creation: then its version
-	// is most likely the same, and it is replaced as the first one would have been.
+	// If the node was created again meanwhile, its version is most likely the same, and it is
+	// deleted as the first one would have been.
 	err = s.remove(ctx, a.at, stat.Version)
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):

@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	// patienceWithSlow is how many times as long as an answer takes the session waits
-	// before it asks more of a server that is busy.
+	// patienceWithSlow is how many times the latency of an answer the session waits before it sends
+	// more to a busy server.
 	patienceWithSlow = 4
 	// mostStretch bounds that, as a multiple of the usual wait.
 	mostStretch = 4
 )
 
-// backoff is how fast the server answers a session. Where thousands of sessions wake at
-// once, looks of the keep-alive and reads made again would be most of the server's work.
+// backoff measures how fast the server answers a session. When thousands of sessions wake at once,
+// keep-alive checks and repeated reads would be most of the server's work.
 //
-// What a server has lost looks slow as well, and there the looks are the cure. So
-// only an answer counts that nothing asked later can have set free: that to the
-// session's last request. Where one hung, the next is answered at once, and counts.
+// A request that a server has lost looks slow as well, and there the checks are the cure. So only
+// answers that no later request can have released count: those to the session's last request. After
+// one that hung, the next is answered at once, and counts.
 type backoff struct {
 	mu    sync.Mutex
 	asked uint64 // requests so far
 	delay time.Duration
 }
 
-// asked is one request: its number, and when it was made.
+// asked is one request: its number, and when it was sent.
 type asked struct {
 	number uint64
 	at     time.Time
@@ -46,7 +46,7 @@ func (t *backoff) answered(a asked) {
 	}
 }
 
-// stretch makes a wait longer where answers are slow.
+// stretch lengthens a wait if answers are slow.
 func (t *backoff) stretch(wait time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

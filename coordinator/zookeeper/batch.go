@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// A Multi has at most so many operations, and so many bytes unless a single one
-	// is larger. Larger ones gain nothing and hold up others' requests.
+	// Limits of a Multi in operations, and in bytes unless a single one is larger. Larger ones gain
+	// nothing and delay others' requests.
 	mostOperations = 128
 	mostBytes      = 512 << 10
-	// mostBatches is how many are under way: enough to keep the server's disk and
-	// the network busy at the same time.
+	// mostBatches is how many are in flight: enough to keep the server's disk and the network busy
+	// at the same time.
 	mostBatches = 4
-	// mostScouts is how many nodes are looked at at the same time.
+	// mostScouts is how many nodes are read concurrently.
 	mostScouts = 16
 )
 
@@ -40,9 +40,9 @@ func batches(n int, size func(i int) int) [][2]int {
 	return cuts
 }
 
-// inOrder does n batches, several at a time. A batch begins when those up to and
-// including after(i) are done (-1: none). It returns the first error of the
-// earliest batch; after an error nothing new begins.
+// inOrder runs n batches, several at a time. A batch begins when those up to and including after(i)
+// are done (-1: none). It returns the first error of the earliest batch; after an error no new
+// batch begins.
 func inOrder(ctx context.Context, n int, after func(i int) int, do func(ctx context.Context, i int) error) error {
 	for from, to := 0, 0; from < n; from = to {
 		for to = from + 1; to < n && after(to) < from; {
@@ -65,7 +65,7 @@ func inOrder(ctx context.Context, n int, after func(i int) int, do func(ctx cont
 	return nil
 }
 
-// several calls do for 0 … n-1, so many at a time.
+// several calls do for 0 … n-1, atATime of them concurrently.
 func several(atATime, n int, do func(i int)) {
 	var group errgroup.Group
 	group.SetLimit(atATime)

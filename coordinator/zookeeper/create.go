@@ -13,8 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Create implements coordinator.Store. Nodes go out by depth in batches, so that
-// within a level several are under way; the list's last node is made last.
+// Create implements coordinator.Store. Nodes are sent by depth in batches, so that within a level
+// several are in flight; the list's last node is created last.
 func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	for _, n := range nodes {
 		if len(n.Data) > MaxValue {
@@ -71,8 +71,7 @@ func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bo
 	return sorted, last
 }
 
-// parentBatches gives for every batch the last one that holds a parent of its
-// nodes, itself not counted, or -1.
+// parentBatches returns, for every batch, the last other batch with a parent of its nodes, or -1.
 func parentBatches(requests []*zk.CreateRequest, cuts [][2]int) []int {
 	batch := make(map[string]int, len(requests))
 	parents := make([]int, len(cuts))
@@ -89,7 +88,7 @@ func parentBatches(requests []*zk.CreateRequest, cuts [][2]int) []int {
 	return parents
 }
 
-// createSize is about how many bytes a creation takes in a request.
+// createSize is the approximate size of a creation in a request.
 func createSize(r *zk.CreateRequest) int {
 	size := 32 + len(r.Path) + len(r.Data)
 	for _, entry := range r.Acl {
@@ -98,8 +97,7 @@ func createSize(r *zk.CreateRequest) int {
 	return size
 }
 
-// createBatch creates nodes, leaving out those that stand already, and the root
-// before them where there is none.
+// createBatch creates those nodes that do not exist, and first the root if it is missing.
 func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) error {
 	rooted := false
 	for len(requests) > 0 {
@@ -128,8 +126,8 @@ func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) e
 	return nil
 }
 
-// makeRoot creates the root and what is above it, open for everyone, unless they stand;
-// the root itself only as the parent of another node.
+// makeRoot creates the root and its ancestors, open to everyone, unless they exist; the root itself
+// only as the parent of another node.
 func (s *store) makeRoot(ctx context.Context, of string) error {
 	for i := 1; i <= len(s.root) && i < len(of); i++ {
 		if i < len(s.root) && s.root[i] != '/' {
@@ -142,8 +140,8 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 		}
 		switch {
 		case errors.Is(err, zk.ErrNoAuth):
-			// No coordinator.ErrRefused, which would be about the node that shall be created.
-			return fmt.Errorf("ZooKeeper has no %s, and does not let this user create it", path)
+			// Not coordinator.ErrRefused, which would be about the node to be created.
+			return fmt.Errorf("ZooKeeper has no node %s, and does not let this user create it", path)
 		case err != nil && !errors.Is(err, zk.ErrNodeExists):
 			return err
 		}
@@ -151,8 +149,8 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 	return nil
 }
 
-// missing returns those nodes that do not stand. One that stands with other rights or
-// other data is an error.
+// missing returns those nodes that do not exist. An existing one with other rights or data is an
+// error.
 func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
 	errs := make([]error, len(requests))
 	several(mostScouts, len(requests), func(i int) {

@@ -40,8 +40,8 @@ func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	}
 }
 
-// deeperBatches gives for every batch the last one that holds deeper nodes than
-// its least deep one: paths are sorted by depth, the deepest first.
+// deeperBatches returns, for every batch, the last one with deeper nodes than its least deep one:
+// paths are sorted by depth, the deepest first.
 func deeperBatches(paths []string, cuts [][2]int) func(int) int {
 	depth := func(i int) int { return strings.Count(paths[i], "/") }
 	return func(i int) int {
@@ -55,8 +55,8 @@ func deeperBatches(paths []string, cuts [][2]int) func(int) int {
 	}
 }
 
-// below lists a node and all below it, level by level, and says which of them may not be
-// listed: those may still be empty, and deleted.
+// below lists a node and all below it, level by level, and returns which of them may not be listed:
+// those may still be empty, and be deleted.
 func (s *store) below(ctx context.Context, root string) (all []string, closed map[string]bool, err error) {
 	stat, err := s.exists(ctx, root, false)
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *store) below(ctx context.Context, root string) (all []string, closed ma
 	return all, closed, nil
 }
 
-// leftovers are the nodes that cannot be deleted, since they have children and may not be
-// listed, or are above such ones.
+// leftovers are the nodes that cannot be deleted because they have children and may not be listed,
+// or are above such nodes.
 type leftovers struct {
 	closed map[string]bool
 	mu     sync.Mutex
@@ -101,7 +101,7 @@ type leftovers struct {
 	above  map[string]bool
 }
 
-// keeps says of a node with children whether it is one of them.
+// keeps reports whether a node with children is one of them.
 func (l *leftovers) keeps(at string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

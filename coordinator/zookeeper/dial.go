@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// firstDial is about how long the first dial of a server may take: a dropped
-// connection is dialled again before TCP would, and not by all whose connections were
-// dropped in the same moment. Later ones take longer.
+// firstDial is about how long the first dial of a server may take: a dropped connection is dialled
+// again sooner than TCP would, and not by all clients in the same moment. Later ones may take
+// longer.
 const firstDial = 400 * time.Millisecond
 
-// firstHandshake is how long a server may take at first to give a session, TLS
-// included; up to as long again is left to chance. It is short, because ZooKeeper can
-// accept a connection when it has just started and never read from it (one of forty,
-// seen with 3.8.0). A server that drowns gives no session in time either, and dialling it
-// again makes that worse: so it may take twice as long from time to time, up to a session
-// and a half.
+// firstHandshake is how long a server may take at first to establish a session, TLS included, plus
+// a random part of up to the same length. It is short, because ZooKeeper can accept a connection
+// when it has just started and never read from it (one of forty, seen with 3.8.0). An overloaded
+// server is late as well, and dialling it again makes that worse: so the time doubles with each
+// failure, up to one and a half session timeouts.
 const firstHandshake = time.Second
 
 // dialler makes a link's connections, one after the other.
@@ -30,14 +29,14 @@ type dialler struct {
 	patience      time.Duration // with the next dial
 	handshake     time.Duration // with the next handshake
 	mostHandshake time.Duration
-	refused       time.Time // when a server refused the session first, since there was one
+	refused       time.Time // when a server first refused the current session
 }
 
 func newDialler(l *link, session time.Duration) *dialler {
 	return &dialler{link: l, session: session, patience: firstDial, handshake: firstHandshake, mostHandshake: session * 3 / 2}
 }
 
-// dial is a zk.Dialer; the timeout that the library gives is not used.
+// dial is a zk.Dialer; the library's timeout is not used.
 func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) {
 	d.bury()
 	if !d.refused.IsZero() && time.Since(d.refused) > d.session {
@@ -67,7 +66,7 @@ func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) 
 	return s, nil
 }
 
-// bury closes the connection before, and learns from how it ended.
+// bury closes the previous connection, and learns from how it ended.
 func (d *dialler) bury() {
 	l := d.link
 	l.mu.Lock()
@@ -94,10 +93,10 @@ func (d *dialler) bury() {
 	}
 }
 
-// timedOut lets the next handshake take longer.
+// timedOut allows the next handshake more time.
 func (d *dialler) timedOut() { d.handshake = min(2*d.handshake, d.mostHandshake) }
 
-// failed notes what no connection came about for, and gives the library its cause.
+// failed notes why there is no connection, and returns the cause for the library.
 func (d *dialler) failed(trouble, cause error) error {
 	d.link.mu.Lock()
 	defer d.link.mu.Unlock()
@@ -105,8 +104,8 @@ func (d *dialler) failed(trouble, cause error) error {
 	return cause
 }
 
-// secure begins TLS on a new connection. A server that does not answer is one that
-// gives no session.
+// secure starts TLS on a new connection. A server that does not answer counts as one that
+// establishes no session.
 func (d *dialler) secure(raw net.Conn, addr string, until time.Time) (net.Conn, error) {
 	within, stop := context.WithDeadline(d.link.alive, until)
 	defer stop()
@@ -118,10 +117,10 @@ func (d *dialler) secure(raw net.Conn, addr string, until time.Time) (net.Conn, 
 }
 
 func noSession(s *socket) error {
-	return fmt.Errorf("%s accepts connections but gives no session: is it a ZooKeeper that serves, and is maxClientCnxns large enough?", s.RemoteAddr())
+	return fmt.Errorf("%s accepts connections but establishes no session: is it a running ZooKeeper, and is maxClientCnxns large enough?", s.RemoteAddr())
 }
 
-// dialCause leaves out what the message says already.
+// dialCause removes what the message already says.
 func dialCause(err error) error {
 	if op, is := errors.AsType[*net.OpError](err); is {
 		err = op.Err

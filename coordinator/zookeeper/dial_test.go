@@ -56,7 +56,7 @@ func TestAServerThatNeverAnswersIsDialledAgainSoon(t *testing.T) {
 		security *security
 		said     string
 	}{
-		"in clear": {nil, "accepts connections but gives no session"},
+		"in clear": {nil, "accepts connections but establishes no session"},
 		"TLS":      {&security{}, "no TLS with the ZooKeeper at 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {

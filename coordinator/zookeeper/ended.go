@@ -9,13 +9,13 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A server refuses a session that has seen a later transaction than the server has: it
-// closes the connection without a word. That is right for one that lags behind, and ends
-// soon. But where all data was lost, or an older state was put back, it lasts for ever, and
-// the library tries for ever. So a session that is refused for longer than it would live
-// without a connection is ended here, and the next one begins with what is there.
+// A server refuses a session that has seen a later transaction than the server has: it closes the
+// connection without an error. That is right for a lagging server, and ends soon. But if all data
+// was lost, or an older state was restored, it lasts forever, and the library retries forever. So a
+// session that is refused for longer than its timeout is ended here, and the next one starts from
+// the current data.
 
-// endSession is a connection on which the library learns that its session has expired.
+// endSession returns a fake connection that tells the library that its session has expired.
 func (l *link) endSession() net.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *store) Connection() (coordinator.Connection, <-chan struct{}) {
 	return c, l.changed
 }
 
-// endedConn is a connection with nobody.
+// endedConn is a connection without a server.
 type endedConn struct{ answer bytes.Reader }
 
 func (c *endedConn) Read(p []byte) (int, error)       { return c.answer.Read(p) }

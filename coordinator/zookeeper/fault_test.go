@@ -445,7 +445,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for url, want := range map[string]string{
 		"zk://" + free + "/hotc":                   "no ZooKeeper answers at " + free + ": connection refused",
-		"zk://" + hangUp.Addr().String() + "/hotc": "gives no session",
+		"zk://" + hangUp.Addr().String() + "/hotc": "establishes no session",
 		"zk://no-such-host.invalid/hotc":           "no ZooKeeper answers at no-such-host.invalid:2181: lookup",
 	} {
 		// It may take a while until a name is looked up, or until a machine that is busy

@@ -6,30 +6,28 @@ import (
 )
 
 const (
-	// Clients that lose a server at the same moment dial this far apart, at most, and
-	// those that start less, since nothing makes them start in the same moment.
-	// ZooKeeper's listen queue holds 50; a connection that it drops comes back after a
-	// second (docs/coordination.md, "Measured").
+	// Clients that lose a server at the same moment spread their dials over this time, and starting
+	// ones over less, since they do not start in the same moment. ZooKeeper's listen queue holds
+	// 50; a connection that it drops is retried after a second (docs/coordination.md, "Measured").
 	spreadAgain = 100 * time.Millisecond
 	spreadFirst = 20 * time.Millisecond
-	// A round over all servers without success is followed by a pause, longer from
-	// round to round. A factor near 1 keeps the last one short against all before it: an
-	// election of half a second is found over without half a second more.
+	// A round over all servers without success is followed by a pause, which grows with each round.
+	// A factor near 1 keeps the last pause short relative to the sum: after an election of half a
+	// second not another half second is lost.
 	shortestPause = 40 * time.Millisecond
 	longestPause  = 500 * time.Millisecond
 	pauseGrowth   = 1.25
 )
 
-// hosts tells the library which server to dial next, and holds it back until then:
-// its own pause at the end of the list is a fixed second. All methods are called
-// by the library's one goroutine.
+// hosts tells the library which server to dial next, and delays it: the library's own pause at the
+// end of the list is a fixed second. All methods are called by one goroutine of the library.
 type hosts struct {
 	ended <-chan struct{}
 
 	addrs []string
 	next  int
-	met   bool          // there has been a success
-	tried int           // since the last one
+	met   bool          // a dial has succeeded
+	tried int           // since the last success
 	pause time.Duration // after the last round, at most
 }
 
@@ -41,9 +39,9 @@ func (h *hosts) Init(servers []string) error {
 
 func (h *hosts) Len() int { return len(h.addrs) }
 
-// Next implements zk.HostProvider. Only when the end has come does it report the
-// end of the list: that is where the library looks whether it was closed. It would
-// otherwise dial a server that refuses for ever.
+// Next implements zk.HostProvider. It reports the end of the list only when the link is closed:
+// that is where the library checks whether it was closed. Otherwise it would dial a refusing server
+// forever.
 func (h *hosts) Next() (server string, end bool) {
 	var most time.Duration
 	switch {

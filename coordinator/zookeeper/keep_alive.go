@@ -11,34 +11,32 @@ import (
 )
 
 const (
-	// shortestBeat is how long a beat of the keep-alive is, and up to a third longer, or more
-	// where answers are slow (docs/coordination.md, "Blocked reads"). Every beat it looks
-	// after requests that have waited for an answer as long.
+	// shortestBeat is the period of the keep-alive, plus up to a third, or more if answers are slow
+	// (docs/coordination.md, "Blocked reads"). Each time it checks for requests that have waited
+	// for an answer as long.
 	shortestBeat = 300 * time.Millisecond
-	// shortestRest is how long the session waits between two looks at what is watched
-	// when no request waits: thousands of sessions that wait for hours make most of what
-	// their server has to do. A node that its reader has looked at in this time is
-	// passed over.
+	// shortestRest is the time between two checks of watched nodes when no request waits: thousands
+	// of sessions that wait for hours are most of their server's load. A node that its reader has
+	// read in this time is skipped.
 	shortestRest = 2 * shortestBeat
-	// longestRest is that where answers are slow.
+	// longestRest is the same if answers are slow.
 	longestRest = mostStretch * shortestBeat
 )
 
-// mostLooks bounds the looks of the keep-alive that have no answer yet.
+// mostLooks bounds the keep-alive's unanswered checks.
 const mostLooks = 4
 
-// target is a node that the keep-alive may look at.
+// target is a node that the keep-alive may check.
 type target struct {
 	entry *entry
-	count bool // its children are the others
+	count bool // its children are the other clients
 	at    string
 }
 
-// keepAlive looks at what is watched, in turn, until the store is closed. It frees
-// requests whose wake-up the server lost, and finds changes that no event told of.
-// It also makes reads again that have no answer, and sets watches again whose
-// readers do not: doing that here, and not in a timer for each, keeps it off the way
-// of those reads that all go well.
+// keepAlive checks the watched nodes, in turn, until the store is closed. It releases requests
+// whose wake-up the server lost, and finds changes that no event reported. It also repeats reads
+// that have no answer, and sets watches again whose readers do not: doing that here, and not with a
+// timer for each, costs nothing for reads that succeed.
 func (s *store) keepAlive() {
 	beat := time.NewTimer(0)
 	defer beat.Stop()
@@ -76,8 +74,8 @@ func (s *store) keepAlive() {
 	}
 }
 
-// choose returns the node to look at, when the last look was some time ago. There is
-// none while the session rests, and then it may have rested enough in soon.
+// choose returns the node to check, given the time since the last check. If it is too early there
+// is none, and soon is when there may be.
 func (s *store) choose(rested time.Duration) (next target, soon time.Duration) {
 	late := s.asking.longerThan(shortestBeat)
 	rest := max(s.others.rest(), min(s.backoff.stretch(shortestRest), longestRest))
@@ -91,16 +89,15 @@ func (s *store) choose(rested time.Duration) (next target, soon time.Duration) {
 	case next.at == "":
 		return target{}, rest - fresh
 	default:
-		if at := s.others.due(); at != "" { // the node's turn comes again
+		if at := s.others.due(); at != "" { // the skipped node gets another turn
 			next = target{at: at, count: true}
 		}
 	}
 	return next, rest
 }
 
-// next returns the node whose turn it is; a round takes what is watched when it
-// begins. Where all were looked at within this rest, it returns none, and how long ago
-// that was for the first of them.
+// next returns the node whose turn it is; a round covers what is watched when it begins. If all
+// were read within rest, it returns none, and how long ago the first of them was.
 func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +117,7 @@ func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 	return target{}, fresh
 }
 
-// probeNext looks at a node once, over the connection that there is now.
+// probeNext checks a node once, over the current connection.
 func (s *store) probeNext(next target) {
 	w := s.watches
 	var before uint64
@@ -149,10 +146,10 @@ func (s *store) probeNext(next target) {
 	e, st := next.entry, stateOf(stat, stat != nil)
 	e.looked = time.Now()
 	if e.events != before || e.known == nil {
-		return // a reader or rearm is about to look
+		return // a reader or rearm is about to read it
 	}
 	if *e.known != st {
-		e.armed = false // a change came without its event
+		e.armed = false // a change without its event
 	}
 	e.see(st)
 	w.rearmNow(e)

@@ -13,19 +13,18 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// link is the library's connection and what is known of its state.
+// link is the library's connection and its known state.
 type link struct {
 	conn   *zk.Conn
 	events <-chan zk.Event // closed when the library's goroutine has ended
 	alive  context.Context // ends at Close
 	end    context.CancelFunc
 
-	// heard gets the events of nodes; joined is told that the session stands again,
-	// and whether it is another one. Both run in the library's goroutines: they do
-	// not block and make no requests.
+	// heard gets the events of nodes; joined is called when there is a session again, and whether
+	// it is a new one. Both run in the library's goroutines: they must not block or make requests.
 	heard  func(zk.Event)
 	joined func(fresh bool)
-	// security is nil for connections in clear.
+	// security is nil for unencrypted connections.
 	security *security
 
 	mu        sync.Mutex
@@ -33,24 +32,23 @@ type link struct {
 	changed   chan struct{} // closed and replaced when up changes
 	fresh     bool          // the next session is a new one
 	began     bool          // the session has been up before
-	since     time.Time     // when up became true last
+	since     time.Time     // when up last became true
 	anchored  bool          // the anchor is watched in this session
 	anchoring bool          // it is about to be
 	moves     int           // of the connection, up and down
-	trouble   error         // what went wrong last
+	trouble   error         // the last failure
 	ended     int           // sessions that were ended here: see endSession
 	socket    *socket
 
 	owed atomic.Int32 // see socket
 }
 
-// anchor is a node that nobody writes or deletes. A session watches it, so that the
-// library has always watches to set again when it rejoins the session (see socket).
+// anchor is a node that is never written or deleted. A session watches it, so that the library
+// always has watches to set again when it rejoins the session (see socket).
 const anchor = "/zookeeper"
 
-// anchorAfter is how long a session stands before it does so: a server to which all
-// agents of a stack come at once has better things to do. Without a watch, answers on
-// a new connection wait for mostHold.
+// anchorAfter is the age of a session at which it does so: a server to which all agents of a stack
+// connect at once is busy. Without a watch, answers on a new connection wait for mostHold.
 const anchorAfter = time.Second
 
 // silent keeps the library from printing.
@@ -102,7 +100,7 @@ func (l *link) event(e zk.Event) {
 		l.began = true
 		l.moves++
 		l.mu.Unlock()
-		// Watchers learn that nothing stands before any request can go out.
+		// Watchers learn that no watch is set before any request can be sent.
 		l.joined(fresh)
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -118,7 +116,7 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// watchAnchor watches the anchor once the session has stood for a while; the keep-alive calls it.
+// watchAnchor watches the anchor once the session is old enough; the keep-alive calls it.
 func (l *link) watchAnchor() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +130,7 @@ func (l *link) watchAnchor() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.anchoring = false
-		if err == nil && l.moves == moves { // else it is done again
+		if err == nil && l.moves == moves { // otherwise it is retried
 			l.anchored = true
 		}
 	})
@@ -176,7 +174,7 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// gaveUp is the context's error with the last thing that went wrong.
+// gaveUp is the context's error with the last failure.
 func (l *link) gaveUp(end, last error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,10 +190,10 @@ func (l *link) gaveUp(end, last error) error {
 	return fmt.Errorf("%w (%w)", last, end)
 }
 
-// close ends the session: its ephemeral nodes go at once if a server answers.
+// close ends the session: its ephemeral nodes are deleted at once if a server answers.
 func (l *link) close() {
 	l.end()
-	go l.conn.Close() // waits a second when nobody answers
+	go l.conn.Close() // waits a second if no server answers
 	if l.over(closePatience) {
 		return
 	}
@@ -207,10 +205,10 @@ func (l *link) close() {
 	l.over(closePatience)
 }
 
-// over waits for the library's goroutine to end, and reports whether it has. It may
-// hang for ever: a request that comes when the connection is closed can be told of that
-// three times, and its channel holds two (zk.Conn.flushRequests). Seen in one of
-// 20,000 closes; nothing is left to do then, since the session has ended.
+// over waits for the library's goroutine to end, and reports whether it has. It may hang forever: a
+// request made while the connection is closed can be answered three times, and its channel holds
+// two (zk.Conn.flushRequests). Seen in one of 20,000 closes; nothing is left to do then, since the
+// session has ended.
 func (l *link) over(patience time.Duration) bool {
 	late := time.NewTimer(patience)
 	defer late.Stop()

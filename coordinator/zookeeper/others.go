@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// crowdsShare is how far apart all sessions' looks are together in a crowd, so that a
-	// server of three still gets a hundred a second: what it has lost by a missing
-	// wake-up anybody's request sets free.
+	// crowdsShare is the time between the checks of all sessions together, so that each of three
+	// servers still gets a hundred a second: any session's request releases what a server has lost
+	// by a missing wake-up.
 	crowdsShare = 3 * time.Millisecond
-	// longestCrowdsRest bounds that, for when most of the crowd are not there.
+	// longestCrowdsRest bounds that, in case most of the clients are not there.
 	longestCrowdsRest = 8 * shortestBeat
-	// countAgain is how often a crowd is counted.
+	// countAgain is how often the clients are counted.
 	countAgain = time.Minute
 )
 
-// others are those who wait at the coordinator as this session does.
+// others are the clients that wait at the coordinator, as this session does.
 type others struct {
 	mu      sync.Mutex
-	at      string // the node with a child for each; "" if nobody named it
+	at      string // the node with a child for each; "" if unknown
 	size    int
 	counted time.Time
 }
@@ -32,7 +32,7 @@ func (s *store) Among(path coordinator.Path) {
 	s.others.at = s.at(path)
 }
 
-// due returns the node to count them at, "" where they have been counted not long ago.
+// due returns the node at which to count them, "" if they were counted recently.
 func (o *others) due() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,14 +43,14 @@ func (o *others) due() string {
 	return o.at
 }
 
-// count takes how many there are.
+// count sets their number.
 func (o *others) count(size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.size = size
 }
 
-// rest is how long the session waits between two looks of its own.
+// rest is the time between two checks by this session.
 func (o *others) rest() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,11 +12,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// ZooKeeper keeps quotas as nodes: /zookeeper/quota/PATH/zookeeper_limits is the quota of
-// PATH, zookeeper_stats what it counts there. Everybody may make such nodes, unless an
-// administrator has changed that; they are kept as their makers gave them rights. It
-// refuses what is over a quota from 3.7 on, where it was started with enforceQuota=true,
-// and else only logs it.
+// ZooKeeper stores quotas as nodes: /zookeeper/quota/PATH/zookeeper_limits is the quota of PATH,
+// zookeeper_stats its usage. Everyone may create such nodes, unless an administrator has changed
+// that; their creators choose their rights. ZooKeeper 3.7 and later refuses writes over a quota if
+// it was started with enforceQuota=true; otherwise it only logs them.
 const (
 	quotas     = "/zookeeper/quota"
 	limitsName = "zookeeper_limits"
@@ -79,8 +78,8 @@ func (s *store) remove(ctx context.Context, at string, version int32) error {
 	return err
 }
 
-// limitText is a quota as ZooKeeper writes it (org.apache.zookeeper.StatsTrack): soft
-// bounds first, of which there are none, the hard ones after a second "=".
+// limitText is a quota in ZooKeeper's format (org.apache.zookeeper.StatsTrack): soft limits first,
+// here none, then the hard ones after a second "=".
 func limitText(l coordinator.Limit) string {
 	hard := func(n int64) int64 {
 		if n == 0 {
@@ -122,7 +121,7 @@ func (s *store) Surroundings(ctx context.Context) (coordinator.Rights, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fail("look at the rights of", "/", err)
+		return 0, fail("read the rights of", "/", err)
 	}
 	return rightsOf(holders(list)[holder{"world", "anyone"}]), nil
 }

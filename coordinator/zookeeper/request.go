@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// repeatAfter is how long a read waits for its answer before it is made again
-	// beside, or longer where answers are slow (see backoff); the next time it waits
-	// twice as long, so that a slow server is not drowned.
+	// repeatAfter is how long a read waits for its answer before it is sent again concurrently, or
+	// longer if answers are slow (see backoff); the next time it waits twice as long, so that a
+	// slow server is not overloaded.
 	repeatAfter = 400 * time.Millisecond
-	// mostRepeats bounds the requests that are under way for one read.
+	// mostRepeats bounds the requests in flight for one read.
 	mostRepeats = 5
-	// retryPause is the longest pause after a request that the connection lost.
+	// retryPause is the longest pause after a request was lost with its connection.
 	retryPause = 50 * time.Millisecond
 )
 
-// kind says whether a request may be made twice.
+// kind says whether a request may be sent twice.
 type kind bool
 
 const (
@@ -39,8 +39,8 @@ type answer[T any] struct {
 	err   error
 }
 
-// ask makes a request until it is answered, through disconnections and
-// expiries, or the context ends.
+// ask repeats a request until it is answered, through disconnections and expiries, or the context
+// ends.
 func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	s.asking.begin()
 	defer s.asking.end()
@@ -66,8 +66,8 @@ func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, e
 	}
 }
 
-// once makes a request over one connection. A call that is given up stays with the
-// library until its answer or the connection's end.
+// once sends a request over one connection. An abandoned call stays in the library until its answer
+// or the connection's end.
 func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	answers := make(chan answer[T], mostRepeats)
 	begin := func() {
@@ -86,7 +86,7 @@ func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, 
 	}
 	select {
 	case a := <-answers:
-		// A connection that breaks ends them all; else the next one may know more.
+		// A broken connection ends them all; otherwise another one may be answered.
 		for left := made() - 1; left > 0 && lost(a.err); left-- {
 			a = <-answers
 		}
@@ -98,11 +98,11 @@ func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, 
 	}
 }
 
-// asking says whether requests wait for an answer.
+// asking tracks requests that wait for an answer.
 type asking struct {
 	mu       sync.Mutex
 	requests int
-	since    time.Time // when there were none last
+	since    time.Time // when there were last none
 }
 
 func (a *asking) begin() {
@@ -120,14 +120,14 @@ func (a *asking) end() {
 	a.requests--
 }
 
-// longerThan reports whether there have been requests all this time.
+// longerThan reports whether requests have been waiting all this time.
 func (a *asking) longerThan(wait time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.requests > 0 && time.Since(a.since) > wait
 }
 
-// reads are those under way. The keep-alive makes those again that have no answer.
+// reads are the reads in flight. The keep-alive repeats those without an answer.
 type reads struct {
 	mu   sync.Mutex
 	open map[*openRead]struct{}
@@ -147,7 +147,7 @@ func (r *reads) add(begin func()) *openRead {
 	return o
 }
 
-// remove ends a read and says how often it was made.
+// remove ends a read and returns how often it was sent.
 func (r *reads) remove(o *openRead) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *reads) remove(o *openRead) int {
 	return o.made
 }
 
-// late returns those that are to be made again, the first time after a while.
+// late returns the reads to be repeated, the first time after a while.
 func (r *reads) late(after time.Duration) []func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +169,8 @@ func (r *reads) late(after time.Duration) []func() {
 	return again
 }
 
-// do runs a call to the library in a goroutine: a call cannot be given up. One
-// goroutine waits for the next call, since a new one would have to grow its stack.
+// do runs a call to the library in a goroutine: a call cannot be cancelled. One goroutine waits for
+// the next call, since a new one would have to grow its stack.
 func (s *store) do(call func()) {
 	select {
 	case s.calls <- call:
@@ -193,22 +193,21 @@ func (s *store) do(call func()) {
 	})
 }
 
-// answers are the errors with which a server answers a request: everything else
-// is the connection's.
+// answers are the errors with which a server answers a request: all others are the connection's.
 var answers = []error{
 	zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNodeExists, zk.ErrNotEmpty,
 	zk.ErrNoChildrenForEphemerals, zk.ErrInvalidACL, zk.ErrBadArguments, zk.ErrAPIError,
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrShortBuffer, zk.ErrAuthFailed,
 }
 
-// Codes of org.apache.zookeeper.KeeperException that the library has no error for
-// and that say nothing of the request: connection loss and operation timeout.
+// Codes of org.apache.zookeeper.KeeperException that the library does not know and that are not
+// about the request: connection loss and operation timeout.
 const connectionLoss, operationTimeout = "unknown error: -4", "unknown error: -7"
 
-// quotaExceeded is the code of another one that it does not know, from ZooKeeper 3.7 on.
+// quotaExceeded is another such code, from ZooKeeper 3.7 on.
 const quotaExceeded = "unknown error: -125"
 
-// lost reports whether an error is the connection's, so that asking again helps.
+// lost reports whether an error is the connection's, so that retrying helps.
 func lost(err error) bool {
 	if err == nil || errors.Is(err, coordinator.ErrClosed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -223,7 +222,7 @@ func lost(err error) bool {
 	return text == connectionLoss || text == operationTimeout || !strings.HasPrefix(text, "unknown error: ")
 }
 
-// fail gives an error its place, in the words of coordinator.
+// fail translates an error into coordinator's, with its path.
 func fail(op string, path coordinator.Path, err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

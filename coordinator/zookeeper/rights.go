@@ -14,11 +14,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// openACL stands on the root: everyone may read it and create and delete nodes
-// below it. (Only empty nodes can be deleted; a deployment's are the operator's.)
+// openACL is the root's: everyone may read it and create and delete nodes below it. (Only empty
+// nodes can be deleted; a deployment's are the operator's.)
 var openACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
 
-// identities are digests of credentials: of thousands of nodes the same few have rights.
+// identities caches digests of credentials: the same few have rights on thousands of nodes.
 type identities map[coordinator.Credential]string
 
 func (ids identities) of(c coordinator.Credential) string {
@@ -35,8 +35,8 @@ func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
 	return identities{}.acl(grants, own)
 }
 
-// acl writes grants as ZooKeeper's access list. All rights include that of
-// changing the list. Without grants the node belongs to own, or to everyone.
+// acl translates grants to ZooKeeper's access list. All rights include that of changing the list.
+// Without grants the node belongs to own, or to everyone.
 func (ids identities) acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
 	if len(grants) == 0 {
 		if own == nil {
@@ -58,7 +58,7 @@ func (ids identities) acl(grants []coordinator.Grant, own *coordinator.Credentia
 	return list
 }
 
-// permissionOf are ZooKeeper's names of the rights.
+// permissionOf are ZooKeeper's permissions for the rights.
 var permissionOf = []struct {
 	may  coordinator.Rights
 	perm int32
@@ -112,10 +112,10 @@ func (s *store) Rights(ctx context.Context, path coordinator.Path, known ...coor
 	return coordinator.SortGrants(grants), nil
 }
 
-// holder is who has an entry in an access list.
+// holder is the user of an entry in an access list.
 type holder struct{ scheme, id string }
 
-// holders are those of a list, each with all that its entries permit.
+// holders are the users in a list, each with the permissions of all of its entries.
 func holders(list []zk.ACL) map[holder]int32 {
 	all := map[holder]int32{}
 	for _, entry := range list {
@@ -124,9 +124,9 @@ func holders(list []zk.ACL) map[holder]int32 {
 	return all
 }
 
-// sameRights compares the list of a node with the one that it must have. To who may not
-// change a list ZooKeeper shows "x" in the place of digests: then users are compared. No
-// digest can be x, and who is shown the list has rights by it.
+// sameRights compares the list of a node with the required one. ZooKeeper shows sessions that may
+// not change a list "x" in place of digests: then users are compared. No digest can be x, and a
+// session that may see the list has rights by it.
 func sameRights(there, wanted []zk.ACL) bool {
 	has := holders(there)
 	want := holders(wanted)
@@ -143,10 +143,10 @@ func sameRights(there, wanted []zk.ACL) bool {
 	return maps.Equal(has, shown)
 }
 
-// ChangeRights implements coordinator.Store. ZooKeeper counts how often an access list was
-// changed, and changes it only if the count is still the one that is named: so the first
-// change is made once. It changes no list together with other nodes: between the look at a
-// guard and the change only the list itself is checked.
+// ChangeRights implements coordinator.Store. ZooKeeper counts how often an access list was changed,
+// and changes it only if the count is still the given one: so the first change is made once. It
+// cannot change a list together with other nodes: between the check of a guard and the change only
+// the list itself is protected.
 func (s *store) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
 	at := s.at(path)
 	for {
@@ -168,7 +168,7 @@ func (s *store) ChangeRights(ctx context.Context, path coordinator.Path, c coord
 	}
 }
 
-// changed is an access list after a change; nil is that it is so already.
+// changed is an access list after a change; nil if nothing changes.
 func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c coordinator.RightsChange) ([]zk.ACL, error) {
 	switch {
 	case c.From != nil:
@@ -200,10 +200,10 @@ func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c co
 	return append(there, more...), nil
 }
 
-// handedOver reports whether a list that was changed once is what HandOver makes of it.
-// ZooKeeper shows ids without their digests to who may not change the list, so users are
-// compared. Another one of to's name cannot be meant: the session would not have been
-// shown the list, unless it may read the node as somebody else.
+// handedOver reports whether a list that was changed once is the result of HandOver. ZooKeeper
+// hides the digests from sessions that may not change the list, so users are compared. It cannot be
+// another user with to's name: the session would not see the list, unless it may read the node with
+// another identity.
 func handedOver(list []zk.ACL, from coordinator.Credential, to coordinator.Grant) bool {
 	giver, taker, given := user(digest(from)), user(digest(to.To)), 0
 	for _, entry := range list {
@@ -220,14 +220,14 @@ func handedOver(list []zk.ACL, from coordinator.Credential, to coordinator.Grant
 	return given == 1
 }
 
-// user is that of an id of the scheme digest: for ZooKeeper it ends at the first colon.
+// user is the user of a digest id: for ZooKeeper it ends at the first colon.
 func user(id string) string {
 	name, _, _ := strings.Cut(id, ":")
 	return name
 }
 
-// accessList reads a node's list, of which ids are hidden from who may not change it,
-// with its version.
+// accessList reads a node's list, with its version. Digests are hidden from sessions that may not
+// change it.
 func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, error) {
 	type found struct {
 		list []zk.ACL
@@ -243,13 +243,13 @@ func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, err
 	return f.stat.Aversion, f.list, nil
 }
 
-// auth is what a session proves itself with.
+// auth is what a session authenticates with.
 func auth(c coordinator.Credential) []byte { return []byte(c.User + ":" + c.Password) }
 
-// digest is the id by which a server knows who sent auth(c): all of it hashed, and
-// before that the user, which for ZooKeeper ends at the first colon
-// (org.apache.zookeeper.server.auth.DigestAuthenticationProvider). A server's name
-// may hold one.
+// digest is a server's id for a session that sent auth(c): the user, which for ZooKeeper ends at
+// the first colon, and a hash of all of it
+// (org.apache.zookeeper.server.auth.DigestAuthenticationProvider). A server's name may contain a
+// colon.
 func digest(c coordinator.Credential) string {
 	sum := sha1.Sum(auth(c))
 	return user(c.User) + ":" + base64.StdEncoding.EncodeToString(sum[:])

@@ -11,43 +11,40 @@ import (
 	"time"
 )
 
-// socket is the library's connection to a server. The library reads every answer in two
-// parts: here it gets them from a buffer, which takes what has come in one call of the
-// system. And four things are mended that the library leaves open.
+// socket is the library's connection to a server. The library reads every answer in two parts: here
+// it gets them from a buffer, filled with one system call. And four problems of the library are
+// fixed.
 //
-// It would wait for a session for ten times its receive timeout, and for the
-// second part of the answer without any bound: a paused server, whose kernel still
-// accepts, would hold a client until its session has expired. Here all of that ends
-// at until.
+// It would wait for a session for ten times its receive timeout, and for the second part of the
+// answer without any bound: a paused server, whose kernel still accepts, would block a client until
+// its session has expired. Here all of that ends at until.
 //
-// And when it rejoins a session, it tells the server the last transaction it has
-// seen, so that watches whose nodes have changed since fire at once. But it reads
-// that number while answers on the new connection may already have raised it: then
-// a change is missed (and it is a data race). Here answers are held back until the
-// request that sets the watches is on its way.
+// When it rejoins a session, it tells the server the last transaction it has seen, so that watches
+// whose nodes have changed since fire at once. But it reads that number while answers on the new
+// connection may already have raised it: then a change is missed (and it is a data race). Here
+// answers are held back until the request that sets the watches is sent.
 //
-// And it makes room for as much as an answer says that it has, up to 4 GB. What is no
-// ZooKeeper, a web server say, says so by its first letters: here a longer answer than any
-// is an error.
+// It allocates as much as an answer claims to have, up to 4 GB, which the first bytes of, say, a
+// web server do: here an answer that is too long for a ZooKeeper is an error.
 //
-// And where it cannot write a request, it answers that one twice. Of credentials, which it sends again
-// on a new connection, nobody reads even the first answer: it would block for ever at the second, with
-// all that the session waits for. Here a failed write ends the connection, which the reader finds out.
+// If it cannot write a request, it answers that one twice. For credentials, which it sends again on
+// a new connection, not even the first answer is read: it would block forever at the second, with
+// the whole session. Here a failed write closes the connection, which the reader notices.
 type socket struct {
 	net.Conn
 	buffer      *bufio.Reader // of what Conn has; Read is its only user
-	length      []byte        // of the answer that comes next, as far as it was read
-	left        int           // bytes of the present answer that are still to be read
+	length      []byte        // of the next answer, as far as it was read
+	left        int           // unread bytes of the current answer
 	until       time.Time
 	established atomic.Bool           // there is a session
-	refusal     atomic.Pointer[error] // the server has ended TLS with it
+	refusal     atomic.Pointer[error] // the alert with which the server ended TLS
 
 	holding   atomic.Bool
-	proving   atomic.Bool // what was sent last are credentials, whose answer does no harm
+	proving   atomic.Bool // credentials were sent last, whose answer does no harm
 	rewatched chan struct{}
 	once      sync.Once
-	// owed counts the requests to set watches that are still to come, over all
-	// connections: one that a broken connection did not take is sent on the next.
+	// owed counts the requests to set watches that are still expected, over all connections: one
+	// that a broken connection did not send is sent on the next.
 	owed *atomic.Int32
 }
 
@@ -58,13 +55,13 @@ func newSocket(conn net.Conn, until time.Time, owed *atomic.Int32) *socket {
 	return &socket{Conn: conn, buffer: bufio.NewReaderSize(conn, bufferedBytes), until: until, rewatched: make(chan struct{}), owed: owed}
 }
 
-// hold begins to hold answers back; nothing is read or written meanwhile.
+// hold starts holding answers back; nothing is read or written meanwhile.
 func (s *socket) hold() {
 	s.owed.Add(1)
 	s.holding.Store(true)
 }
 
-// release ends it.
+// release stops holding answers back.
 func (s *socket) release() {
 	s.owed.Swap(0)
 	s.holding.Store(false)
@@ -78,22 +75,22 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// The operations' codes in a request, and where they stand: after its length and
-// its id (org.apache.zookeeper.ZooDefs.OpCode).
+// The operations' codes in a request, and their offset: after its length and its id
+// (org.apache.zookeeper.ZooDefs.OpCode).
 const (
 	opAuth       = 100
 	opSetWatches = 101
 	opAt         = 8
 )
 
-// The longest answers: one that gives a session has 40 bytes; of others lists of children are the
-// longest.
+// The longest answers: one that establishes a session has 40 bytes; of the others, lists of
+// children are the longest.
 const (
 	longestGreeting = 1 << 10
 	longestAnswer   = 16 << 20
 )
 
-// count follows where answers begin, and refuses one that is too long.
+// count tracks where answers begin, and refuses one that is too long.
 func (s *socket) count(read []byte) error {
 	for len(read) > 0 {
 		if s.left > 0 {
@@ -114,14 +111,14 @@ func (s *socket) count(read []byte) error {
 		}
 		length := binary.BigEndian.Uint32(s.length)
 		if length > most {
-			return fmt.Errorf("an answer of %d bytes is none of a ZooKeeper", length)
+			return fmt.Errorf("an answer of %d bytes is not from a ZooKeeper", length)
 		}
 		s.length, s.left = s.length[:0], int(length)
 	}
 	return nil
 }
 
-// Write implements net.Conn. The library writes a request at a time.
+// Write implements net.Conn. The library writes one request at a time.
 func (s *socket) Write(p []byte) (int, error) {
 	if s.established.Load() && len(p) >= opAt+4 {
 		op := binary.BigEndian.Uint32(p[opAt:])
@@ -136,9 +133,9 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// mostHold is how long answers are held back at most. The request comes at once,
-// but for two cases: a connection broke before its session had set any watch, or
-// just when the library had taken the request up.
+// mostHold is how long answers are held back at most. The request is sent at once, except in two
+// cases: a connection broke before its session had set any watch, or just when the library had
+// picked the request up.
 const mostHold = 300 * time.Millisecond
 
 func (s *socket) Read(p []byte) (int, error) {

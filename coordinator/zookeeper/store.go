@@ -15,12 +15,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// MaxValue is how many bytes a node holds. A request may have 1 MiB
-// (jute.maxbuffer); what is left is for its path, access list and frame.
+// MaxValue is how many bytes a node holds. A request may have 1 MiB (jute.maxbuffer); the rest is
+// for its path, access list and frame.
 const MaxValue = 1<<20 - 16<<10
 
-// sessionTimeout is what is asked for; a server's own limits are 2 and 20 ticks,
-// by default 4 and 40 s. An agent that is gone is missed after this time.
+// sessionTimeout is the requested timeout; a server's own limits are 2 and 20 ticks, by default 4
+// and 40 s. A dead agent is noticed after this time.
 const sessionTimeout = 10 * time.Second
 
 // store is a coordinator.Store: one session at a time, under the same root.
@@ -39,16 +39,15 @@ type store struct {
 
 	mu    sync.Mutex
 	ended bool
-	own   *coordinator.Credential // whose the nodes without grants are
-	// sessions are the ids of the sessions there have been: nodes of theirs are ours.
+	own   *coordinator.Credential // owner of nodes without grants
+	// sessions are the ids of this store's sessions: their nodes are ours.
 	sessions map[int64]struct{}
 }
 
-// Open connects to the ZooKeeper that a URL names,
-// zk://HOST:PORT[,HOST:PORT…]/ROOT, or
-// zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a session under some identities.
-// Create makes the root if it is not there. Open tries until the context ends; but a URL
-// or file that is wrong now ends it with a *coordinator.URLError.
+// Open connects to the ZooKeeper that a URL names, zk://HOST:PORT[,HOST:PORT…]/ROOT, or
+// zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a
+// session under some identities. Create creates the root if needed. Open retries until the context
+// ends, except that a wrong URL or file is a *coordinator.URLError at once.
 func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
 	return open(ctx, url, sessionTimeout, creds...)
 }
@@ -59,7 +58,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 		return nil, err
 	}
 	if a.security != nil {
-		if _, err := a.security.config(""); err != nil { // a file that is wrong now; later ones are tried again
+		if _, err := a.security.config(""); err != nil { // wrong at the start; later errors are retried
 			return nil, &coordinator.URLError{URL: url, Err: err}
 		}
 	}
@@ -142,7 +141,7 @@ func (s *store) Written(ctx context.Context, path coordinator.Path) (time.Time, 
 	return time.UnixMilli(stat.Mtime), nil
 }
 
-// exists returns a node's stat, nil where there is none.
+// exists returns a node's stat, nil if there is none.
 func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, error) {
 	return ask(ctx, s, read, func(c *zk.Conn) (stat *zk.Stat, err error) {
 		var exists bool
@@ -206,7 +205,7 @@ func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 	return nil
 }
 
-// multi does all of the operations or none, and says which one was refused.
+// multi performs all of the operations or none, and returns which one was refused.
 func (s *store) multi(ctx context.Context, requests []any) (refused int, err error) {
 	results, err := ask(ctx, s, write, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(requests...) })
 	for i, r := range results {
@@ -220,8 +219,8 @@ func (s *store) multi(ctx context.Context, requests []any) (refused int, err err
 // bytesOf keeps empty data from becoming ZooKeeper's null.
 func bytesOf(data []byte) []byte { return append([]byte{}, data...) }
 
-// Authenticate implements coordinator.Store. ZooKeeper accepts any password; a
-// wrong one shows in what is refused later.
+// Authenticate implements coordinator.Store. ZooKeeper accepts any password; with a wrong one,
+// later requests are refused.
 func (s *store) Authenticate(ctx context.Context, c coordinator.Credential) error {
 	_, err := ask(ctx, s, write, func(conn *zk.Conn) (struct{}, error) {
 		return struct{}{}, conn.AddAuth("digest", auth(c))
@@ -237,7 +236,7 @@ func (s *store) Authenticate(ctx context.Context, c coordinator.Credential) erro
 	return nil
 }
 
-// owner is whose the nodes without grants are.
+// owner owns the nodes without grants.
 func (s *store) owner() *coordinator.Credential {
 	s.mu.Lock()
 	defer s.mu.Unlock()

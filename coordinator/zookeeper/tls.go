@@ -21,11 +21,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// security is how a zk+tls:// URL wants its connections: the parameters behind its
-// root. nil is a connection in clear.
+// security is the parameters of a zk+tls:// URL. nil is an unencrypted connection.
 type security struct {
-	// ca is a file of certificates in PEM that may have signed the servers', or
-	// inline and their DER; "" is what the machine trusts.
+	// ca is a PEM file of the servers' certificate authorities, or inline and their DER; "" is the
+	// machine's trust store.
 	ca string
 	// cert and key are files in PEM, of the client; "" is none.
 	cert, key string
@@ -33,21 +32,21 @@ type security struct {
 	serverName string
 }
 
-// inline begins certificates in a URL: base64url of each one's DER, a dot between.
+// inline is the prefix of certificates in a URL: the base64url of each one's DER, separated by dots.
 const inline = "der:"
 
 // parseSecurity reads ca=FILE&cert=FILE&key=FILE&server_name=NAME.
 func parseSecurity(query string) (*security, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, fmt.Errorf("what follows the ? is not KEY=VALUE&KEY=VALUE: %w", err)
+		return nil, fmt.Errorf("the parameters after ? are not KEY=VALUE&KEY=VALUE: %w", err)
 	}
 	s := &security{}
 	known := map[string]*string{"ca": &s.ca, "cert": &s.cert, "key": &s.key, "server_name": &s.serverName}
 	for key, given := range values {
 		to := known[key]
 		if to == nil {
-			return nil, fmt.Errorf("zk+tls:// knows no %q: it takes ca, cert, key and server_name", key)
+			return nil, fmt.Errorf("unknown parameter %q of zk+tls://: use ca, cert, key or server_name", key)
 		}
 		if len(given) != 1 || given[0] == "" {
 			return nil, fmt.Errorf("%s needs one value", key)
@@ -55,7 +54,7 @@ func parseSecurity(query string) (*security, error) {
 		*to = given[0]
 	}
 	if (s.cert == "") != (s.key == "") {
-		return nil, errors.New("cert and key go together")
+		return nil, errors.New("cert and key must be used together")
 	}
 	return s, nil
 }
@@ -70,16 +69,16 @@ func (s *security) query() string {
 	return strings.ReplaceAll(strings.Join(parts, "&"), "ca=der%3A", "ca="+inline)
 }
 
-// mostAuthority is more than a file of certificates has, in bytes.
+// mostAuthority bounds a file of certificates, in bytes.
 const mostAuthority = 1 << 20
 
-// authorities are the certificates that ca names: they may have signed a server's.
+// authorities are the certificates that ca names.
 func (s *security) authorities() ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	add := func(der []byte) error {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return fmt.Errorf("ca holds what is not a certificate: %w", err)
+			return fmt.Errorf("ca is not a certificate: %w", err)
 		}
 		all = append(all, c)
 		return nil
@@ -117,16 +116,16 @@ func (s *security) authorities() ([]*x509.Certificate, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("ca: %s holds no certificate in PEM", s.ca)
+		return nil, fmt.Errorf("ca: %s contains no PEM certificate", s.ca)
 	}
 	return all, nil
 }
 
-// config is for one connection to a host. Files are read anew each time, so that
-// certificates may be renewed under a running agent.
+// config is for one connection to a host. Files are read each time, so that certificates may be
+// renewed under a running agent.
 func (s *security) config(host string) (*tls.Config, error) {
 	c := &tls.Config{ServerName: cmp.Or(s.serverName, host), MinVersion: tls.VersionTLS12}
-	if s.ca != "" { // else what the machine trusts
+	if s.ca != "" { // otherwise the machine's trust store
 		all, err := s.authorities()
 		if err != nil {
 			return nil, err
@@ -146,8 +145,8 @@ func (s *security) config(host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// secure makes a connection to HOST:PORT one over TLS. The error says what is wrong
-// in words for people.
+// secure starts TLS on a connection to HOST:PORT. The error explains what is wrong, for the
+// console.
 func (s *security) secure(ctx context.Context, raw net.Conn, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -173,55 +172,55 @@ func (s *security) explain(err error) string {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &authority):
-		by := "this machine trusts"
+		by := "an authority that this machine trusts"
 		if s.ca != "" {
-			by = "ca= names"
+			by = "an authority in ca="
 		}
 		who := "its certificate"
 		if authority.Cert != nil {
 			who = fmt.Sprintf("its certificate (%s, issued by %s)", authority.Cert.Subject.CommonName, authority.Cert.Issuer.CommonName)
 		}
-		return fmt.Sprintf("%s is signed by none of the authorities that %s: is ca= the file of ZooKeeper's own CA, and is this the right server?", who, by)
+		return fmt.Sprintf("%s is not signed by %s: is ca= the file of ZooKeeper's own CA, and is this the right server?", who, by)
 	case errors.As(err, &host):
 		names := slices.Clone(host.Certificate.DNSNames)
 		for _, ip := range host.Certificate.IPAddresses {
 			names = append(names, ip.String())
 		}
 		if len(names) == 0 {
-			names = []string{"no name at all (a common name alone does not count)"}
+			names = []string{"no name (a common name alone does not count)"}
 		}
 		return fmt.Sprintf("its certificate is not for %s, but for %s: use that name in the URL, or server_name=", host.Host, strings.Join(names, ", "))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("its certificate holds from %s to %s, and here it is %s: is it due for renewal, or is this machine's clock wrong?",
+		return fmt.Sprintf("its certificate is valid from %s to %s, and it is %s on this machine: is it due for renewal, or is this machine's clock wrong?",
 			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
 	case errors.As(err, &invalid):
-		return "its certificate does not hold: " + invalid.Error()
+		return "its certificate is invalid: " + invalid.Error()
 	case errors.As(err, &record):
-		return "what answers speaks no TLS: is this ZooKeeper's secureClientPort? for a connection in clear the URL begins with zk://"
+		return "the server does not speak TLS: is this ZooKeeper's secureClientPort? use zk:// for an unencrypted connection"
 	case errors.As(err, &op) && op.Op == "remote error":
 		return s.alert(op.Err.Error())
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op) && op.Op == "read":
-		return "it takes connections, and drops them when TLS begins: is this its secureClientPort, and has its class path the netty jars? (" + err.Error() + ")"
+		return "it accepts connections, and drops them when TLS starts: is this its secureClientPort, and are the netty jars on its class path? (" + err.Error() + ")"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return "it takes connections, and does not answer when TLS begins: is this its secureClientPort?"
+		return "it accepts connections, and does not answer when TLS starts: is this its secureClientPort?"
 	}
 	return "the handshake failed: " + err.Error()
 }
 
-// alert says what a server means that ends the handshake.
+// alert explains the alert with which a server ended the handshake.
 func (s *security) alert(said string) string {
 	said = strings.TrimPrefix(said, "tls: ")
 	switch {
 	case s.cert == "" && (strings.Contains(said, "certificate") || strings.Contains(said, "handshake failure")):
-		return "it wants a certificate of the client (" + said + "): cert=FILE and key=FILE name one that its trust store knows"
+		return "it requires a client certificate (" + said + "): set cert=FILE and key=FILE to one that its trust store knows"
 	case strings.Contains(said, "certificate"), strings.Contains(said, "unknown certificate authority"), strings.Contains(said, "handshake failure"):
-		return "it refuses the client's certificate " + filepath.Base(s.cert) + " (" + said + "): is that signed by a CA of its trust store, and not expired?"
+		return "it refuses the client's certificate " + filepath.Base(s.cert) + " (" + said + "): is it signed by a CA of its trust store, and not expired?"
 	}
 	return "it ends the TLS handshake: " + said
 }
 
-// Secure is the part of a probe that comes after the connection: it says why no TLS
-// comes about, or why the server ends it; nil where the URL wants none.
+// Secure is the part of a probe after connecting: it returns why TLS fails, or why the server ends
+// it; nil if the URL is without TLS.
 func Secure(ctx context.Context, rawURL string, conn net.Conn, addr string) error {
 	a, err := parse(rawURL)
 	if err != nil || a.security == nil {
@@ -231,8 +230,8 @@ func Secure(ctx context.Context, rawURL string, conn net.Conn, addr string) erro
 	if err != nil {
 		return err
 	}
-	// With TLS 1.3 a server looks at the client's certificate when the handshake is over
-	// for the client; one that is content says nothing.
+	// With TLS 1.3 a server checks the client's certificate when the handshake is over for the
+	// client; if it accepts, it sends nothing.
 	if err := secured.SetReadDeadline(time.Now().Add(alertPatience)); err != nil {
 		return err
 	}
@@ -245,9 +244,9 @@ func Secure(ctx context.Context, rawURL string, conn net.Conn, addr string) erro
 
 const alertPatience = 500 * time.Millisecond
 
-// Portable is a URL for other machines: the certificates of its authorities are in
-// it, and not the name of a file here. Which files of the client's stay is up to the
-// caller: they must be there, too. *coordinator.URLError.
+// Portable is a URL for other machines: it contains the certificates of its authorities instead of
+// the name of a local file. With withClient it keeps the names of the client's files, which must
+// exist there. *coordinator.URLError.
 func Portable(rawURL string, withClient bool) (string, error) {
 	a, err := parse(rawURL)
 	if err != nil || a.security == nil {
@@ -282,7 +281,7 @@ func (s *security) portable(withClient bool) (query string, err error) {
 	}
 	for _, file := range []string{there.cert, there.key} {
 		if file != "" && !filepath.IsAbs(file) {
-			return "", fmt.Errorf("%s: cert and key name files on the servers, by absolute paths", file)
+			return "", fmt.Errorf("%s: cert and key must be absolute paths of files on the servers", file)
 		}
 	}
 	return there.query(), nil

@@ -55,13 +55,13 @@ func TestWhatIsWrongWithTLSIsSaid(t *testing.T) {
 		p      map[string]string
 		want   string
 	}{
-		"no client certificate":             {right, map[string]string{"ca": ca.CA}, "it wants a certificate of the client ("},
+		"no client certificate":             {right, map[string]string{"ca": ca.CA}, "it requires a client certificate ("},
 		"a client's of another CA":          {right, map[string]string{"ca": ca.CA, "cert": stranger.Cert, "key": stranger.Key}, "it refuses the client's certificate stranger-"},
 		"a client's that has ended":         {right, map[string]string{"ca": ca.CA, "cert": expired.Cert, "key": expired.Key}, "it refuses the client's certificate client-"},
-		"a server's of an unknown CA":       {right, map[string]string{"ca": other.CA, "cert": client.Cert, "key": client.Key}, "its certificate (127.0.0.1, issued by the CA) is signed by none of the authorities that ca= names"},
-		"a server's that nobody has signed": {named, map[string]string{"server_name": "zk.example"}, "is signed by none of the authorities that this machine trusts"},
+		"a server's of an unknown CA":       {right, map[string]string{"ca": other.CA, "cert": client.Cert, "key": client.Key}, "its certificate (127.0.0.1, issued by the CA) is not signed by an authority in ca="},
+		"a server's that nobody has signed": {named, map[string]string{"server_name": "zk.example"}, "is not signed by an authority that this machine trusts"},
 		"another name":                      {named, map[string]string{"ca": ca.CA}, "its certificate is not for 127.0.0.1, but for zk.example: use that name in the URL, or server_name="},
-		"a server's that has ended":         {late, map[string]string{"ca": ca.CA}, "its certificate holds from "},
+		"a server's that has ended":         {late, map[string]string{"ca": ca.CA}, "its certificate is valid from "},
 		"no TLS at all":                     {plainly{clear}, map[string]string{"ca": ca.CA}, "is this "},
 		"server_name":                       {named, map[string]string{"ca": ca.CA, "server_name": "zk.example"}, ""},
 		"all is right":                      {right, map[string]string{"ca": ca.CA, "cert": client.Cert, "key": client.Key}, ""},
@@ -139,7 +139,7 @@ func TestFilesThatAreWrongEndOpenAtOnce(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"ca=nowhere.pem": "no such file",
-		"ca=" + empty:    "holds no certificate in PEM",
+		"ca=" + empty:    "contains no PEM certificate",
 		"ca=der:%21":     "not base64url",
 		"ca=der:AAAA":    "is not a certificate",
 		"cert=" + client.Cert + "&key=" + other.Key: "private key does not match public key",

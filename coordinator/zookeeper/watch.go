@@ -12,14 +12,13 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// rearmAfter is how long a new watcher has to take its first token and to read, and
-// so to set the watch, before that is done for it. After an event the keep-alive does so:
-// where many readers share a busy machine, too early would double the server's work
-// at the worst moment.
+// rearmAfter is how long a new watcher has to take its first token and to read, and so to set the
+// watch, before that is done for it. After an event the keep-alive does so: if many readers share a
+// busy machine, doing it too early would double the server's work at the worst moment.
 const rearmAfter = 50 * time.Millisecond
 
-// state is what a node looked like: the transactions that created and last wrote
-// it. There is no node in state{}.
+// state identifies a node's content: the transactions that created and last wrote it. state{} means
+// that there is no node.
 type state struct{ created, written int64 }
 
 func stateOf(stat *zk.Stat, exists bool) state {
@@ -29,39 +28,38 @@ func stateOf(stat *zk.Stat, exists bool) state {
 	return state{stat.Czxid, stat.Mzxid}
 }
 
-// watches are all that is watched in a session. Its mutex is held for moments
-// only, and never during a request: the library's goroutine takes it.
+// watches are all watches of a session. The mutex is held only briefly, and never during a request:
+// the library's goroutine takes it.
 type watches struct {
 	store *store
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	turn    []target // what the keep-alive looks at next
+	turn    []target // what the keep-alive checks next
 	closed  bool
 }
 
 // entry is one watched node.
 //
-// While armed, a watch stands at the server that was set no later than known was
-// seen. known is a state that every watcher knows or has a token for; it is nil
-// from an event on, which gave them all a token, until the node has been seen
-// again. What happened between a watcher's taking its token and that first look,
-// no event tells. So a first look gives everybody another token, unless it is a
-// Read or Stat and there is one watcher only, whose look that then is. If the node
-// is seen in another state than known, all get a token too.
+// While armed, the server has a watch that was set no later than known was read. known is a state
+// that every watcher knows or has a token for; it is nil from an event on, which gave them all a
+// token, until the node was read again. No event reports what happened between a watcher's taking
+// its token and that first read. So a first read gives all watchers another token, unless it is a
+// Read or Stat and there is only one watcher, whose read it then is. If the node is read in another
+// state than known, all get a token too.
 type entry struct {
 	at       string
-	watchers map[chan struct{}]func() bool // with what keeps each from ending with its context
+	watchers map[chan struct{}]func() bool // with the stop function of its context's AfterFunc
 	armed    bool
 	known    *state
-	events   uint64 // counts what may have disarmed
-	looks    int    // requests under way that set the watch
+	events   uint64 // counts events that may have disarmed it
+	looks    int    // requests in flight that set the watch
 	looked   time.Time
 	fired    time.Time
 	rearming bool
 }
 
-// tell gives every watcher a token, unless it has one.
+// tell sends every watcher a token, unless it has one.
 func (e *entry) tell() {
 	for tokens := range e.watchers {
 		coordinator.Wake(tokens)
@@ -101,7 +99,7 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 	return tokens, nil
 }
 
-// leave ends a watcher, unless it has ended. The mutex is held.
+// leave ends a watcher, unless it has already ended. The mutex is held.
 func (w *watches) leave(e *entry, tokens chan struct{}) {
 	stays, there := e.watchers[tokens]
 	if !there {
@@ -114,7 +112,7 @@ func (w *watches) leave(e *entry, tokens chan struct{}) {
 	}
 }
 
-// close ends all watchers, and lets none come.
+// close ends all watchers, and admits no new ones.
 func (w *watches) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,12 +124,12 @@ func (w *watches) close() {
 	}
 }
 
-// heard takes an event of a node; it runs in the library's goroutine.
+// heard handles an event of a node; it runs in the library's goroutine.
 func (w *watches) heard(event zk.Event) {
 	switch event.Type {
 	case zk.EventNodeCreated, zk.EventNodeDataChanged, zk.EventNodeDeleted:
 	default:
-		return // watches that ended with a session: joined deals with them
+		return // watches that ended with a session: see joined
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,8 +140,8 @@ func (w *watches) heard(event zk.Event) {
 	}
 }
 
-// joined starts to look at everything: nothing is known to stand at the server. On
-// a fresh session everybody gets a token as well. It runs in the library's goroutine.
+// joined starts to read all watched nodes: it is unknown which watches the server has. In a fresh
+// session all watchers get a token as well. It runs in the library's goroutine.
 func (w *watches) joined(fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,15 +156,15 @@ func (w *watches) joined(fresh bool) {
 	}
 }
 
-// look is one request's look at a node that may be watched.
+// look is one read of a node that may be watched.
 type look struct {
 	watches *watches
 	entry   *entry // nil if the node is not watched
 	events  uint64 // when it began
-	arms    bool   // it shall set the watch
+	arms    bool   // it has to set the watch
 }
 
-// look begins a request.
+// look begins a read.
 func (w *watches) look(at string) look {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +176,7 @@ func (w *watches) look(at string) look {
 	return look{w, e, e.events, true}
 }
 
-// done takes a request's answer: the state if it tells one.
+// done takes the read's answer: the state, if there is no error.
 func (l look) done(st state, err error) {
 	if l.entry == nil {
 		return
@@ -194,20 +192,20 @@ func (l look) done(st state, err error) {
 	case err == nil:
 		l.seen(st)
 	case errors.Is(err, zk.ErrNoNode):
-		// A read with watch leaves none on a node that is not there.
+		// A read with watch sets none on a missing node.
 		l.entry.see(state{})
 	}
-	l.watches.rearmNow(l.entry) // unless it stands
+	l.watches.rearmNow(l.entry) // unless it is set
 }
 
-// seen takes a state that was seen with a watch set. The mutex is held.
+// seen takes a state that was read with a watch set. The mutex is held.
 func (l look) seen(st state) {
 	if l.entry.see(st); l.entry.events == l.events {
 		l.entry.armed = true
 	}
 }
 
-// see takes a state that somebody saw. The mutex is held.
+// see takes a state that was read. The mutex is held.
 func (e *entry) see(st state) {
 	if e.known != nil && *e.known != st {
 		e.tell()
@@ -215,7 +213,7 @@ func (e *entry) see(st state) {
 	e.known = &st
 }
 
-// rearmIdle sets the watches that no reader has set in good time after an event.
+// rearmIdle sets the watches that no reader has set soon after an event.
 func (w *watches) rearmIdle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -226,7 +224,7 @@ func (w *watches) rearmIdle() {
 	}
 }
 
-// rearmNow sets the watch, beside, unless somebody is about to. The mutex is held.
+// rearmNow sets the watch in the background, unless a read is about to. The mutex is held.
 func (w *watches) rearmNow(e *entry) {
 	if e.armed || e.rearming || e.looks > 0 || len(e.watchers) == 0 {
 		return
@@ -235,8 +233,8 @@ func (w *watches) rearmNow(e *entry) {
 	mistake.Go(func() { w.rearm(e) })
 }
 
-// rearm sets the watch until it stands. It asks for the node's existence, which
-// needs no right. The watch's own context ends with the session.
+// rearm repeats setting the watch until it is set. It asks for the node's existence, which needs no
+// right.
 func (w *watches) rearm(e *entry) {
 	for {
 		w.mu.Lock()

@@ -1,15 +1,14 @@
-// Package agent is a server's agent from its start to its end: it finds its
-// deployment, becomes the server, tells the facts it knows, runs the roles in
-// order and reports how they went, to the coordinator and to Heat. Then it stays,
-// so that everybody sees that the server is there.
+// Package agent is a server's agent from start to end: it joins its deployment, becomes the server,
+// publishes its facts, runs the roles in order and reports their results to the coordinator and to
+// Heat. Then it keeps running, to show that the server is there.
 //
-// It may be killed and started again at any moment. Everything it does is either
-// noted in its journal before (the start of a role), or can be done again without
-// harm (every write to the coordinator, every signal). What decides is never what
-// the agent remembers, but what the journal and the coordinator hold.
+// It may be killed and restarted at any moment. Everything it does is either noted in its journal
+// before (the start of a role), or can be repeated without harm (every write to the coordinator,
+// every signal). Decisions depend only on the journal and the coordinator, never on the agent's
+// memory.
 //
-// Of two agents with one server's name the later machine wins: the first one's
-// writes are refused from then on, it ends its role and itself.
+// Of two agents for the same server the later machine wins: the first one's writes are refused from
+// then on, and it ends its role and itself.
 package agent
 
 import (
@@ -51,41 +50,41 @@ type Config struct {
 	Random      io.Reader
 	Grace       time.Duration
 
-	// Probe says why the coordinator at a URL takes no connections, in words for the
-	// console (dial.Probe); nil is nothing.
+	// Probe diagnoses why the coordinator at a URL cannot be reached (dial.Probe); nil is no
+	// diagnosis.
 	Probe func(ctx context.Context, url string) error
-	// Room is how many bytes a folder's disk has left; nil asks the file system.
+	// Room returns a folder's free disk space in bytes; nil asks the file system.
 	Room func(folder string) (uint64, error)
-	// Facts finds out what the server knows of itself; nil is nothing.
+	// Facts determines a fact of the server; nil means none.
 	Facts func(ctx context.Context, name contract.Fact) (json.RawMessage, error)
-	// Heat makes the client of a handle; nil is signal.NewClient.
+	// Heat creates the client of a handle; nil is signal.NewClient.
 	Heat func(signal.Handle) *signal.Client
-	// Disk is where the journal lies; nil is the folder State.
+	// Disk is where the journal is; nil is the folder State.
 	Disk journal.Disk
 	// Serve opens the socket of a role's values; nil is socket.Serve.
 	Serve role.ServeFunc
-	// Booted is closed when the server has booted, the user's own part of that included:
-	// until then the agent only joins its deployment. nil is that it has.
+	// Booted is closed when the server has booted, including the user's own user-data: until then
+	// the agent only joins its deployment. nil means that it has.
 	Booted <-chan struct{}
-	// Once ends the agent when the roles have ended and Heat has been told.
+	// Once ends the agent when the roles have ended and Heat has been signalled.
 	Once bool
-	// InstallNothing fails roles whose tool is not there, instead of installing it.
+	// InstallNothing fails roles whose tool is missing, instead of installing it.
 	InstallNothing bool
-	// EndLeftovers ends, with the agent, what its roles left in the background.
+	// EndLeftovers ends, with the agent, the background processes of its roles.
 	EndLeftovers bool
-	// Parting is how long a role that has failed may go on by itself; 0 is a second.
+	// Parting is how long a failed role may continue on its own; 0 is a second.
 	Parting time.Duration
 	// Retry is the time between attempts after a refusal; 0 is half a minute.
 	Retry time.Duration
-	// IfDown is how long nobody of a slot's servers must have been seen until the agent of
-	// another member takes it; 0 is contract.DefaultIfDown.
+	// IfDown is how long all agents of a slot must be gone until the agent of another member takes
+	// it; 0 is contract.DefaultIfDown.
 	IfDown time.Duration
 }
 
-// ErrRolesFailed says that the roles have not all been done.
+// ErrRolesFailed says that not all roles are done.
 var ErrRolesFailed = errors.New("not all roles are done")
 
-// agent is an agent at work.
+// agent is a running agent.
 type agent struct {
 	Config
 	console *console
@@ -95,41 +94,40 @@ type agent struct {
 	session *member.Session // once it is the server
 	plan    *contract.Server
 	board   *board
-	tools   map[wanted]string     // the programs of those that were found
-	asked   <-chan struct{}       // an operator may have asked for something
-	planned chan struct{}         // the plan may have been changed
-	later   bool                  // something was asked for whose time had not come
-	open    []coordinator.Request // as they were read last
+	tools   map[wanted]string     // the programs of the tools that were found
+	asked   <-chan struct{}       // there may be requests of an operator
+	planned chan struct{}         // the plan may have changed
+	later   bool                  // a request could not be taken yet
+	open    []coordinator.Request // as last read
 	coming  map[string]coordinator.Coming
 	answers []coordinator.Answer
-	// shared is the server as all members of its group have it, where the agent has a slot.
+	// shared is the identity that all members of the group share, if the agent has a slot.
 	shared *identity
-	// fresh are the cells that the last change of the plan has brought.
+	// fresh are the cells that the last change of the plan has added.
 	fresh map[contract.CellName]bool
-	// newlyRead are those that changes of the plan have brought which the server reads.
+	// newlyRead are the read cells that changes of the plan have added.
 	newlyRead map[contract.CellName]bool
 	// reported are the roles whose failure the coordinator has, with the attempt.
 	reported map[string]int
 	follows  *followed
-	moved    map[string]contract.Role // what roles ran as whose values come from elsewhere since
-	// behind are the roles that are done and stay so, since what they follow has failed.
+	moved    map[string]contract.Role // definitions of roles before their values moved (moved.go)
+	// behind are the done roles that are not updated, since what they follow has failed.
 	behind map[string]*coordinator.BehindState
 	heat   *heatValues
-	// going is what was reported of the delete hooks where Heat takes the machine away.
+	// going is the reported progress of the delete hooks, if Heat deletes the machine.
 	going *coordinator.GoingState
-	// relayed is the plan's, for those who tell Heat beside.
+	// relayed is the plan's, for goroutines that signal Heat.
 	relayed atomic.Bool
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
 
-// Run is an agent's life. It returns nil when ctx ends after all went well, or
-// with Once when all roles are done; ErrRolesFailed, journal.ErrLocked,
-// member.ErrFenced, with member.ErrMayReturn or without, and member.ErrDestroyed
-// are for the caller to tell apart.
+// Run runs an agent. It returns nil when ctx ends after success, or with Once when all roles are
+// done. Callers distinguish ErrRolesFailed, journal.ErrLocked, member.ErrFenced, with or without
+// member.ErrMayReturn, and member.ErrDestroyed.
 func Run(ctx context.Context, c Config) error {
 	if c.Boot.Format != contract.Format {
-		return fmt.Errorf("the boot file has format %d, this agent knows format %d", c.Boot.Format, contract.Format)
+		return fmt.Errorf("the boot file has format %d, this agent reads format %d", c.Boot.Format, contract.Format)
 	}
 	c.Parting = cmp.Or(c.Parting, time.Second)
 	c.Retry = cmp.Or(c.Retry, 30*time.Second)
@@ -156,8 +154,8 @@ func Run(ctx context.Context, c Config) error {
 	return a.live(ctx)
 }
 
-// live is Run but for the journal. However an error came about: when the agent
-// was asked to end, that is what it ended of.
+// live is Run without the journal. If the agent was asked to end, that is the reason of its end,
+// whatever error came with it.
 func (a *agent) live(ctx context.Context) error {
 	done, err := a.work(ctx)
 	if a.store != nil {
@@ -170,7 +168,7 @@ func (a *agent) live(ctx context.Context) error {
 	case cause != nil && !a.Once, cause != nil && done:
 		return nil
 	case cause != nil:
-		return fmt.Errorf("the agent was told to end: %w", errors.Join(cause, ErrRolesFailed))
+		return fmt.Errorf("the agent was stopped: %w", errors.Join(cause, ErrRolesFailed))
 	case err == nil && !done:
 		return ErrRolesFailed
 	case errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrDestroyed):
@@ -179,8 +177,7 @@ func (a *agent) live(ctx context.Context) error {
 	return err
 }
 
-// work does everything, and says whether all roles are done. It returns when there
-// is no more to do.
+// work does the work, and returns when there is no more to do; done says that all roles are done.
 func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.joinBooted(ctx); err != nil {
 		return false, err
@@ -203,8 +200,7 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// round runs the roles and rests, until a role has to run again or the agent has to
-// end.
+// round runs the roles and then idles, until a role has to run again or the agent has to end.
 func (a *agent) round(ctx context.Context) (done, again bool, err error) {
 	telling, enough := context.WithCancel(ctx)
 	defer enough()
@@ -228,8 +224,8 @@ func (a *agent) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// rest tells Heat how the roles ended, and takes requests, until a role has to run
-// again or the agent has to end.
+// rest signals Heat how the roles ended, and takes requests, until a role has to run again or the
+// agent has to end.
 func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 	telling, enough := context.WithCancel(ctx)
 	defer enough()
@@ -278,7 +274,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 	}
 }
 
-// enrol makes this machine the server and shows that it is there.
+// enrol makes this machine the server and announces its presence.
 func (a *agent) enrol(ctx context.Context) (err error) {
 	if a.member.NeedsKey() {
 		key, err := loadKey(a.Disk, a.journal.ID())
@@ -300,7 +296,7 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if was != number { // after that: an agent that is killed in between publishes all of it
+	if was != number { // after Republish: an agent that is killed in between publishes all again
 		if err := a.journal.NoteEnrolled(number); err != nil {
 			return err
 		}
@@ -325,13 +321,12 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 	return nil
 }
 
-// takeOver notes what the coordinator knows of this very machine and the journal
-// does not: its disk was put back to an earlier day. A role that has ended must
-// not run again.
+// takeOver notes what the coordinator knows about this machine and the journal does not, after the
+// disk was restored from a backup. A role that has ended must not run again.
 func (a *agent) takeOver(before coordinator.ServerState) error {
 	for _, r := range before.Roles {
 		if a.index(r.Name) < 0 {
-			continue // the plan has it no more
+			continue // it was removed from the plan
 		}
 		noted := a.journal.Role(r.Name)
 		if r.Status.Ended() && (r.Attempt > noted.Attempt || r.Attempt == noted.Attempt && !noted.Status.Ended()) {
@@ -346,7 +341,7 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 	return nil
 }
 
-// firstState is what the journal knows, and what was printed of that.
+// firstState is the state from the journal, with the output that was reported before.
 func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
 	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided()}
 	for _, r := range a.plan.Roles {
@@ -360,8 +355,8 @@ func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerSta
 	return state
 }
 
-// decided is what Heat decided, as far as this server's user-data tells: an operator who
-// looks can tell who is late from who was never made.
+// decided is what Heat decided, as far as this server's user-data says: so operators can tell
+// servers that are late from those that were never created.
 func (a *agent) decided() map[string]json.RawMessage {
 	var out map[string]json.RawMessage
 	for key, expr := range a.plan.Decides {
@@ -378,9 +373,9 @@ func (a *agent) decided() map[string]json.RawMessage {
 	return out
 }
 
-// recall is what the journal knows of a role, as it may be shown. A failure that the
-// coordinator has not been told of stays hidden until all that it fails is marked:
-// should this agent end in between, the next one takes what it finds there for told.
+// recall is the state of a role from the journal, as it may be reported. A failure that was not
+// reported yet stays hidden until its dependents are marked as failed: if this agent ends in
+// between, the next one takes a failure in the coordinator as completely reported.
 func (a *agent) recall(r contract.Role) coordinator.RoleState {
 	now := a.journal.Role(r.Name).RoleState
 	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
@@ -401,7 +396,7 @@ func (a *agent) host() *role.Host {
 		Ensure: a.ensure,
 		Show: func(r coordinator.RoleState) {
 			if r.Status == coordinator.RoleFailed {
-				return // it is reported together with what it fails
+				return // it is reported together with its dependents
 			}
 			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
 		},
@@ -411,10 +406,10 @@ func (a *agent) host() *role.Host {
 	}
 }
 
-// watchFence ends the agent as soon as another machine takes over the name, or
-// the deployment goes away, even while nothing is to be written.
+// watchFence ends the agent as soon as another machine takes over the name, or the deployment is
+// destroyed, even while there is nothing to write.
 func (a *agent) watchFence(ctx context.Context) error {
-	// Every report checks the incarnation, and the board ends the agent over it.
+	// Every report checks the incarnation, and the board ends the agent if it has changed.
 	show := func() { a.board.show(func(*coordinator.ServerState) {}) }
 	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).Server(a.Boot.Server), show)
 }
@@ -424,6 +419,6 @@ func (a *agent) endLeftovers() {
 	if err != nil {
 		a.console.say("%v", err)
 	} else if found > 0 {
-		a.console.say("ended %d processes that roles had left in the background", found)
+		a.console.say("ended %d background processes of roles", found)
 	}
 }

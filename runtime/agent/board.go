@@ -12,15 +12,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// reporter takes a server's state; a member.Session does.
+// reporter reports a server's state; member.Session is one.
 type reporter interface {
 	Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error
 	ReportStart(ctx context.Context, state coordinator.ServerState) error
 }
 
-// board is the server's state, and its way to the coordinator. Transitions are
-// committed: the agent goes on when they stand. What is only to be seen, such as
-// a read that blocks, is shown: reported soon, several changes at once.
+// board is the server's state, and reports it to the coordinator. Transitions are committed: the
+// agent continues when the coordinator has them. Mere information, such as a blocked read, is
+// shown: reported soon, several changes at once.
 type board struct {
 	to      reporter
 	console *console
@@ -30,10 +30,10 @@ type board struct {
 
 	mu    sync.Mutex
 	state coordinator.ServerState
-	// wrote are the versions of what the server has published; nil is that nobody knows.
+	// wrote returns the versions of what the server has published; nil if unknown.
 	wrote func() map[contract.CellName]coordinator.Count
 
-	reporting chan struct{} // full from the look at the state to the end of its report
+	reporting chan struct{} // full from the read of the state to the end of its report
 }
 
 func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() time.Time, state coordinator.ServerState) *board {
@@ -41,7 +41,7 @@ func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() 
 		changed: make(chan struct{}, 1), reporting: make(chan struct{}, 1)}
 }
 
-// settle is the time in which changes gather that are only to be seen.
+// settle is the time for which shown changes are collected.
 const settle = 50 * time.Millisecond
 
 // follow reports what is shown, until it is stopped.
@@ -71,16 +71,16 @@ func (b *board) show(change func(*coordinator.ServerState)) {
 	coordinator.Wake(b.changed)
 }
 
-// commit changes the state, and returns when the coordinator has it; with it the
-// cells are marked failed. An error that is for good ends the agent.
+// commit changes the state, and returns when the coordinator has it; with it the cells are marked
+// as failed. A permanent error ends the agent.
 func (b *board) commit(ctx context.Context, failed map[contract.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
 	b.change(change)
 	return b.report(ctx, func() error { return b.to.Report(ctx, b.copy(), failed) })
 }
 
-// begin is commit of a role that is about to start. It starts only if the coordinator
-// has it so: until then no other report shows it as started, and if it is refused none
-// does afterwards. member.ErrPlanChanged.
+// begin is commit for a role that is about to start. It starts only once the coordinator has this:
+// until then no other report shows it as started, and none does if it is refused.
+// member.ErrPlanChanged.
 func (b *board) begin(ctx context.Context, r coordinator.RoleState) error {
 	return b.report(ctx, func() error {
 		var before coordinator.RoleState

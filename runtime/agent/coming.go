@@ -11,15 +11,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// A change of the plan may reach a role by several ways (coordinator.Coming). The role is held
-// until all of them are there, and its own cells say when it is through with the change.
+// A change of the plan may reach a role on several paths (coordinator.Coming). The role is held
+// until all of them have arrived, and its own cells say when it has completed the change.
 
-// hear reads once more what the operator says of changes: who has seen what a change makes of a
-// cell has to know of all that comes with it.
+// hear reads the announced changes again: an agent that has seen a cell of a change has to know all
+// that belongs to it.
 func (a *agent) hear(ctx context.Context) error {
 	now, err := a.member.Asked(ctx)
 	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
-		return nil // what was known still holds
+		return nil // keep what was known
 	}
 	if err == nil {
 		a.coming = now.Coming
@@ -27,8 +27,8 @@ func (a *agent) hear(ctx context.Context) error {
 	return err
 }
 
-// waits is a cell that a change of the plan has not come to, with which a role is to run; come
-// says that the change has begun to reach the role.
+// waits returns a cell that a role needs for a change of the plan and that the change has not
+// reached; come says that the change has begun to reach the role.
 func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.CellName, come bool, err error) {
 	c, is := a.coming[r.Name]
 	if !is || len(c.After) == 0 {
@@ -59,8 +59,8 @@ func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.C
 	return missing, come || c.Asked && a.plan.Change >= c.Number, nil
 }
 
-// await watches the agent that writes what a role waits for; missing "" ends that. Who is gone for
-// long is waited for no more.
+// await watches the agent that writes what a role waits for; missing "" ends that. A writer that is
+// gone for long is no longer waited for.
 func (f *followed) await(ctx context.Context, m *member.Member, role string, missing contract.CellName, change int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 	lost, err := m.WriterLost(one, missing)
 	if err != nil {
 		stop()
-		return // the plan has it no more
+		return // it was removed from the plan
 	}
 	f.awaited[role] = awaited{missing, change, stop}
 	mistake.Go(func() {
@@ -93,22 +93,22 @@ func (f *followed) await(ctx context.Context, m *member.Member, role string, mis
 	})
 }
 
-// awaited is a cell that a role waits for, with what ends the watch of its writer.
+// awaited is a cell that a role waits for, with the function that stops watching its writer.
 type awaited struct {
 	cell   contract.CellName
 	change int64
 	stop   context.CancelFunc
 }
 
-// isLost says that who writes a cell was gone for long in a change of the plan.
+// isLost reports whether the writer of a cell was gone for long during a change of the plan.
 func (f *followed) isLost(cell contract.CellName, change int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost[cell] >= change
 }
 
-// held says that a role is not to run yet for a change, or for what it follows: it would run once
-// more for the same change, or wait for a role of its own server that can run only after it.
+// held reports whether a role must not run yet for a change, or for what it follows: it would run
+// twice for the same change, or wait for a role of its own server that can run only after it.
 func (a *agent) held(ctx context.Context, r *contract.Role) (bool, error) {
 	if a.readsPending(r) {
 		return true, nil
@@ -117,7 +117,7 @@ func (a *agent) held(ctx context.Context, r *contract.Role) (bool, error) {
 	return come && missing != "", err
 }
 
-// readsPending says that a role reads what one of its server has not had its turn to write.
+// readsPending reports whether a role reads an output of a pending role of its server.
 func (a *agent) readsPending(r *contract.Role) bool {
 	if a.failed() {
 		return false
@@ -136,9 +136,9 @@ func (a *agent) readsPending(r *contract.Role) bool {
 	return false
 }
 
-// heldBack says that a role that has not run is not to start yet: it has come with a change, of
-// which something is not there that it reads; or one before it on its server is held, and it reads
-// what has come with a change: that may wait for the one before. What else it reads waits for none.
+// heldBack reports whether a role that has not run must not start yet: it was added by a change,
+// part of which it reads and is missing; or an earlier role of its server is held, and it reads a
+// cell added by a change, which may wait for the earlier role. Other cells do not wait for that.
 func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 	r := &a.plan.Roles[i]
 	added := a.coming[r.Name].Added
@@ -162,21 +162,21 @@ func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 	return false, nil
 }
 
-// readsNew says that a role reads what its server has not read before a change of the plan.
+// readsNew reports whether a role reads a cell that its server did not read before a change of the plan.
 func (a *agent) readsNew(r *contract.Role) bool {
 	isNew := func(c contract.CellName) bool { return a.newlyRead[c] }
 	return slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return slices.ContainsFunc(in.Reads, isNew) }) ||
 		slices.ContainsFunc(r.DependsOn, func(d contract.Dependency) bool { return isNew(d.Cell) })
 }
 
-// askedToUpdate says that a request for a role's hook update has not been answered.
+// askedToUpdate reports whether a request for a role's hook update was not answered yet.
 func (a *agent) askedToUpdate(role string) bool {
 	return slices.ContainsFunc(coordinator.Open(a.open, a.answers), func(r coordinator.Request) bool {
 		return r.Kind == coordinator.Hook && r.Name == contract.HookUpdate && r.Role == role
 	})
 }
 
-// awaitNews waits until something may be otherwise.
+// awaitNews waits until something may have changed.
 func (a *agent) awaitNews(ctx context.Context) error {
 	select {
 	case _, open := <-a.asked:
@@ -191,8 +191,8 @@ func (a *agent) awaitNews(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// reaching is the number of a change of the plan that a run of a role is made of, together with
-// all that the role reads; 0 is none.
+// reaching is the number of the change of the plan that a run of a role includes, together with all
+// that the role reads; 0 is none.
 func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
 	c, is := a.coming[r.Name]
 	if !is || c.Asked && a.plan.Change < c.Number {
@@ -205,8 +205,8 @@ func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
 	return c.Number, nil
 }
 
-// through is the change that a role has come to, of the one that reaches it: by a run, or since it
-// needs none. It is known that it has run with what it follows.
+// through returns change if the role has completed it, by a run, or because it needs none;
+// otherwise 0. The caller knows that the role has run with what it follows.
 func (a *agent) through(r *contract.Role, change int64) int64 {
 	if a.coming[r.Name].Asked && (a.askedToUpdate(r.Name) || a.journal.Role(r.Name).Made != r.Definition()) {
 		return 0
@@ -214,8 +214,8 @@ func (a *agent) through(r *contract.Role, change int64) int64 {
 	return change
 }
 
-// giveUp says of what a role has published, which has failed since, how far it is: it will change
-// only when the role is retried, so nobody waits for it.
+// giveUp updates the stamps of what a failed role has published: its values will change only when
+// the role is retried, so no reader waits for them.
 func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 	if len(r.Outputs) == 0 {
 		return nil
@@ -239,7 +239,7 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 	return a.say(ctx, r, noted, stamp, is)
 }
 
-// disown says of what a role has published that it has failed.
+// disown marks what a role has published with its failure.
 func (a *agent) disown(ctx context.Context, r *contract.Role, cause *coordinator.Cause) error {
 	same := func(before coordinator.Stamp) coordinator.Stamp { return before }
 	return a.session.Say(ctx, cellsOf(r), member.HowFar{RoleFailed: true, Cause: cause, Stamp: same})

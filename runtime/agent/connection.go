@@ -8,8 +8,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// followConnection says on the console when the coordinator is lost, why, as long as it is,
-// and when it is back, until ctx ends.
+// followConnection reports on the console when the coordinator is lost, and why, and when it is
+// back, until ctx ends.
 func (a *agent) followConnection(ctx context.Context) {
 	store, has := a.store.(coordinator.Connected)
 	if !has {
@@ -25,7 +25,7 @@ func (a *agent) followConnection(ctx context.Context) {
 			}
 			if now.Ended > ended {
 				ended = now.Ended
-				a.console.say("what %s holds is older than what this agent has seen there: its data was lost, or an older state was put back. A new session looks at what is there", where)
+				a.console.say("the data of %s is older than what this agent has seen there: it was lost, or restored to an older state; starting a new session", where)
 			}
 			select {
 			case <-changed:
@@ -35,10 +35,10 @@ func (a *agent) followConnection(ctx context.Context) {
 	})
 }
 
-// sayLost says that there is no connection, until there is one.
+// sayLost reports that there is no connection, until there is one.
 func (a *agent) sayLost(ctx context.Context, store coordinator.Connected, where string) {
 	since := a.Now()
-	a.console.say("the connection with the coordinator %s is lost: roles go on, what they read and publish waits until it is back", where)
+	a.console.say("the connection with the coordinator %s is lost: roles continue, but their reads and publications wait until it is back", where)
 	waiting, over := context.WithCancel(ctx)
 	defer over()
 	patience := a.console.wait(waiting, "no connection with the coordinator "+where)

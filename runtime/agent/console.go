@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 )
 
-// console is where a person looks when nothing else can be reached.
+// console is where operators look when nothing else can be reached.
 type console struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -22,21 +22,21 @@ func (c *console) say(format string, arguments ...any) {
 	fmt.Fprintf(c.out, "hotc-agent: "+format+"\n", arguments...)
 }
 
-// The times of a wait: how long nothing is said, and how often it is said again.
+// When a wait is first reported, and how often it is repeated.
 const (
 	sayAfter = 5 * time.Second
 	sayEvery = time.Minute
 )
 
-// patience says what the agent waits for: every new reason at once, the first
-// one after a while, and all of them again every minute.
+// patience reports what the agent waits for: the first reason after a while, new ones at once, and
+// the current one again every minute.
 type patience struct {
 	console *console
 	mu      sync.Mutex
 	why     string
 }
 
-// wait starts a wait. It is over when the context ends.
+// wait starts reporting a wait, until the context ends.
 func (c *console) wait(ctx context.Context, why string) *patience {
 	p := &patience{console: c, why: why}
 	mistake.Go(func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// publishFacts publishes the facts that somebody reads. One that cannot be told
-// fails its readers, and nobody else.
+// publishFacts publishes the facts that are read. One that cannot be determined fails its readers
+// only.
 func (a *agent) publishFacts(ctx context.Context) error {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	for _, name := range a.plan.Facts {
@@ -24,16 +24,16 @@ func (a *agent) publishFacts(ctx context.Context) error {
 			}
 			a.console.say("%s of this server: %v", name, err)
 			failed[cell] = &coordinator.Cause{At: a.plan.At,
-				Reason: fmt.Sprintf("server %s cannot tell its %s: %v", a.Boot.Server, name, err)}
+				Reason: fmt.Sprintf("server %s cannot determine its %s: %v", a.Boot.Server, name, err)}
 			continue
 		}
-		// One that has changed since the last start is the next version, for those who follow it.
+		// One that has changed since the last start is the next version, for its followers.
 		err = a.session.Renew(ctx, cell, value, nil, a.Now())
 		var marked *member.FailedCellError
 		switch {
 		case errors.As(err, &marked):
 			a.console.say("the fact is now %s: %v", value, err)
-		case errors.Is(err, member.ErrNotInPlan): // any more
+		case errors.Is(err, member.ErrNotInPlan): // it was removed
 		case err != nil:
 			return err
 		}
@@ -49,7 +49,7 @@ func (a *agent) fact(ctx context.Context, name contract.Fact) (json.RawMessage, 
 		return value, nil
 	}
 	if a.Facts == nil {
-		return nil, errors.New("nobody knows it")
+		return nil, errors.New("it is unknown")
 	}
 	return a.Facts(ctx, name)
 }

@@ -131,7 +131,7 @@ func TestWhatFailsARole(t *testing.T) {
 			func(b *bed) contract.Role {
 				return with(b.sh("r", "printf 1 | hotc-agent put a; printf 2 | hotc-agent put a; sleep 600"), output("a", contract.String))
 			},
-			"s.r: output a: it was published before, with another value: set `publish: end` to publish only the last value, when the role has ended (site.yaml:3:3)"},
+			"s.r: output a: it was already published with a different value: set `publish: end` to publish only the last value, when the role has ended (site.yaml:3:3)"},
 		"a signal": {
 			func(b *bed) contract.Role { return b.sh("r", "echo last words; kill -9 $$") },
 			"s.r: killed by a signal (killed): last words (site.yaml:2:2)"},

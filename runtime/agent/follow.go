@@ -16,22 +16,22 @@ import (
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
-// A role that is done is brought up to date when cells that it follows have become others
-// (docs/updates.md). The agent looks while no role runs, whenever one of the cells may have
-// changed. Before the run begins the journal names the versions that it is for; so no state
-// has two runs.
+// A role that is done is brought up to date when cells that it follows have changed
+// (docs/updates.md). The agent checks while no role is running, whenever one of the cells may have
+// changed. Before the run starts the journal names the versions that it is for, so no state is run
+// for twice.
 
-// followed is what is known of the cells that the server's roles follow.
+// followed is what is known about the cells that the server's roles follow.
 type followed struct {
-	changed chan struct{} // one of them may be another now
+	changed chan struct{} // one of them may have changed
 
 	mu      sync.Mutex
 	watched map[contract.CellName]bool
-	known   map[contract.CellName]coordinator.CellRecord // without values; of those that have not changed since
-	said    map[string]string                            // what the outputs of roles say already
+	known   map[contract.CellName]coordinator.CellRecord // without values; only unchanged ones
+	said    map[string]string                            // by role, the status already written into its outputs
 	groups  map[string]bool                              // that are watched
-	awaited map[string]awaited                           // by role, what a change of the plan is waited for with
-	lost    map[contract.CellName]int64                  // in which change its writer was gone for long
+	awaited map[string]awaited                           // by role, the cell it waits for in a change of the plan
+	lost    map[contract.CellName]int64                  // the change in which its writer was gone for long
 }
 
 func newFollowed() *followed {
@@ -48,10 +48,10 @@ func (f *followed) stale(cell contract.CellName) {
 	f.wake()
 }
 
-// wake says that something may have changed of what is not kept here.
+// wake reports a change of something that is not kept here.
 func (f *followed) wake() { coordinator.Wake(f.changed) }
 
-// watchGroup begins to watch who is in a group, once.
+// watchGroup starts watching the members of a group, once.
 func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {
 	if !begins(f, f.groups, group) {
 		return nil
@@ -59,7 +59,7 @@ func (f *followed) watchGroup(ctx context.Context, m *member.Member, group strin
 	return m.FollowMembers(ctx, group, f.wake)
 }
 
-// begins notes that something is watched, and says whether it was not.
+// begins notes that something is watched, and reports whether it was not before.
 func begins[K comparable](f *followed, watched map[K]bool, what K) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,24 +68,24 @@ func begins[K comparable](f *followed, watched map[K]bool, what K) bool {
 	return !before
 }
 
-// watch begins to watch a cell, once.
+// watch starts watching a cell, once.
 func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.CellName) error {
 	if !begins(f, f.watched, cell) {
 		return nil
 	}
 	err := m.Follow(ctx, cell, func() { f.stale(cell) })
 	if _, left := errors.AsType[*member.FailedCellError](err); left {
-		return nil // the plan has it no more
+		return nil // it was removed from the plan
 	}
 	return err
 }
 
-// read is a cell as it is now, without its value if it is known.
+// read returns a cell, without its value if it is cached.
 func (f *followed) read(ctx context.Context, m *member.Member, cell contract.CellName) (coordinator.CellRecord, error) {
 	f.mu.Lock()
 	r, known := f.known[cell]
 	if !known {
-		f.known[cell] = coordinator.CellRecord{State: coordinator.Empty} // a change from here on is noticed
+		f.known[cell] = coordinator.CellRecord{State: coordinator.Empty} // from here on a change is noticed
 	}
 	f.mu.Unlock()
 	if known {
@@ -115,7 +115,7 @@ func (f *followed) forget(cells []contract.Follow) {
 	}
 }
 
-// reset forgets what was seen: the plan is another one.
+// reset forgets what was seen, because the plan has changed.
 func (f *followed) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,12 +123,12 @@ func (f *followed) reset() {
 	clear(f.said)
 }
 
-// wrote are the versions of what the server has published, for whoever has to know whether
-// those who follow it have run with that.
+// wrote are the versions of what the server has published, to tell whether its followers have run
+// with them.
 func (a *agent) wrote() map[contract.CellName]coordinator.Count {
 	kept, err := a.journal.Kept()
 	if err != nil {
-		return nil // the next write fails over it
+		return nil // the next write reports the error
 	}
 	wrote := map[contract.CellName]coordinator.Count{}
 	for cell, r := range kept {
@@ -139,12 +139,12 @@ func (a *agent) wrote() map[contract.CellName]coordinator.Count {
 	return wrote
 }
 
-// bringUpToDate runs, for roles that are done, what has become due, until nothing is. An
-// error says that the agent has to end.
+// bringUpToDate runs the due updates of roles that are done, until none is due. An error says that
+// the agent has to end.
 func (a *agent) bringUpToDate(ctx context.Context) error {
 	err := a.bringAll(ctx)
 	if errors.Is(err, member.ErrPlanChanged) {
-		a.replan() // what it followed has gone
+		a.replan() // what it followed was removed
 		return nil
 	}
 	return err
@@ -156,7 +156,7 @@ func (a *agent) bringAll(ctx context.Context) error {
 		for i := range a.plan.Roles {
 			r := &a.plan.Roles[i]
 			if len(a.planned) > 0 {
-				return nil // what has not begun runs as in the newest plan, which is read first
+				return nil // read the newest plan first
 			}
 			status := a.journal.Role(r.Name).Status
 			if status == coordinator.RoleFailed {
@@ -189,7 +189,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		return false, err
 	}
 	noted := a.journal.Role(r.Name)
-	change, err := a.reaching(ctx, r) // before the look: what is seen then is at least as new
+	change, err := a.reaching(ctx, r) // before the cells: these are at least as new then
 	if err != nil {
 		return false, err
 	}
@@ -215,7 +215,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 			return false, err
 		}
 		if !coordinator.Stand(r.Follows, had, now.of).Due() {
-			return true, nil // it has changed just now: look again
+			return true, nil // it has just changed: check again
 		}
 		return true, a.runUpdate(ctx, r, now, change)
 	}
@@ -225,8 +225,8 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	return false, a.sayHowFar(ctx, r, noted, standing, now, a.through(r, change))
 }
 
-// sayBehind reports why a role is not brought to what it follows: who waits for that, Heat among
-// them, need not wait on.
+// sayBehind reports why a role is not brought up to date with what it follows, so that others, such
+// as Heat, do not wait for it.
 func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordinator.Standing) error {
 	var now *coordinator.BehindState
 	if standing.Newer && standing.Waits == "" && standing.Behind != nil {
@@ -244,10 +244,10 @@ func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordi
 	})
 }
 
-// watchFollowed begins to watch what a role follows, once.
+// watchFollowed starts watching what a role follows, once.
 func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
 	if _, heats := f.Cell.HeatKey(); heats {
-		return nil // all of it is watched as one
+		return nil // Heat's values are watched together
 	}
 	err := a.follows.watch(ctx, a.member, f.Cell)
 	if machine := f.Machine(); err == nil && machine != nil {
@@ -256,7 +256,7 @@ func (a *agent) watchFollowed(ctx context.Context, f *contract.Follow) error {
 	return err
 }
 
-// lookAndWatch is look, after which changes are noticed.
+// lookAndWatch is look, after starting to watch the cells.
 func (a *agent) lookAndWatch(ctx context.Context, r *contract.Role) (seen, error) {
 	for i := range r.Follows {
 		if err := a.watchFollowed(ctx, &r.Follows[i]); err != nil {
@@ -266,11 +266,11 @@ func (a *agent) lookAndWatch(ctx context.Context, r *contract.Role) (seen, error
 	return a.look(ctx, r)
 }
 
-// seen are cells as they were seen together.
+// seen are cells as they were read together.
 type seen map[contract.CellName]coordinator.CellRecord
 
-// wholeWith says that all of them have their values, with those that were read before of the same
-// versions.
+// wholeWith reports whether all of them have their values, after adding those read before with the
+// same versions.
 func (s seen) wholeWith(before seen) bool {
 	for cell, r := range s {
 		if was := before[cell]; r.Value == nil && r.State == was.State && r.At() == was.At() {
@@ -298,7 +298,7 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 		var bad *coordinator.RecordError
 		var left *member.FailedCellError
 		switch {
-		case errors.As(err, &left): // the plan has it no more
+		case errors.As(err, &left): // it was removed from the plan
 			record = coordinator.CellRecord{State: coordinator.Empty}
 		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
 			a.console.say("%v", err)
@@ -319,8 +319,8 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	return all, nil
 }
 
-// endInterrupted notes the end of an update that an earlier agent has begun: for what the role
-// follows, or for a request that was answered, and is dropped. It runs again if the role may.
+// endInterrupted notes the end of an update that an earlier agent had started: for what the role
+// follows, or for a request that was answered and dropped. It runs again if the role is idempotent.
 func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	u := a.journal.Role(r.Name).Updating
 	if u.Status != coordinator.RoleRunning {
@@ -336,7 +336,7 @@ func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	return a.showUpdate(ctx, *r, "")
 }
 
-// noteInterrupted ends what is left of a role's task that had started, and notes its end.
+// noteInterrupted ends the remaining processes of an interrupted task, and notes its end.
 func (a *agent) noteInterrupted(task journal.Task, r *contract.Role, followed journal.Followed) error {
 	if _, err := process.EndMarked([]string{task.Run}, a.Grace); err != nil {
 		return err
@@ -345,7 +345,7 @@ func (a *agent) noteInterrupted(task journal.Task, r *contract.Role, followed jo
 	return a.journal.NoteTaskEnded(task.Request, task.Name, task.Made, journal.End{Cause: cause, Followed: followed})
 }
 
-// due are versions that no cell has: the role has to run, whatever stands there.
+// due are versions that no cell has: the role has to run in any case.
 func due(r *contract.Role) journal.Followed {
 	none := journal.Followed{}
 	for _, f := range r.Follows {
@@ -354,7 +354,7 @@ func due(r *contract.Role) journal.Followed {
 	return none
 }
 
-// runUpdate runs what brings a role to what it follows.
+// runUpdate brings a role up to date with what it follows.
 func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
 	versions, pins := journal.Followed{}, seen{}
 	for cell, record := range coordinator.Having(r.Follows, now.of) {
@@ -372,7 +372,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 		running := a.recall(*r)
 		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)
 		running.Update = &coordinator.UpdateState{Status: coordinator.RoleRunning, Started: a.Now().UTC()}
-		if err := a.board.begin(ctx, running); err != nil { // this machine is the server, and the plan the newest
+		if err := a.board.begin(ctx, running); err != nil { // checks that this machine is the server, and the plan the newest
 			return err
 		}
 		return a.journal.NoteTaskRunning(id, name, mark, made, followed)
@@ -398,8 +398,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	return a.showUpdate(ctx, *r, end.Output)
 }
 
-// sayHowFar gives the role's outputs the stamp of what they are made of, where that is known:
-// not while something newer is on its way.
+// sayHowFar writes the stamps of the role's outputs, unless something newer is still arriving.
 func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen, change int64) error {
 	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
 		return nil
@@ -414,19 +413,19 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	var cause *coordinator.Cause
 	switch {
 	case standing.Lacks != nil:
-		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows has failed", Cause: standing.Lacks}
+		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows failed", Cause: standing.Lacks}
 	case noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
 		cause = noted.Update.Cause
 	}
 	return a.say(ctx, r, noted, stamp, member.HowFar{Stamp: stamp.Keeping, Cause: cause})
 }
 
-// stampOf is the stamp of what a role's last run is made of.
+// stampOf is the stamp of a role's last run.
 func (a *agent) stampOf(r *contract.Role, noted journal.Role, now seen) coordinator.Stamp {
 	return coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
 }
 
-// say has a role's outputs say how far they are, once after each run.
+// say writes the status of a role's outputs, once after each run.
 func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, stamp any, is member.HowFar) error {
 	text, err := json.Marshal([]any{stamp, is.Cause, is.RoleFailed, noted.Attempt, noted.Runs})
 	if err != nil || a.follows.said[r.Name] == string(text) {
@@ -439,7 +438,7 @@ func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, s
 	return nil
 }
 
-// fits says that what a role follows fits together now.
+// fits reports whether the cells that a role follows are consistent now.
 func (a *agent) fits(ctx context.Context, r *contract.Role) (bool, error) {
 	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
 		return true, nil

@@ -9,19 +9,19 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Heat waits before it deletes a machine whose roles have delete hooks, and a relay tells its
-// agent (coordinator.HeatValues.Going). The agent asks itself for the hooks then, and reports
-// when all have ended. Heat goes on however they end, so one that fails stops no other.
+// Heat waits before it deletes a machine whose roles have delete hooks, and a relay tells its agent
+// (coordinator.HeatValues.Going). The agent then makes requests for the hooks itself, and reports
+// when all have ended. Heat continues however they end, so a failed one does not stop the others.
 
-// parting are the delete hooks that are to run because Heat takes the machine away, in the order
-// in which they run: a role reads from those before it. One that an operator had run is done.
+// parting are the delete hooks to run because Heat deletes the machine, in reverse order of the
+// roles: a role reads from those before it. A hook that an operator has already run is skipped.
 func (a *agent) parting() (all []coordinator.Request) {
 	number := a.journal.Incarnation()
 	if !a.heat.going(number) {
 		return nil
 	}
 	for _, r := range slices.Backward(a.plan.Roles) {
-		id := fmt.Sprintf("heat:%d:%s", number, r.Name) // of no operator, whose ids are digits and letters
+		id := fmt.Sprintf("heat:%d:%s", number, r.Name) // distinct from operators' ids, which are digits and letters
 		asked := a.journal.Task(id).Status != coordinator.RolePending
 		if coordinator.OwesDelete(&r, a.journal.Role(r.Name).Status) && (asked || !a.journal.Did(r.Name+"."+contract.HookDelete)) {
 			all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Incarnation: number, Role: r.Name, Name: contract.HookDelete})
@@ -30,13 +30,13 @@ func (a *agent) parting() (all []coordinator.Request) {
 	return all
 }
 
-// parts says that Heat takes the machine away, and that it has not been reported that the delete
-// hooks have ended.
+// parts reports whether Heat deletes the machine, and the end of the delete hooks was not reported
+// yet.
 func (a *agent) parts() bool {
 	return a.heat.going(a.journal.Incarnation()) && (a.going == nil || a.going.Ended.IsZero())
 }
 
-// reportGoing reports how far the machine is with its delete hooks.
+// reportGoing reports the progress of the delete hooks.
 func (a *agent) reportGoing(ctx context.Context, hooks []coordinator.Request, ended bool) error {
 	if !a.parts() {
 		return nil

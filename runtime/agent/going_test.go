@@ -111,8 +111,8 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 	}) {
 		t.Errorf("an operator finds %+v", answers)
 	}
-	for _, want := range []string{"Heat takes server a away: its agent is told to run the delete hooks", "Heat waits for the delete hooks of web/a/server: ",
-		"Heat goes on with web/a/server: its delete hooks have run", "Heat goes on with web/b/server: a delete hook has failed: b", "exit status 3"} {
+	for _, want := range []string{"Heat is about to delete server a: its agent was told to run the delete hooks", "Heat waits for the delete hooks of web/a/server: ",
+		"Heat goes on with web/a/server: its delete hooks have run", "Heat goes on with web/b/server: a delete hook failed: b", "exit status 3"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}
@@ -148,7 +148,7 @@ func TestHeatWaitsForNobodyInVain(t *testing.T) {
 		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
 	}
 	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "no server of the plan is that machine",
-		"Heat waits at the hook of web/theirs/server: whoever has set this hook lets Heat go on"} {
+		"Heat waits at the hook of web/theirs/server: hotc has not set this hook"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}

@@ -15,9 +15,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// tellHeat signals how the roles ended, unless an earlier agent did. The channel,
-// nil where there is nothing to tell, gets the status that Heat has taken, or "" if
-// the context ended before.
+// tellHeat signals how the roles ended, unless an earlier agent did. The channel, nil if there is
+// nothing to signal, gets the status that Heat has accepted, or "" if the context ended before.
 func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 	if a.Boot.Signal == "" {
 		return nil
@@ -40,7 +39,7 @@ func (a *agent) noteSignalled(status signal.Status) {
 	if status == "" {
 		return
 	}
-	a.console.say("Heat was told: %s", status)
+	a.console.say("signalled Heat: %s", status)
 	if err := a.journal.NoteSignalled("", string(status)); err != nil {
 		a.console.say("%v", err)
 	}
@@ -77,8 +76,8 @@ func (a *agent) valuesForHeat(ctx context.Context) (map[string]json.RawMessage, 
 	return all, nil
 }
 
-// values are outputs of a role that is done, by attribute. They are read back, so
-// that an agent knows them after a restart.
+// values are outputs of a role that is done, by attribute. They are read from the coordinator, so
+// that they are available after a restart.
 func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contract.Output) bool) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, o := range r.Outputs {
@@ -97,20 +96,19 @@ func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contrac
 	return values, nil
 }
 
-// ownHandle is the place of the handle by which the server's roles as a whole are
-// told of.
+// ownHandle is the place of the handle for the server's roles as a whole.
 func (a *agent) ownHandle() signal.Stack {
 	return signal.Stack{Name: a.Boot.Deployment, ID: a.Boot.StackID, Resource: a.Boot.SignalResource}
 }
 
-// untoldAfter is how long an agent tries to tell Heat before it says that Heat does not know.
+// untoldAfter is how long an agent tries to signal Heat before it reports that Heat does not know.
 const untoldAfter = 10 * time.Second
 
-// longestRelayed is how long it tries where not the agents tell Heat. Heat may wait by the old
-// handle for a moment yet; then it is gone, and its user with it.
+// longestRelayed is how long it tries if a relay signals Heat. Heat may still wait on the old
+// handle for a moment; then it is gone, and its user with it.
 const longestRelayed = 10 * time.Minute
 
-// reportUntold reports why Heat does not know yet; "" is that it does, or never will.
+// reportUntold reports why Heat was not signalled yet; "" if it was, or never will be.
 func (a *agent) reportUntold(ctx context.Context, why string) {
 	if a.board == nil {
 		return // it has not joined
@@ -120,10 +118,10 @@ func (a *agent) reportUntold(ctx context.Context, why string) {
 	}
 }
 
-// signalTo sends a signal, through whatever outage, and says whether Heat has it.
+// signalTo sends a signal, retrying through outages, and reports whether Heat has it.
 func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stack, s signal.Signal) bool {
 	if credentials == "" {
-		return false // Heat is left out
+		return false // there is no Heat
 	}
 	handle, err := signal.ParseHandle(credentials, at)
 	if err != nil {
@@ -133,7 +131,7 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 	client := a.Heat(handle)
 	begun, untold := a.Now(), false
 	client.Say = func(err error) {
-		a.console.say("%v; trying again", err)
+		a.console.say("%v; retrying", err)
 		if !untold && a.Now().Sub(begun) >= untoldAfter {
 			untold = true
 			a.reportUntold(ctx, err.Error())
@@ -151,7 +149,7 @@ func (a *agent) signalTo(ctx context.Context, credentials string, at signal.Stac
 			Reason: fmt.Sprintf("%s: all roles are done, but %v", a.Boot.Server, err)})
 	}
 	if errors.Is(err, signal.ErrEnough) {
-		a.console.say("Heat is told by others now")
+		a.console.say("a relay signals Heat now")
 	} else if err != nil {
 		a.console.say("%v", err)
 	}

@@ -154,7 +154,7 @@ func TestAnAgentDoesNotTryForEverWhereARelayTellsHeat(t *testing.T) {
 	b.plan.Signal = contract.RelaySignals
 	b.apply()
 	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Untold == "" })
-	db.await("Heat is told by others now")
+	db.await("a relay signals Heat now")
 	tried := late.Load()
 	db.cancel()
 	if err := db.wait(); err != nil || late.Load() != tried {

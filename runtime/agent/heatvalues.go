@@ -14,13 +14,13 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// What Heat gives stands in the boot file as it was when the server was made, and in the
-// coordinator as a relay has heard it since, and in the journal as it was read there last: the
-// record is gone once the stack does without a relay. Of these the relay's record counts, if it is
-// about this very machine: a server that Nova rebuilds boots with its old user-data, a new
-// one of the same name with newer user-data than the record of the one before it.
+// Heat's values are in the boot file as of the server's creation, in the coordinator as a relay has
+// last read them, and in the journal as they were last read there: the record is gone once the
+// stack has no relay. The relay's record has precedence, if it is about this machine: a server that
+// Nova rebuilds boots with its old user-data, a new one of the same name with newer user-data than
+// the record of its predecessor.
 
-// heatValues are the values that Heat gives the server, as they are now.
+// heatValues are the current values that Heat supplies to the server.
 type heatValues struct {
 	boot     map[string]json.RawMessage
 	instance string
@@ -29,30 +29,30 @@ type heatValues struct {
 	plan    *contract.Server
 	watched bool
 	record  coordinator.HeatValues
-	// older says that a newer record was seen than is there, which nobody shows now.
+	// older says that a newer record was seen than the one that is served now.
 	older   bool
-	stale   map[string]bool // keys of which the boot file counts for nothing
-	changed chan struct{}   // closed when there may be another value
+	stale   map[string]bool // keys whose values in the boot file are ignored
+	changed chan struct{}   // closed when a value may have changed
 }
 
 func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues {
 	return &heatValues{boot: boot, instance: instance, stale: map[string]bool{}, changed: make(chan struct{})}
 }
 
-// recall takes what this machine knew of before. Whatever a relay says now is newer.
+// recall sets the record that this machine knew before. Any record of a relay now is newer.
 func (h *heatValues) recall(known *coordinator.HeatValues) {
 	if known != nil && known.Instance == h.instance {
 		h.record = *known
 	}
 }
 
-// take keeps what was read. An older record than one that was seen counts for nothing.
+// take stores what was read. A record older than one that was seen is ignored.
 func (h *heatValues) take(record coordinator.HeatValues, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case err == nil && h.record.Instance == h.instance && record.Instance != h.instance:
-		h.record.Number = record.Number // another machine takes this one's place, which goes on as it was
+		h.record.Number = record.Number // for the machine that replaces this one, which keeps its values
 	case err == nil:
 		h.record, h.older = record, false
 	case h.record.Number == 0:
@@ -62,8 +62,8 @@ func (h *heatValues) take(record coordinator.HeatValues, err error) {
 	h.changed = make(chan struct{})
 }
 
-// anew forgets the values that a plan has and the one before it had not: user-data, and what a
-// relay has said, may be from before that. The relay's record is to be read again then.
+// anew forgets the values that a plan adds: user-data, and the relay's record, may be older. The
+// relay's record has to be read again then.
 func (h *heatValues) anew(before, now *contract.Server) (forgot bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +77,7 @@ func (h *heatValues) anew(before, now *contract.Server) (forgot bool) {
 	return forgot
 }
 
-// cell is a value as a cell; empty is one that nobody has told yet.
+// cell is a value as a cell; empty if it is not known yet.
 func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,21 +92,21 @@ func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-cha
 	return coordinator.HeatRecordOf(value, h.record.Number), h.changed
 }
 
-// going says that Heat takes the machine away, as which it has an incarnation.
+// going reports whether Heat deletes this machine, which has the incarnation.
 func (h *heatValues) going(incarnation int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.record.Going > 0 && h.record.Going == incarnation && h.record.Instance == h.instance && !h.older
 }
 
-// number is that of the last change that was seen.
+// number is the number of the last change that was seen.
 func (h *heatValues) number() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.record.Number
 }
 
-// all are the values by key, for what is no role's input.
+// all are the values by key, for uses other than a role's inputs.
 func (h *heatValues) all() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for key := range h.boot {
@@ -118,8 +118,8 @@ func (h *heatValues) all() map[string]json.RawMessage {
 	return all
 }
 
-// ran is what a role has run with. One that ran before its plan had it follow what Heat gives
-// has run with what the boot file says.
+// ran is what a role has run with. One that ran before the plan made it follow Heat's values has
+// run with those of the boot file.
 func (h *heatValues) ran(r *contract.Role, noted journal.Followed) journal.Followed {
 	all := noted
 	for _, f := range r.Follows {
@@ -138,7 +138,7 @@ func (h *heatValues) ran(r *contract.Role, noted journal.Followed) journal.Follo
 	return all
 }
 
-// withHeat are the cells of a server, and those that stand for what Heat gives it.
+// withHeat are the cells of a server, including those that stand for Heat's values.
 type withHeat struct {
 	*member.Session
 	heat *heatValues
@@ -153,7 +153,7 @@ func (c withHeat) Cell(ctx context.Context, cell contract.CellName) (coordinator
 	return c.Session.Cell(ctx, cell)
 }
 
-// AwaitRecord is Member.AwaitRecord. A relay may come at any time: it is waited for for ever.
+// AwaitRecord is Member.AwaitRecord. It waits for a relay forever, since one may be started at any time.
 func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error) {
 	key, heats := cell.HeatKey()
 	if !heats {
@@ -179,14 +179,14 @@ func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o mem
 // cells are what the server's roles read and write.
 func (a *agent) cells() withHeat { return withHeat{a.session, a.heat} }
 
-// carried says which of the server's deploy-time values a relay may carry.
+// carried reports whether a relay may carry a deploy-time value of the server.
 func (h *heatValues) carried(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.plan != nil && h.plan.Deploy[key].Carried
 }
 
-// watchHeat learns what Heat gives, and whenever that changes, once the plan has anything of it.
+// watchHeat reads Heat's values, and again whenever they change, once the plan has any.
 func (a *agent) watchHeat(ctx context.Context) error {
 	a.heat.mu.Lock()
 	a.heat.plan = a.plan
@@ -206,7 +206,7 @@ func (a *agent) watchHeat(ctx context.Context) error {
 	})
 }
 
-// readHeat reads what Heat gives. What no relay has written changes nothing.
+// readHeat reads Heat's values. A record that no relay has written is ignored.
 func (a *agent) readHeat(ctx context.Context) error {
 	record, err := a.member.Heat(ctx)
 	if err != nil && !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, member.ErrOlder) {

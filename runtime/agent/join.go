@@ -18,9 +18,8 @@ import (
 // maxRetry bounds the time between attempts after a refusal.
 const maxRetry = 5 * time.Minute
 
-// joinBooted joins, and waits until the server has booted. What was read before may by
-// then be of a deployment that was destroyed or applied anew: so it joins once more. The
-// first time makes sure that the second one takes a moment.
+// joinBooted joins, and waits until the server has booted. By then the deployment may have been
+// destroyed or applied again, so it joins once more. Thanks to the first time the second is fast.
 func (a *agent) joinBooted(ctx context.Context) error {
 	for {
 		booted := a.hasBooted()
@@ -45,10 +44,10 @@ func (a *agent) hasBooted() bool {
 	}
 }
 
-// join opens the coordinator, waits for the deployment and gets the server's part
-// of the plan. A deployment that is not there yet is waited for. A token that is
-// refused, a server that the plan does not know, and a plan that is not the operator's are
-// told to Heat too, and tried again slowly: the operator may apply the deployment anew.
+// join opens the coordinator, waits for the deployment and gets the server's part of the plan. It
+// waits for a deployment that is not there yet. A refused token, a server that is not in the plan,
+// and a plan that is not the operator's are also signalled to Heat, and retried slowly: the
+// operator may apply the deployment again.
 func (a *agent) join(ctx context.Context) error {
 	refused, booted := false, a.Booted
 	if a.hasBooted() {
@@ -64,15 +63,15 @@ func (a *agent) join(ctx context.Context) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("before the deployment was there: %w", context.Cause(ctx))
+			return fmt.Errorf("stopped before the deployment was there: %w", context.Cause(ctx))
 		}
 		reason := err.Error()
 		switch {
 		case errors.Is(err, coordinator.ErrRefused):
-			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with another secret than the stack's (%v)",
+			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with a different secret than the stack's (%v)",
 				a.Boot.Deployment, err)
 		case errors.Is(err, member.ErrNotInPlan):
-			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template, or Heat made more members of a group than the plan has (%v)",
+			reason = fmt.Sprintf("the deployment %s has no server %s: it was applied from another template, or Heat created more members of a group than the plan has (%v)",
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
@@ -86,7 +85,7 @@ func (a *agent) join(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(retry/2 + pause):
-		case <-booted: // the user's own part may have brought what was missing
+		case <-booted: // the user's own user-data may have added what was missing
 			booted = nil
 		case <-ctx.Done():
 		}
@@ -102,22 +101,21 @@ func (a *agent) awaitBoot(ctx context.Context) error {
 	case <-a.Booted:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("before the server had booted: %w", context.Cause(ctx))
+		return fmt.Errorf("stopped before the server had booted: %w", context.Cause(ctx))
 	}
 }
 
-// upTo is a random time, so that agents that were refused at once do not come back at once.
+// upTo is a random time, so that agents that were refused together do not retry together.
 func (a *agent) upTo(most time.Duration) (time.Duration, error) {
 	var random [8]byte
 	if _, err := io.ReadFull(a.Random, random[:]); err != nil {
-		return 0, fmt.Errorf("read randomness: %w", err)
+		return 0, fmt.Errorf("read random bytes: %w", err)
 	}
 	return time.Duration(binary.NativeEndian.Uint64(random[:]) % uint64(most+1)), nil
 }
 
-// refusedForHeat tells Heat, by every handle there is, that the server's roles will
-// not run: resources may wait for any of them. It does so beside the attempts to join:
-// Heat may be out of reach, too.
+// refusedForHeat signals Heat, on every handle, that the server's roles will not run: resources may
+// wait for any of them. It does so in the background: Heat may be unreachable, too.
 func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	s := signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server), Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)}
 	mistake.Go(func() { a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) })
@@ -128,7 +126,7 @@ func (a *agent) refusedForHeat(ctx context.Context, reason string) {
 	}
 }
 
-// dial opens the coordinator, as the server and perhaps others.
+// dial connects to the coordinator, as the server and perhaps others.
 func (a *agent) dial(ctx context.Context, own coordinator.Credential, more ...coordinator.Credential) (coordinator.Store, error) {
 	store, err := a.Open(ctx, a.Boot.Coordinator, append([]coordinator.Credential{own}, more...)...)
 	if wrong, is := errors.AsType[*coordinator.URLError](err); is {
@@ -176,8 +174,7 @@ func (a *agent) leave() error {
 	return store.Close()
 }
 
-// meet makes the agent a member of the deployment as it stands, and reads the server's
-// part of the plan.
+// meet makes the agent a member of the current deployment, and reads the server's part of the plan.
 func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
 	m := member.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
 	m.UseMemory(a.journal)

@@ -16,14 +16,14 @@ import (
 // keyName is the file beside the journal.
 const keyName = "key"
 
-// keyFile is STATE/key: the server's private key, readable by root alone. It
-// belongs to one journal: an image that was made of a server does not take it along.
+// keyFile is STATE/key: the server's private key, readable by root alone. It belongs to one
+// journal: it is not used by servers created from an image of this one.
 type keyFile struct {
 	Journal string `json:"journal"` // its id
 	Key     string `json:"key"`
 }
 
-// loadKey reads the server's private key, or makes one at its first start.
+// loadKey reads the server's private key, or generates one at its first start.
 func loadKey(disk journal.Disk, id string) (seal.Key, error) {
 	text, err := disk.Read(keyName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,8 +49,8 @@ func loadKey(disk journal.Disk, id string) (seal.Key, error) {
 	return key, nil
 }
 
-// writeKey replaces the file and has it on the disk before it returns: what was
-// sealed for a key that is lost cannot be opened.
+// writeKey replaces the file and syncs it to disk before it returns: what was sealed for a lost key
+// cannot be opened.
 func writeKey(disk journal.Disk, k keyFile) error {
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -70,8 +70,7 @@ func writeKey(disk journal.Disk, k keyFile) error {
 	return disk.Sync()
 }
 
-// keepSealed gives the readers of this server's secrets their keys, beside
-// everything else, until it is stopped.
+// keepSealed seals this server's secrets for their readers, in the background, until it is stopped.
 func (a *agent) keepSealed(ctx context.Context) (stop func()) {
 	if !a.member.NeedsKey() {
 		return func() {}

@@ -287,7 +287,7 @@ func TestARefusedTokenIsToldApartAndTriedAgain(t *testing.T) {
 	b.apply()
 	heat := newHeat(t)
 	db := b.start("db", heat.tell, func(c *agent.Config) { c.Boot.Token = strings.Repeat("0", 64) })
-	db.await("the coordinator refuses this server's token: the deployment blog was applied with another secret than the stack's")
+	db.await("the coordinator refuses this server's token: the deployment blog was applied with a different secret than the stack's")
 	if got := heat.next(); got.Status != "FAILURE" || got.ID != "db" || !strings.Contains(got.Reason, "refuses this server's token") {
 		t.Errorf("Heat got %+v", got)
 	}

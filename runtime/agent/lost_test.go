@@ -47,7 +47,7 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	web := b.start("web", losing)
 	h.next()
 	h.next()
-	web.await("Heat was told: SUCCESS")
+	web.await("signalled Heat: SUCCESS")
 	restore := func() {
 		b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
 	}
@@ -61,7 +61,7 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	lose()
 	web.await("--restore")
 	restore()
-	web.await("its operator has put the deployment back")
+	web.await("the operator has restored the deployment")
 	b.want("web.app:size", "5")
 	b.want("web.later", "null")
 	web.cancel()

@@ -8,12 +8,12 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// A value may come from elsewhere by another plan: from Heat so far, and with -P or --secret-param
-// now, or the other way round; and a group that a role follows may become larger. If what the role
-// reads is the same it has nothing to run for: it runs when a member joins.
+// A changed plan may move the source of a value: from Heat to -P or --secret-param, or back; and a
+// group that a role follows may grow. If the role's values are the same it does not have to run: it
+// runs when a member joins.
 
-// noteMoves keeps what roles are made of that are up to date, where the plan says otherwise only
-// where values come from.
+// noteMoves keeps the definitions of up-to-date roles of which the plan changes only the sources of
+// values.
 func (a *agent) noteMoves(before *contract.Server) {
 	for i := range a.plan.Roles {
 		r := &a.plan.Roles[i]
@@ -35,8 +35,8 @@ func (a *agent) noteMoves(before *contract.Server) {
 	}
 }
 
-// settle finds out whether a role whose values come from elsewhere has other ones, and notes it if
-// not. It waits for what Heat has not given yet.
+// settle finds out whether a role whose sources moved has different values, and notes it if not. It
+// waits for what Heat has not supplied yet.
 func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err error) {
 	was, moved := a.moved[r.Name]
 	if !moved {
@@ -67,7 +67,7 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 		same = same && had == now.At()
 	}
 	for _, m := range out {
-		if m.Cell != "" { // what it held is not known any more
+		if m.Cell != "" { // its value is no longer known
 			same = false
 			continue
 		}
@@ -91,6 +91,6 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 	if err := a.journal.NoteSame(r.Name, r.Definition(), followed); err != nil {
 		return false, err
 	}
-	a.console.say("%s: what it reads is the same", a.key(r.Name))
+	a.console.say("%s: its inputs have not changed", a.key(r.Name))
 	return false, a.showUpdate(ctx, *r, "")
 }

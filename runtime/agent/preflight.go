@@ -16,26 +16,24 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// What is looked for before any role runs. That the coordinator answers and takes
-// the token has been seen by then, or is on the console (reach, join); with a
-// coordinator over TLS, so is that its certificate holds.
+// Checks before any role runs. By then the coordinator has answered and accepted the token, or the
+// problem is on the console (reach, join); over TLS, so has its certificate been checked.
 //
-// What cannot get better by itself fails the first role that has not run, so that
-// Heat and all who wait learn of it at once. What an earlier role, an operator or
-// time may still mend is a warning: on the console, and in the server's state.
+// Permanent problems fail the first role that has not run, so that Heat and all waiting roles learn
+// of it at once. What an earlier role, an operator or time may still fix is a warning: on the
+// console, and in the server's state.
 const (
-	// leastRoom is what a disk must have free for a journal, files and logs, in bytes.
+	// leastRoom is the free disk space needed for the journal, files and logs, in bytes.
 	leastRoom = 64 << 20
-	// mostSkew is how far the server's clock may be from the coordinator's.
+	// mostSkew is how far the server's clock may differ from the coordinator's.
 	mostSkew = time.Minute
 )
 
-// probeAfter is how long the coordinator may take to answer before it is looked
-// for why it does not.
+// probeAfter is how long the coordinator may take to answer before it is probed.
 const probeAfter = time.Second
 
-// reach says on the console why no connection to the coordinator comes about,
-// until the context ends, and again whenever the reason has changed.
+// reach reports on the console why the coordinator cannot be reached, whenever the reason changes,
+// until the context ends.
 func (a *agent) reach(ctx context.Context, p *patience) {
 	if a.Probe == nil {
 		return
@@ -57,13 +55,13 @@ func (a *agent) reach(ctx context.Context, p *patience) {
 		}
 		if err == nil && said != "" {
 			said = ""
-			p.because(coordinator.ShownURL(a.Boot.Coordinator) + " takes connections now; no session with it yet")
+			p.because(coordinator.ShownURL(a.Boot.Coordinator) + " accepts connections now; no session with it yet")
 		}
 	}
 }
 
-// appear reports that the agent is up, and compares the clocks: the coordinator
-// notes when the report came.
+// appear reports that the agent is up, and compares the clocks: the coordinator records the time of
+// the report.
 func (a *agent) appear(ctx context.Context) error {
 	from := a.Now()
 	if err := a.enter(ctx, coordinator.PhaseUp); err != nil {
@@ -79,13 +77,13 @@ func (a *agent) appear(ctx context.Context) error {
 		return err
 	}
 	if off := skew(written, from, until); off != "" {
-		a.warn("the clock of this server is " + off + " the coordinator's: certificates and Keystone's tokens are judged by it, and times in logs will not fit together; is NTP set up?")
+		a.warn("the clock of this server is " + off + " the coordinator's: certificates and Keystone tokens are validated against it, and times in logs will not match; is NTP set up?")
 	}
 	return nil
 }
 
-// skew is "3m0s behind" or "… ahead of", for a moment that lies between two
-// others by another clock; "" is within what may be.
+// skew is "3m0s behind" or "… ahead of", for a moment between two others on another clock; "" if it
+// is tolerable.
 func skew(there, from, until time.Time) string {
 	switch {
 	case there.Sub(until) > mostSkew:
@@ -96,8 +94,7 @@ func skew(there, from, until time.Time) string {
 	return ""
 }
 
-// preflight looks whether the roles from an index on can run at all; the error says
-// why not.
+// preflight checks whether the roles can run at all; the error says why not.
 func (a *agent) preflight(ctx context.Context, roles []contract.Role) error {
 	var found []error
 	for _, folder := range []string{a.State, a.Work} {
@@ -120,7 +117,7 @@ func (a *agent) preflight(ctx context.Context, roles []contract.Role) error {
 	return errors.Join(found...)
 }
 
-// checkRoom says that a folder's disk is full.
+// checkRoom returns an error if a folder's disk is full.
 func (a *agent) checkRoom(folder string) error {
 	room := a.Room
 	if room == nil {
@@ -128,16 +125,16 @@ func (a *agent) checkRoom(folder string) error {
 	}
 	free, err := room(folder)
 	if err != nil {
-		return fmt.Errorf("the disk of %s cannot be looked at: %w", folder, err)
+		return fmt.Errorf("check the disk space of %s: %w", folder, err)
 	}
 	if free < leastRoom {
-		return fmt.Errorf("the disk of %s has %d MiB left, and %d are needed", folder, free>>20, leastRoom>>20)
+		return fmt.Errorf("the disk of %s has %d MiB left, but %d are needed", folder, free>>20, leastRoom>>20)
 	}
 	return nil
 }
 
-// roomOf is how many bytes the file system of a folder, or of the nearest one above
-// that is there, has left.
+// roomOf is the free space, in bytes, of the file system of a folder, or of its nearest existing
+// parent.
 func roomOf(folder string) (uint64, error) {
 	for {
 		var fs unix.Statfs_t
@@ -153,7 +150,7 @@ func roomOf(folder string) (uint64, error) {
 	}
 }
 
-// warn says something on the console and in the server's state, once.
+// warn reports a warning on the console and in the server's state, once.
 func (a *agent) warn(text string) {
 	known := false
 	a.board.show(func(s *coordinator.ServerState) {

@@ -37,7 +37,7 @@ func TestWhatCannotGetBetterFailsTheServerBeforeAnyRoleRuns(t *testing.T) {
 			`failed: s.one: this agent has no driver "cfengine", which the role two needs (site.yaml:2:2)`},
 		"a full disk": {
 			func(b *bed) []contract.Role { return []contract.Role{b.sh("one", "touch ../ran")} }, full,
-			"failed: s.one: the disk of WORK has 3 MiB left, and 64 are needed (site.yaml:2:2)"},
+			"failed: s.one: the disk of WORK has 3 MiB left, but 64 are needed (site.yaml:2:2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
@@ -133,7 +133,7 @@ func TestWhyNoCoordinatorAnswersStandsOnTheConsole(t *testing.T) {
 	probed <- errors.New("cannot reach zk://10.0.0.5:2181: connection refused; is it running?")
 	s.await("hotc-agent: waiting: cannot reach zk://10.0.0.5:2181: connection refused; is it running?\n")
 	probed <- nil
-	s.await("hotc-agent: waiting: memory: takes connections now; no session with it yet\n")
+	s.await("hotc-agent: waiting: memory: accepts connections now; no session with it yet\n")
 	close(answers)
 	s.mustBeDone()
 }
@@ -144,7 +144,7 @@ func TestAWrongURLStandsOnTheConsole(t *testing.T) {
 	b.server("s", b.sh("one", ""))
 	b.apply()
 	s := b.start("s", stays, func(c *agent.Config) { c.Open, c.Boot.Coordinator = dial.Open, "zk://me:hush@zk1/hotc?ca=der:hush" })
-	s.await("hotc-agent: the coordinator's URL, zk://…@zk1/hotc: what follows the ? is for TLS: zk+tls:// in the place of zk:// begins such a URL; next attempt in ")
+	s.await("hotc-agent: the coordinator's URL, zk://…@zk1/hotc: the parameters after ? are for TLS: use zk+tls:// instead of zk://; next attempt in ")
 	if said := s.console.String(); strings.Contains(said, "hush") {
 		t.Errorf("the console tells the password: %s", said)
 	}

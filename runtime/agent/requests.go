@@ -15,16 +15,14 @@ import (
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
-// keptAnswers is how many answers stay after their requests have gone.
+// keptAnswers is how many answers are kept after their requests were dropped.
 const keptAnswers = 16
 
-// attend takes the requests of operators that can be taken now, in their order,
-// while no role runs. again says that a role has to run again. An error says that
-// the agent has to end.
+// attend handles the requests of operators that can be handled now, in order, while no role is
+// running. again says that a role has to run again. An error says that the agent has to end.
 //
-// What decides whether a request is taken is the journal: a line of its id is
-// written before anything is done for it. The answer follows, and is written again
-// by the next agent if this one does not get that far.
+// The journal decides whether a request was taken: its id is written there before anything is done
+// for it. The answer follows, and is written by the next agent if this one does not get that far.
 func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	record, err := a.member.Asked(ctx)
 	requests := record.Requests
@@ -35,8 +33,8 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		again = a.plan != before && a.mayGoOn()
 	}
 	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
-		a.console.say("nothing is done of what is asked for: %v", err)
-		return false, nil // it is looked at again when it changes
+		a.console.say("requests are ignored: %v", err)
+		return false, nil // it is read again when it changes
 	}
 	if err != nil {
 		return false, err
@@ -57,7 +55,7 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		answer, restart, err := a.take(ctx, r)
 		if err != nil {
 			if answer.Final() {
-				// The agent ends, but whoever waits for the answer should not wait for its return.
+				// The agent ends, but the answer should not wait for its restart.
 				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReport)
 				defer cancel()
 				err = errors.Join(err, a.answer(last, r, answer))
@@ -76,13 +74,13 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		if r.Name != "" {
 			what += " " + r.Name
 		}
-		a.console.say("asked for %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
+		a.console.say("request %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
 	}
 	return again, a.reportGoing(ctx, hooks, true)
 }
 
-// noteAnswered notes the end of a task that was answered, and could not be noted: its
-// disk was full.
+// noteAnswered notes the end of a task that was answered but could not be noted, because the disk
+// was full.
 func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer *coordinator.Answer) error {
 	if a.journal.Task(r.ID).Status != coordinator.RoleRunning {
 		return nil
@@ -98,7 +96,7 @@ func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer 
 	return err
 }
 
-// index is the place of a role among the server's; -1 is none.
+// index is the index of a role on the server; -1 if it has none of this name.
 func (a *agent) index(role string) int {
 	return slices.IndexFunc(a.plan.Roles, func(p contract.Role) bool { return p.Name == role })
 }
@@ -112,8 +110,8 @@ func (a *agent) answerTo(id string) *coordinator.Answer {
 	return nil
 }
 
-// answer writes the answer to a request. Of the older ones, those whose requests
-// have gone are forgotten in time.
+// answer writes the answer to a request. Older answers whose requests were dropped are eventually
+// removed.
 func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordinator.Answer) error {
 	answer.ID, answer.Kind, answer.Role, answer.Name = r.ID, r.Kind, r.Role, r.Name
 	if known := a.answerTo(r.ID); known != nil {
@@ -132,8 +130,7 @@ func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordi
 	return a.session.Answer(ctx, a.answers)
 }
 
-// take does what a request asks for. An answer without a status says that its
-// time has not come.
+// take performs a request. An answer without a status says that it cannot be performed yet.
 func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordinator.Answer, again bool, err error) {
 	index := a.index(r.Role)
 	switch {
@@ -145,7 +142,7 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 		}
 		return answer, false, err
 	case r.Incarnation != a.journal.Incarnation():
-		return refused("it was asked of incarnation %d of the server, and this is incarnation %d", r.Incarnation, a.journal.Incarnation()), false, nil
+		return refused("the request is for incarnation %d of the server, and this is incarnation %d", r.Incarnation, a.journal.Incarnation()), false, nil
 	case index < 0:
 		return refused("the server has no role %s", r.Role), false, nil
 	}
@@ -169,7 +166,7 @@ func refused(format string, arguments ...any) coordinator.Answer {
 	return coordinator.Answer{Status: coordinator.AnswerRefused, Reason: fmt.Sprintf(format, arguments...)}
 }
 
-// takeAgain takes a request to run a failed role again, or to take it as done.
+// takeAgain performs a request to run a failed role again, or to treat it as done.
 func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, bool, error) {
 	noted := a.journal.Role(p.Name)
 	switch {
@@ -193,8 +190,8 @@ func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p contract
 	return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name)
 }
 
-// publishGiven publishes the outputs that an operator gives in a role's place. The
-// refusal says what is wrong with them.
+// publishGiven publishes the outputs that an operator supplies for a skipped role. The refusal says
+// what is wrong with them.
 func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contract.Role) (refusal, err error) {
 	for _, o := range p.Outputs {
 		given, is := r.Values[o.Name]
@@ -204,7 +201,7 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 				return nil, err
 			}
 			if record.State != coordinator.Valued {
-				return fmt.Errorf("the output %s is not given", o.Name), nil
+				return fmt.Errorf("the output %s is missing", o.Name), nil
 			}
 			continue
 		}
@@ -223,8 +220,8 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 	return nil, nil
 }
 
-// takeBack empties what the failure of a role had marked: the cells of this role
-// and the later ones that have failed; with values those that have been published, too.
+// takeBack empties the cells that the failure of a role has marked as failed: its own and those of
+// later roles; with values, also those that were published.
 func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 	var cells []contract.CellName
 	found := false
@@ -245,13 +242,13 @@ func cellsOf(r *contract.Role) (cells []contract.CellName) {
 	return cells
 }
 
-// markAgain marks again what was taken back for nothing.
+// markAgain restores the marks that takeBack removed, after a refusal.
 func (a *agent) markAgain(ctx context.Context, name string) error {
 	index := a.index(name)
 	return a.failDependents(ctx, index, a.journal.Role(a.plan.Roles[index].Name).RoleState)
 }
 
-// takeTask runs an action or a hook, if its time has come.
+// takeTask runs an action or a hook, if that is possible now.
 func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
 	tasks := p.Actions
 	if r.Kind == coordinator.Hook {
@@ -272,7 +269,7 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.
 	return a.runTask(ctx, r, p, t, func() error { return nil })
 }
 
-// runTask runs a task once. started is called when its start is noted.
+// runTask runs a task once. started is called after its start was noted.
 func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	if r.Change != "" {
@@ -305,15 +302,15 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 	return answer, err
 }
 
-// failed says that a role of the server has failed.
+// failed reports whether a role of the server has failed.
 func (a *agent) failed() bool {
 	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool {
 		return a.journal.Role(r.Name).Status == coordinator.RoleFailed
 	})
 }
 
-// recallTask is the answer for a task that the journal knows. One that had started
-// and not ended was interrupted, and never runs again.
+// recallTask is the answer for a task in the journal. One that was started and not ended was
+// interrupted, and never runs again.
 func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer, error) {
 	noted := a.journal.Task(r.ID)
 	if noted.Status == coordinator.RoleRunning {

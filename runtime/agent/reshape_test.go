@@ -40,7 +40,7 @@ func TestRolesComeAndGo(t *testing.T) {
 	if len(state.Roles) != 2 || state.Roles[0].Name != "c" || state.Roles[1].Name != "b" {
 		t.Errorf("db reports %+v", state.Roles)
 	}
-	db.await("db.a was taken out of the plan")
+	db.await("db.a was removed from the plan")
 	db.ran("a\nb\nc\n")
 	db = b.restart(db)
 	b.awaitState("db", roleIs("c", coordinator.RoleDone))
@@ -159,7 +159,7 @@ func TestAServerIsTakenOut(t *testing.T) {
 	for range 2 {
 		err := db.wait()
 		var removed *member.RemovedError
-		if !errors.As(err, &removed) || !errors.Is(err, member.ErrDestroyed) || !strings.Contains(err.Error(), "server db was taken out of the deployment blog") {
+		if !errors.As(err, &removed) || !errors.Is(err, member.ErrDestroyed) || !strings.Contains(err.Error(), "server db was removed from the deployment blog") {
 			t.Fatalf("it ends with %v", err)
 		}
 		db = b.start("db", stays)

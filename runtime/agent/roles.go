@@ -13,11 +13,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// lastReport is how long the agent's end waits for its last report.
+// lastReport bounds the wait for the agent's last report.
 const lastReport = 5 * time.Second
 
-// runRoles runs the roles in order. The first failure ends the later ones. An
-// error says that the agent has to end.
+// runRoles runs the roles in order. The first failure skips the later ones. An error says that the
+// agent has to end.
 func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) {
 	if err := a.board.commit(ctx, nil, a.begin); err != nil {
 		return false, err
@@ -53,7 +53,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 				if err := a.awaitNews(ctx); err != nil {
 					return false, err
 				}
-				i-- // look again
+				i-- // check again
 				continue
 			}
 		}
@@ -71,14 +71,14 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			if err := a.readPlanAgain(ctx); err != nil {
 				return false, err
 			}
-			i = -1 // it finds that the plan is another one
+			i = -1 // start over with the new plan
 			continue
 		}
 		if state.Status == coordinator.RoleFailed {
 			a.console.say("%v", state.Cause)
 			report := ctx
 			if err != nil {
-				// The agent ends, but whoever waits for the role should not wait for its return.
+				// The agent ends, but readers should not wait for its restart.
 				var cancel context.CancelFunc
 				report, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastReport)
 				defer cancel()
@@ -98,7 +98,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		if before != coordinator.RoleDone { // else the board has it, with what has become of it since
+		if before != coordinator.RoleDone { // otherwise the board already has it, with later updates
 			a.console.say("%s: done", host.Key(r.Name))
 			if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, state) }); err != nil {
 				return false, err
@@ -109,15 +109,13 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 	return true, a.enter(ctx, coordinator.PhaseDone)
 }
 
-// retried says that some role was asked to run again: what its failure had marked
-// may still stand.
+// retried reports whether a role was retried: the marks of its failure may still be there.
 func (a *agent) retried() bool {
 	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
 }
 
-// reportFailure fails what a failed role was to write, once: after a restart an
-// operator may have taken that back already, for a request that is still to be
-// taken.
+// reportFailure fails the outputs of a failed role, once: after a restart they may already have
+// been reset, for a request that is not handled yet.
 func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
 	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
 		failed := a.failedDependents(index, state)
@@ -131,8 +129,7 @@ func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.
 	return err
 }
 
-// begin changes the state to that of a server whose roles run, for the first time
-// or again.
+// begin changes the state to that of a server whose roles are running, for the first time or again.
 func (a *agent) begin(s *coordinator.ServerState) {
 	s.Phase = coordinator.PhaseRunning
 	for i, r := range a.plan.Roles {
@@ -146,8 +143,8 @@ func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
 	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Phase = phase })
 }
 
-// failDependents reports a failed role: it, its later roles and all that they have not
-// written fail in one commit, after what it has written says so.
+// failDependents reports a failed role: it, its later roles and their unwritten outputs fail in one
+// commit, after its published values were marked.
 func (a *agent) failDependents(ctx context.Context, index int, state coordinator.RoleState) error {
 	if err := a.disown(ctx, &a.plan.Roles[index], state.Cause); err != nil {
 		return err
@@ -155,7 +152,7 @@ func (a *agent) failDependents(ctx context.Context, index int, state coordinator
 	return a.board.commit(ctx, a.failedDependents(index, state), a.failure(index, state, a.skipped(index, state)))
 }
 
-// failedDependents are the cells that a failed role ends.
+// failedDependents are the cells that fail with a failed role.
 func (a *agent) failedDependents(index int, state coordinator.RoleState) map[contract.CellName]*coordinator.Cause {
 	failed := map[contract.CellName]*coordinator.Cause{}
 	mark := func(r contract.Role, cause *coordinator.Cause) {
@@ -179,7 +176,7 @@ func (a *agent) skipped(index int, state coordinator.RoleState) map[string]*coor
 	causes := map[string]*coordinator.Cause{}
 	for _, r := range a.plan.Roles[index+1:] {
 		if a.journal.Role(r.Name).Status == coordinator.RoleDone {
-			continue // the failed one was added before it later
+			continue // the failed role was added before it later
 		}
 		causes[r.Name] = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
 			Reason: fmt.Sprintf("skipped: the role %s before it failed", state.Name)}
@@ -187,7 +184,7 @@ func (a *agent) skipped(index int, state coordinator.RoleState) map[string]*coor
 	return causes
 }
 
-// failure is the change of the server's state.
+// failure is the change of the server's state for a failed role.
 func (a *agent) failure(index int, state coordinator.RoleState, skipped map[string]*coordinator.Cause) func(*coordinator.ServerState) {
 	return func(s *coordinator.ServerState) {
 		s.Phase = coordinator.PhaseFailed

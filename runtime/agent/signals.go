@@ -12,15 +12,15 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// herald tells Heat of single roles while later ones run: resources wait for them.
-// What Heat has taken is noted in the journal when the roles have ended, by who
-// owns the journal; an agent that is killed before tells it again, which changes nothing.
+// herald signals Heat about single roles while later ones run: resources wait for them. Accepted
+// signals are noted in the journal when the roles have ended, by the goroutine that owns the
+// journal; an agent that is killed before sends them again, which changes nothing.
 type herald struct {
 	*agent
-	ctx     context.Context // of what is told in the background
+	ctx     context.Context // of background signals
 	telling sync.WaitGroup
 	sent    map[told]bool
-	taken   chan told // holds all that may be sent
+	taken   chan told // with room for all signals
 }
 
 func newHerald(ctx context.Context, a *agent) *herald {
@@ -31,21 +31,21 @@ func newHerald(ctx context.Context, a *agent) *herald {
 	return &herald{agent: a, ctx: ctx, sent: map[told]bool{}, taken: make(chan told, most)}
 }
 
-// told is a signal that Heat has taken.
+// told is a signal that Heat has accepted.
 type told struct{ handle, status string }
 
-// tell signals the wait conditions of a role that has ended, in the background. A
-// cause says that it has failed, or will not run.
+// tell signals the wait conditions of an ended role, in the background. A cause says that it
+// failed, or will not run.
 func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 	if h.Boot.Signal == "" {
-		return // Heat is left out
+		return // there is no Heat
 	}
 	for _, s := range r.Signals {
 		status := signal.Success
 		if cause != nil {
 			status = signal.Failure
 		}
-		s.Handle = contract.HandleOf(s.Handle) // Heat may still wait by it where a relay tells by now
+		s.Handle = contract.HandleOf(s.Handle) // Heat may still wait on it though a relay signals now
 		this := told{s.Handle, string(status)}
 		if h.sent[this] || h.journal.Signalled(s.Handle) == this.status {
 			continue
@@ -53,7 +53,7 @@ func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 		h.sent[this] = true
 		handle, known := h.Boot.Signals.Find(s.Handle)
 		if !known {
-			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be told", h.key(r.Name), s.Handle)
+			h.console.say("%s: the boot file has no handle %s: it is older than the plan, and Heat cannot be signalled", h.key(r.Name), s.Handle)
 			continue
 		}
 		mistake.GoIn(&h.telling, func() {
@@ -76,11 +76,11 @@ func (h *herald) send(r contract.Role, s contract.Signal, to contract.Handle, ca
 	if h.ctx.Err() != nil || !h.signalTo(h.ctx, to.Signal, at, out) {
 		return
 	}
-	h.console.say("Heat was told of %s: %s", h.key(r.Name), out.Status)
+	h.console.say("signalled Heat about %s: %s", h.key(r.Name), out.Status)
 	h.taken <- told{s.Handle, string(out.Status)}
 }
 
-// valuesOf are the outputs of a role that a wait condition hands to Heat.
+// valuesOf are the outputs of a role that a wait condition passes to Heat.
 func (h *herald) valuesOf(r contract.Role, s contract.Signal) (map[string]json.RawMessage, error) {
 	wanted := map[string]bool{}
 	for _, name := range s.Outputs {
@@ -89,8 +89,7 @@ func (h *herald) valuesOf(r contract.Role, s contract.Signal) (map[string]json.R
 	return h.values(h.ctx, r, func(o contract.Output) bool { return wanted[o.Name] })
 }
 
-// finish waits until Heat has been told of everything, or the context has ended, and
-// notes it.
+// finish waits until all signals are sent, or the context has ended, and notes them.
 func (h *herald) finish() {
 	h.telling.Wait()
 	for {

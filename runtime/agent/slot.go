@@ -10,15 +10,15 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// claimed is a slot in a group that scales, as the server has it by the path and the
-// token that all members share.
+// claimed is a slot in a scaling group, with the credential from the path and the token that all
+// members share.
 type claimed struct {
 	member.Claim
 	number int
 	shared coordinator.Credential
 }
 
-// credentials are those by which the claim can be looked at again.
+// credentials are those with which the claim can be read again.
 func (c *claimed) credentials() []coordinator.Credential {
 	if c == nil {
 		return nil
@@ -26,8 +26,8 @@ func (c *claimed) credentials() []coordinator.Credential {
 	return []coordinator.Credential{c.shared}
 }
 
-// claim finds, or takes, the slot of the member that the server lies in, if it is one of
-// a group that scales: from then on the agent is that slot's server.
+// claim finds, or takes, the slot of the server's member in a scaling group, if any: from then on
+// the agent is that slot's server.
 func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, error) {
 	if a.shared == nil {
 		if a.Boot.Slot.Group() == "" {
@@ -57,10 +57,10 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 	return c, errors.Join(err, store.Close())
 }
 
-// lostSlotError says that another member has the slot that this machine ran roles in.
+// lostSlotError says that another member has the slot in which this machine ran roles.
 type lostSlotError struct{ error }
 
-// Unwrap gives member.ErrFenced, or ErrDestroyed.
+// Unwrap returns member.ErrFenced, or ErrDestroyed.
 func (e *lostSlotError) Unwrap() error { return e.error }
 
 // identity is a server's name and token.
@@ -69,9 +69,9 @@ type identity struct {
 	token  string
 }
 
-// noSlot tells everybody that Heat has made more members than there are slots.
+// noSlot reports to the console and Heat that there are more members than slots.
 func (a *agent) noSlot(ctx context.Context, slots int) {
-	reason := fmt.Sprintf("every slot of the group %s is in use (it has %d): Heat made more members of it than the plan has (max_size, or max_members of its hotc block)", a.Boot.Slot.Group(), slots)
+	reason := fmt.Sprintf("every replica slot of the group %s is in use (it has %d): Heat created more members than the plan has slots (max_size, or max_members of its hotc block)", a.Boot.Slot.Group(), slots)
 	a.console.say("%s", reason)
 	a.refusedForHeat(ctx, reason)
 }

@@ -59,7 +59,7 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	if strings.Contains(leaves.console.String(), "server app/0 of blog") {
 		kept, left = left, kept
 	}
-	b.member("m3", func(c *agent.Config) { c.IfDown = patience }).await("no slot of the group app is free (it has 2)")
+	b.member("m3", func(c *agent.Config) { c.IfDown = patience }).await("no replica slot of the group app is free (it has 2)")
 
 	leaves.cancel()
 	if err := leaves.wait(); err != nil {
@@ -113,7 +113,7 @@ func TestMoreMembersThanSlots(t *testing.T) {
 	b.apply()
 	b.member("m1", staying)
 	b.awaitState("app/0", inPhase(coordinator.PhaseDone))
-	b.member("m2").await("every slot of the group app is in use (it has 1): Heat made more members of it than the plan has")
+	b.member("m2").await("every replica slot of the group app is in use (it has 1): Heat created more members than the plan has slots")
 }
 
 // A boot file of a template that is not a member of such a group in this use of it.

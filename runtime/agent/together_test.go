@@ -64,7 +64,7 @@ func TestAChangedRoleWaitsForTheChangedOneThatItFollows(t *testing.T) {
 		u := s.Roles[0].Update
 		return u != nil && u.Status == coordinator.RoleRunning
 	})
-	follower.await("the plan was changed: it is read again")
+	follower.await("the plan has changed: reading it again")
 	goOn(t, a)
 	b.awaitAnswers("b", 1)
 	b.want("b.r:out", `"B2"`)
@@ -97,7 +97,7 @@ func TestWhoReadsByATurnedEdgeRunsOnce(t *testing.T) {
 				u := s.Roles[0].Update
 				return u != nil && u.Status == coordinator.RoleRunning
 			})
-			a.await("the plan was changed: it is read again")
+			a.await("the plan has changed: reading it again")
 			goOn(t, other)
 			b.awaitAnswers("a", 1)
 			b.want("a.r:out", `"a5"`)
@@ -222,7 +222,7 @@ func TestAnAddedRoleWaitsForTheChangedOneThatItFollows(t *testing.T) {
 		u := s.Roles[0].Update
 		return u != nil && u.Status == coordinator.RoleRunning
 	})
-	follower.await("the plan was changed: it is read again")
+	follower.await("the plan has changed: reading it again")
 	goOn(t, a)
 	b.awaitState("b", runsOf("r", 1))
 	b.awaitState("a", runsOf("r", 2))

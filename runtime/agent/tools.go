@@ -11,14 +11,14 @@ import (
 	"github.com/hotc-dev/hotc/runtime/install"
 )
 
-// wanted is a tool as a role wants it.
+// wanted is a tool as required by a role.
 type wanted struct {
 	name string
 	as   contract.Install
 }
 
-// ensure finds a tool, and installs it if it must, once on a server. As long as that
-// takes the server's phase is "installing".
+// ensure finds a tool, and installs it if needed, once per server. Meanwhile the server's phase is
+// "installing".
 func (a *agent) ensure(ctx context.Context, tool driver.Tool, want contract.Install, log *os.File) (string, error) {
 	if program, known := a.tools[wanted{tool.Name, want}]; known {
 		return program, nil
@@ -31,7 +31,7 @@ func (a *agent) ensure(ctx context.Context, tool driver.Tool, want contract.Inst
 			err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
 				before, s.Phase, s.Message = s.Message, coordinator.PhaseInstalling, tool
 			})
-			// Should the report of the end not get through, the role's own does.
+			// If the report of the end is lost, the role's own report follows.
 			return func() {
 				a.board.show(func(s *coordinator.ServerState) { s.Phase, s.Message = coordinator.PhaseRunning, before })
 			}, err

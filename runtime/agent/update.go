@@ -10,26 +10,26 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// An operator may change the plan of a live deployment. The agent reads its part again
-// before it takes a request, since the request may be about the new one, and when a
-// role does not start because of that. A role that has not run takes the new plan as
-// it is; one that has is brought to it by its hook update, once for each change.
+// An operator may change the plan of a live deployment. The agent reads its part again before it
+// handles a request, since the request may be about the new one, and when a role does not start
+// because of that. A role that has not run uses the new plan; one that has is updated by its hook
+// update, once for each change.
 
-// watchPlan learns, while a role may run, which cells have come and gone by a change of the
-// plan; between roles the agent reads it again.
+// watchPlan learns, while a role may run, which cells a change of the plan adds and removes;
+// between roles the agent reads it again.
 func (a *agent) watchPlan(ctx context.Context) error {
 	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server), func() {
 		if err := a.member.LearnAhead(ctx); err != nil && ctx.Err() == nil {
-			a.console.say("the plan was changed: %v", err)
+			a.console.say("the plan has changed: %v", err)
 		}
 		a.replan()
 	})
 }
 
-// replan notes that the plan may have been changed.
+// replan notes that the plan may have changed.
 func (a *agent) replan() { coordinator.Wake(a.planned) }
 
-// followPlan reads the plan again if it was changed.
+// followPlan reads the plan again if it has changed.
 func (a *agent) followPlan(ctx context.Context) error {
 	look := len(coordinator.Open(a.open, a.answers)) > 0
 	select {
@@ -55,7 +55,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	before := a.plan
 	a.plan = changed
 	a.relayed.Store(changed.Relayed)
-	a.console.say("the plan was changed: it is read again")
+	a.console.say("the plan has changed: reading it again")
 	forgot := a.heat.anew(before, a.plan)
 	a.noteMoves(before)
 	if err := a.forgetRemoved(); err != nil {
@@ -84,7 +84,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, r := range a.plan.Roles { // what has come after a role that has failed fails, too
+	for i, r := range a.plan.Roles { // roles added after a failed one fail, too
 		if state := a.recall(r); state.Status == coordinator.RoleFailed {
 			return a.reportFailure(ctx, i, state)
 		}
@@ -106,7 +106,7 @@ func (a *agent) rearrange(s *coordinator.ServerState) {
 	s.Roles, s.Decided = roles, a.decided()
 }
 
-// forgetRemoved notes which roles that have begun the plan has no more.
+// forgetRemoved notes which started roles were removed from the plan.
 func (a *agent) forgetRemoved() error {
 	for _, name := range a.journal.Begun() {
 		if a.index(name) >= 0 {
@@ -116,12 +116,12 @@ func (a *agent) forgetRemoved() error {
 			return err
 		}
 		delete(a.reported, name)
-		a.console.say("%s was taken out of the plan", a.key(name))
+		a.console.say("%s was removed from the plan", a.key(name))
 	}
 	return nil
 }
 
-// mayGoOn says that the first role that is not done can run.
+// mayGoOn reports whether the first role that is not done can run.
 func (a *agent) mayGoOn() bool {
 	for _, r := range a.plan.Roles {
 		if status := a.journal.Role(r.Name).Status; status != coordinator.RoleDone {
@@ -131,8 +131,8 @@ func (a *agent) mayGoOn() bool {
 	return false
 }
 
-// takenOut says of a server that is not this machine any more whether that is because an
-// operator has taken it out of the deployment.
+// takenOut explains why this machine is no longer the server: whether an operator has removed it
+// from the deployment.
 func (a *agent) takenOut(ctx context.Context, err error) error {
 	if a.member == nil || a.store == nil {
 		return err
@@ -148,7 +148,7 @@ func (a *agent) takenOut(ctx context.Context, err error) error {
 	return err
 }
 
-// takeUpdate brings a role to what its plan has become, if it is not that already.
+// takeUpdate brings a role up to date with its plan, if needed.
 func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
 	if r.Change == p.Definition() {
 		if waits, err := a.settle(ctx, &p); err != nil || waits {
@@ -156,7 +156,7 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		}
 	}
 	if begun := a.journal.Role(p.Name).Updating; begun.Request != r.ID && !p.Idempotent {
-		if err := a.endInterrupted(ctx, &p); err != nil { // it was for what the role follows, and for this
+		if err := a.endInterrupted(ctx, &p); err != nil { // for what the role follows, and for this
 			return coordinator.Answer{}, err
 		}
 	}
@@ -165,22 +165,22 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
-		return refused("superseded: the role %s was changed again since", p.Name), nil
+		return refused("superseded: the role %s has changed again since", p.Name), nil
 	case noted.Status == coordinator.RoleRunning:
-		return coordinator.Answer{}, nil // it was interrupted, and its turn comes
+		return coordinator.Answer{}, nil // it was interrupted, and is handled first
 	case noted.Status == coordinator.RolePending:
-		return unneeded("it has not run, and will as it is now"), nil
+		return unneeded("it has not run, and will run as changed"), nil
 	case noted.Status == coordinator.RoleFailed:
-		return unneeded("it has failed, and runs as it is now when it is retried"), nil
+		return unneeded("it has failed, and runs as changed when it is retried"), nil
 	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
-		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // with what it follows, meanwhile
+		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // meanwhile, for what it follows
 	case current && !a.lacks(ctx, &p):
-		return unneeded("it has run as it is now"), nil
+		return unneeded("it has already run as changed"), nil
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
 	}
 	if fits, err := a.fits(ctx, &p); err != nil || !fits {
-		return coordinator.Answer{}, err // half of another change is on its way
+		return coordinator.Answer{}, err // another change has only partly arrived
 	}
 	if held, err := a.held(ctx, &p); held || err != nil {
 		return coordinator.Answer{}, err
@@ -192,7 +192,7 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	return answer, err
 }
 
-// lacks says that an output of a role that has run has no value: the plan did not have it then.
+// lacks reports whether an output of a role that has run has no value: it was not in the plan then.
 func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
 	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
 		record, err := a.member.Cell(ctx, o.Cell)
@@ -200,12 +200,12 @@ func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
 	})
 }
 
-// unneeded is the answer to who asks for the hook of a role that does not need it.
+// unneeded is the answer to a request for a hook that does not have to run.
 func unneeded(why string) coordinator.Answer {
 	return coordinator.Answer{Status: coordinator.AnswerDone, Reason: why}
 }
 
-// showUpdate reports how a role's update stands, with what it printed if it failed.
+// showUpdate reports the status of a role's update, with its output if it failed.
 func (a *agent) showUpdate(ctx context.Context, p contract.Role, printed string) error {
 	now := a.recall(p)
 	if now.Update != nil && now.Update.Status == coordinator.RoleFailed {
@@ -226,8 +226,8 @@ func (a *agent) showWaits(role string) func([]coordinator.Wait) {
 	}
 }
 
-// withLines is how an update stands, with what it printed as it was reported before:
-// the journal does not know that.
+// withLines adds to an update's status the output that was reported before: the journal does not
+// have it.
 func withLines(now, before *coordinator.UpdateState) *coordinator.UpdateState {
 	if now == nil || before == nil || now.LastLines != "" || now.Status != before.Status || !now.Started.Equal(before.Started) {
 		return now

@@ -174,7 +174,7 @@ func TestAnAgentThatReturnsMakesTheLastChange(t *testing.T) {
 	for _, a := range answers {
 		done = append(done, strings.TrimSpace(string(a.Status)+" "+a.Reason))
 	}
-	if got, want := strings.Join(done, "; "), "refused superseded: the role mysql was changed again since; done; refused superseded: the role mysql was changed again since; done it has run as it is now"; got != want {
+	if got, want := strings.Join(done, "; "), "refused superseded: the role mysql has changed again since; done; refused superseded: the role mysql has changed again since; done it has already run as changed"; got != want {
 		t.Errorf("answered %s, want %s", got, want)
 	}
 	db.ran("run 1\nupdate 3\n")
@@ -200,7 +200,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 	for _, level := range []string{"3", "4"} {
 		b.change("db", b.updatable(level, ""))
 	}
-	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to its end, and then once more: the plan was changed since" {
+	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to completion, then again: the plan has changed since" {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
 	if err := os.WriteFile(filepath.Join(db.work, "go"), nil, 0o600); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// A request that can be repeated is, so often and after such times; longer outages are for
-// whoever asks, who knows whether it matters.
+// Attempts of a repeatable request, and the time before the first repetition; longer outages are
+// left to the caller.
 const (
 	attempts  = 4
 	firstWait = 500 * time.Millisecond
@@ -44,7 +44,7 @@ func get(query url.Values, path ...string) request {
 	return request{method: http.MethodGet, path: path, query: query, again: true}
 }
 
-// call makes a request and reads its answer, if that is wanted.
+// call makes a request and decodes its answer, if into is not nil.
 func (c *Client) call(ctx context.Context, r request, into any) error {
 	var body []byte
 	if r.body != nil {
@@ -92,7 +92,7 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte, into any) 
 	return nil
 }
 
-// noAnswer says of an attempt that took too long that it did, and not that a context ended.
+// noAnswer returns errNoAnswer, rather than a context's error, for an attempt that took too long.
 func noAnswer(within context.Context, err error) error {
 	if context.Cause(within) == errNoAnswer {
 		return errNoAnswer
@@ -111,7 +111,7 @@ func (c *Client) url(r request) string {
 	return text
 }
 
-// repeatable says whether the same request again may help, and does no harm: it cannot have
+// repeatable reports whether repeating a request may help, and does no harm: it cannot have
 // arrived, or may arrive twice.
 func repeatable(err error, again bool) bool {
 	var refused *net.OpError

@@ -1,11 +1,10 @@
-// Package heat is a client of Heat's API, with an operator's credentials: what `hotc up`,
-// `down`, `relay`, `list` and `gc` ask of it. Agents do not use it; they signal through
-// runtime/signal, which needs no library.
+// Package heat is a client of Heat's API, with an operator's credentials: for `hotc up`, `down`,
+// `relay`, `list` and `gc`. Agents do not use it; they signal through runtime/signal, which needs
+// no library.
 //
-// Logging in is gophercloud's. What Heat is asked and how its answers are read is here,
-// since hotc sends templates as python-heatclient does and not as a YAML library would
-// print them again. Answers are bounded, requests that may be repeated are, and every
-// failure is a diagnostic with Heat's own words.
+// gophercloud does the login. Requests and answers are handled here, since hotc sends templates as
+// python-heatclient does and not as a YAML library would print them. Answers are bounded,
+// repeatable requests are repeated, and every failure is a diagnostic with Heat's own message.
 package heat
 
 import (
@@ -30,13 +29,13 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Options say which cloud, and as whom.
+// Options select the cloud and the credentials.
 type Options struct {
 	// Cloud is one of clouds.yaml's; "" is $OS_CLOUD, and without that the OS_* variables.
 	Cloud string
 }
 
-// Client asks one project's Heat. Its methods may be used by several goroutines.
+// Client is a client of one project's Heat. Its methods may be called concurrently.
 type Client struct {
 	service *gophercloud.ServiceClient
 	name    string
@@ -56,7 +55,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	}
 	who.AllowReauth = true
 	if who.ApplicationCredentialID != "" || who.ApplicationCredentialName != "" {
-		who.TenantID, who.TenantName, who.Scope = "", "", nil // it has a project of its own
+		who.TenantID, who.TenantName, who.Scope = "", "", nil // it has its own project
 	}
 	within, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
@@ -75,8 +74,8 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return &Client{service: service, name: hostOf(service.Endpoint), wait: firstWait, restricted: restricted(provider)}, nil
 }
 
-// Restricted says that the credentials are an application credential which may make no trusts.
-// Heat makes one for every stack with wait conditions, deployments or scaling groups.
+// Restricted reports whether the credentials are an application credential that may not create
+// trusts. Heat creates one for every stack with wait conditions, deployments or scaling groups.
 func (c *Client) Restricted() bool { return c.restricted }
 
 func restricted(provider *gophercloud.ProviderClient) bool {
@@ -90,7 +89,7 @@ func restricted(provider *gophercloud.ProviderClient) bool {
 	return made.ExtractInto(&token) == nil && token.Credential.Restricted
 }
 
-// Host is where Heat answers, for messages.
+// Host is Heat's host, for messages.
 func (c *Client) Host() string { return c.name }
 
 // settings are the credentials, the region and TLS of options or the environment.
@@ -99,12 +98,12 @@ func settings(o Options) (who gophercloud.AuthOptions, where gophercloud.Endpoin
 	if cloud != "" {
 		who, where, secure, err = clouds.Parse(clouds.WithCloudName(cloud))
 		if err != nil {
-			return who, where, nil, source.Fail(source.NoHeat, "the cloud "+cloud+" cannot be used: "+err.Error(), "clouds.yaml lies in this folder, in ~/.config/openstack or /etc/openstack, or where $OS_CLIENT_CONFIG_FILE says")
+			return who, where, nil, source.Fail(source.NoHeat, "the cloud "+cloud+" cannot be used: "+err.Error(), "clouds.yaml is looked up in this folder, in ~/.config/openstack and /etc/openstack, and at $OS_CLIENT_CONFIG_FILE")
 		}
 		return who, where, secure, nil
 	}
 	if os.Getenv("OS_AUTH_URL") == "" {
-		return who, where, nil, source.Fail(source.NoHeat, "which cloud?", "name one of clouds.yaml in $OS_CLOUD, or source the cloud's openrc file, which sets $OS_AUTH_URL and others")
+		return who, where, nil, source.Fail(source.NoHeat, "no cloud is selected", "set $OS_CLOUD to one in clouds.yaml, or source the cloud's openrc file, which sets $OS_AUTH_URL and others")
 	}
 	who = fromVariables(os.Getenv)
 	where.Region = os.Getenv("OS_REGION_NAME")
@@ -183,7 +182,7 @@ func tlsFromVariables(get func(string) string) (*tls.Config, error) {
 			return nil, source.Fail(source.NoHeat, "$OS_CACERT cannot be read: "+err.Error(), "")
 		}
 		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, source.Fail(source.NoHeat, "$OS_CACERT: "+path+" holds no certificate", "it takes PEM")
+			return nil, source.Fail(source.NoHeat, "$OS_CACERT: "+path+" contains no certificate", "use a PEM file")
 		}
 	}
 	if path := get("OS_CERT"); path != "" {
@@ -197,7 +196,7 @@ func tlsFromVariables(get func(string) string) (*tls.Config, error) {
 	return c, nil
 }
 
-// transport bounds every answer, gophercloud's own requests included.
+// transport bounds every answer, including gophercloud's own requests.
 func transport(secure *tls.Config) http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = secure
@@ -205,9 +204,9 @@ func transport(secure *tls.Config) http.RoundTripper {
 	return bounded{t}
 }
 
-// stay keeps a redirection, by which Heat gives a stack's whole address, at the place that was
-// asked, which the catalogue says: behind a proxy Heat may name another, or one without TLS,
-// and nobody else gets the token.
+// stay keeps a redirection, with which Heat returns a stack's full address, on the catalogue's
+// host: behind a proxy Heat may name another one, or one without TLS, and the token must not be
+// sent elsewhere.
 func stay(r *http.Request, via []*http.Request) error {
 	if len(via) >= mostRedirections {
 		return errRedirections
@@ -218,7 +217,7 @@ func stay(r *http.Request, via []*http.Request) error {
 
 const mostRedirections = 5
 
-var errRedirections = errors.New("it redirects again and again")
+var errRedirections = errors.New("too many redirections")
 
 type bounded struct{ http.RoundTripper }
 

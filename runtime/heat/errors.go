@@ -21,18 +21,18 @@ import (
 var (
 	// ErrNotFound says that there is no such stack, resource or deployment.
 	ErrNotFound = errors.New("not found")
-	// ErrExists says that a stack has the name already.
+	// ErrExists says that a stack already has the name.
 	ErrExists = errors.New("exists")
-	// ErrUnreachable says that nobody answered, or nobody who could: the same again later may
-	// succeed.
+	// ErrUnreachable says that there was no answer, or that the service is unavailable: a later
+	// attempt may succeed.
 	ErrUnreachable = errors.New("unreachable")
-	// ErrForbidden says that who asks may not.
+	// ErrForbidden says that the credentials are not sufficient.
 	ErrForbidden = errors.New("forbidden")
 
 	errNoAnswer = errors.New("no answer in time")
 )
 
-// Refused says that Heat has looked at a request and does not want it.
+// Refused reports whether Heat has rejected a request as invalid.
 func Refused(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == 400
@@ -45,7 +45,7 @@ type Error struct {
 	Status int
 	// Kind is Heat's name of the failure, StackValidationFailed.
 	Kind string
-	// Said is what Heat says.
+	// Said is Heat's message.
 	Said       string
 	diagnostic *source.Diagnostic
 	is         error
@@ -53,7 +53,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.diagnostic.Error() }
 
-// Unwrap gives the diagnostic and what errors.Is asks for.
+// Unwrap returns the diagnostic and the Err… value, if any.
 func (e *Error) Unwrap() []error {
 	if e.is == nil {
 		return []error{e.diagnostic}
@@ -61,10 +61,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.diagnostic, e.is}
 }
 
-// garbledError is an answer that is not what Heat's API says.
+// garbledError is an answer that is not from Heat's API.
 type garbledError struct{ error }
 
-// explain makes an *Error of what went wrong.
+// explain turns a failure into an *Error.
 func (c *Client) explain(ctx context.Context, r request, err error) error {
 	if err == nil {
 		return nil
@@ -82,7 +82,7 @@ func (c *Client) explain(ctx context.Context, r request, err error) error {
 	return e
 }
 
-// unexpected is the status that gophercloud did not expect, wherever it has wrapped it.
+// unexpected is the HTTP status error, however gophercloud has wrapped it.
 func unexpected(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 	if status, is := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); is {
 		return status, true
@@ -96,7 +96,7 @@ func unexpected(err error) (gophercloud.ErrUnexpectedResponseCode, bool) {
 	return gophercloud.ErrUnexpectedResponseCode{}, false
 }
 
-// quota is what a refusal says that is about how much a project may have, and about no right.
+// quota matches refusals because of a quota, rather than missing rights.
 var quota = regexp.MustCompile(`(?i)\bquotas?\b|maximum (number of )?stacks`)
 
 func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpectedResponseCode) (*source.Diagnostic, error) {
@@ -110,22 +110,22 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 	case e.Status == http.StatusConflict && e.Kind == "StackExists":
 		return refused("take another name for the stack"), ErrExists
 	case e.Status == http.StatusConflict:
-		return refused("another action on the stack has not ended: try again when it has"), nil
+		return refused("another action on the stack is in progress: try again when it has ended"), nil
 	case e.Status == http.StatusUnauthorized:
-		return source.Fail(source.NoHeat, "Heat does not accept the credentials: "+said, "a token may have expired, or the credentials been withdrawn: log in again ($OS_CLOUD, or the OS_* variables)"), ErrForbidden
+		return source.Fail(source.NoHeat, "Heat does not accept the credentials: "+said, "a token may have expired, or the credentials were revoked: log in again ($OS_CLOUD, or the OS_* variables)"), ErrForbidden
 	case e.Status < 500 && quota.MatchString(said):
 		return refused("delete what is no longer needed (hotc list), or ask for a larger quota"), nil
 	case strings.HasSuffix(e.Kind, "LimitExceeded"): // of a template's size, and of a stack's resources (which is 403)
-		return refused("--limit tells hotc the cloud's limits, so that it says where the template goes over them"), nil
+		return refused("set the cloud's limits with --limit: hotc then reports where the template exceeds them"), nil
 	case e.Status == http.StatusForbidden:
-		return refused("these credentials may not do that (" + r.method + " " + strings.Join(r.path, "/") + "): the project's administrator can say what they may; an application credential may be restricted"), ErrForbidden
+		return refused("these credentials may not do that (" + r.method + " " + strings.Join(r.path, "/") + "): ask the project's administrator for the rights; an application credential may be restricted"), ErrForbidden
 	case e.Status == http.StatusRequestEntityTooLarge:
-		return refused("the request is larger than this cloud takes: --limit tells hotc the cloud's limits before it asks"), nil
+		return refused("the request is larger than this cloud accepts: set the cloud's limits with --limit"), nil
 	case e.Status == http.StatusServiceUnavailable, e.Status == http.StatusTooManyRequests, e.Status == http.StatusBadGateway, e.Status == http.StatusGatewayTimeout:
-		return source.Fail(source.NoHeat, fmt.Sprintf("Heat at %s does not serve now: %s", name, said), "try again later"), ErrUnreachable
+		return source.Fail(source.NoHeat, fmt.Sprintf("Heat at %s is unavailable: %s", name, said), "try again later"), ErrUnreachable
 	case e.Status >= 500:
 		id := status.ResponseHeader.Get("X-Openstack-Request-Id")
-		hint := "the cloud's operator finds the reason in heat-engine's log"
+		hint := "the cloud's operator can find the reason in heat-engine's log"
 		if id != "" {
 			hint += ", request " + id
 		}
@@ -134,7 +134,7 @@ func (e *Error) describe(name string, r request, status gophercloud.ErrUnexpecte
 	return refused(""), nil
 }
 
-// fault reads what Heat, or Keystone, says in the body of a refusal.
+// fault reads Heat's, or Keystone's, message from the body of a refusal.
 func fault(body []byte) (kind, said string) {
 	var f struct {
 		Explanation string `json:"explanation"`
@@ -150,7 +150,7 @@ func fault(body []byte) (kind, said string) {
 	return f.Error.Type, short(said)
 }
 
-// short is a text of others' in one line of bounded length.
+// short is a foreign text in one line of bounded length.
 func short(text string) string {
 	const most = 2000
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
@@ -160,7 +160,7 @@ func short(text string) string {
 	return text
 }
 
-// noReply is an error of the way to a service.
+// noReply is an error on the way to a service.
 func noReply(who string, err error) error {
 	e := &Error{is: ErrUnreachable}
 	var garbled *garbledError
@@ -170,9 +170,9 @@ func noReply(who string, err error) error {
 		e.diagnostic = source.Fail(source.NoHeat, who+": "+message, "the CA's file is $OS_CACERT, or cacert in clouds.yaml")
 	case errors.As(err, &garbled):
 		e.is = nil
-		e.diagnostic = source.Fail(source.NoHeat, who+" answers what is not an answer of Heat's: "+short(err.Error()), "is that Heat, or something in between?")
+		e.diagnostic = source.Fail(source.NoHeat, who+" does not answer like Heat: "+short(err.Error()), "is that Heat, or a proxy in front of it?")
 	default:
-		e.diagnostic = source.Fail(source.NoHeat, "no answer from "+who+": "+cause(err), "is the address right, does it run, and does a firewall let you through?")
+		e.diagnostic = source.Fail(source.NoHeat, "no answer from "+who+": "+cause(err), "is the address right, is the service running, and does a firewall block it?")
 	}
 	return e
 }
@@ -186,12 +186,12 @@ func cause(err error) string {
 		return op.Err.Error()
 	}
 	if _, is := errors.AsType[*http.MaxBytesError](err); is {
-		return "the answer is larger than hotc reads"
+		return "the answer is too large"
 	}
 	return short(err.Error())
 }
 
-// tlsMessage says what is wrong with a certificate; "" if that is not it.
+// tlsMessage says what is wrong with TLS; "" if the error has another reason.
 func tlsMessage(err error) string {
 	if unknown, is := errors.AsType[x509.UnknownAuthorityError](err); is {
 		return "its certificate is not trusted: " + unknown.Error()
@@ -200,7 +200,7 @@ func tlsMessage(err error) string {
 		return "its certificate is for another name: " + host.Error()
 	}
 	if invalid, is := errors.AsType[x509.CertificateInvalidError](err); is {
-		return "its certificate is not good: " + invalid.Error()
+		return "its certificate is invalid: " + invalid.Error()
 	}
 	if record, is := errors.AsType[tls.RecordHeaderError](err); is {
 		return "it does not speak TLS: " + record.Error()
@@ -211,7 +211,7 @@ func tlsMessage(err error) string {
 	return ""
 }
 
-// loginError says why there is no session with Keystone.
+// loginError explains why the login failed.
 func loginError(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -225,7 +225,7 @@ func loginError(ctx context.Context, address string, err error) error {
 		if _, away := errors.AsType[net.Error](err); away || tlsMessage(err) != "" || err == errNoAnswer {
 			return noReply(who, err)
 		}
-		return source.Fail(source.NoHeat, "the credentials cannot be used: "+short(err.Error()), "$OS_CLOUD names one of clouds.yaml's; else the OS_* variables of the cloud's openrc file are taken")
+		return source.Fail(source.NoHeat, "the credentials cannot be used: "+short(err.Error()), "set $OS_CLOUD to a cloud in clouds.yaml, or the OS_* variables from the cloud's openrc file")
 	}
 	e := &Error{Status: status.Actual}
 	e.Kind, e.Said = fault(status.Body)
@@ -239,7 +239,7 @@ func loginError(ctx context.Context, address string, err error) error {
 		if status.Actual >= 500 || status.Actual == http.StatusTooManyRequests {
 			e.is = ErrUnreachable
 		}
-		e.diagnostic = source.Fail(source.NoHeat, fmt.Sprintf("%s does not let us in: %d %s", who, status.Actual, e.Said), "")
+		e.diagnostic = source.Fail(source.NoHeat, fmt.Sprintf("the login at %s failed: %d %s", who, status.Actual, e.Said), "")
 	}
 	return e
 }

@@ -32,7 +32,7 @@ func TestOutagesAndTokensThatExpireAreOvercome(t *testing.T) {
 	j.Outage(t, 1000, 0)
 	_, err := c.Stacks(t.Context())
 	j.Outage(t, 0, 0)
-	expect(t, "a long outage", err, "H710", "does not serve now", "out of order")
+	expect(t, "a long outage", err, "H710", "is unavailable", "out of order")
 	if !errors.Is(err, heat.ErrUnreachable) {
 		t.Error("an outage is not ErrUnreachable")
 	}
@@ -79,7 +79,7 @@ func TestAnswersOfClouds(t *testing.T) {
 		"policy":    {403, `{"explanation":"You are not authorized to complete this action."}`, []string{"H711", "not authorized", "POST stacks"}, heat.ErrForbidden, 1},
 		"a failure": {500, `{"explanation":"The server has either erred or is incapable of performing the requested operation.","error":{"message":"RPC timed out","type":"MessagingTimeout"}}`, []string{"H710", "RPC timed out", "req-1"}, heat.ErrUnreachable, 1},
 		"a proxy":   {502, "<html>\nbad gateway</html>", []string{"H710", "<html> bad gateway</html>"}, heat.ErrUnreachable, 1},
-		"nonsense":  {201, "<html>welcome</html>", []string{"H710", "is not an answer of Heat's"}, nil, 1},
+		"nonsense":  {201, "<html>welcome</html>", []string{"H710", "does not answer like Heat"}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -119,7 +119,7 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 		}
 	})
 	_, err := c.Stacks(t.Context())
-	expect(t, "endless", err, "H710", "larger than hotc reads")
+	expect(t, "endless", err, "H710", "the answer is too large")
 }
 
 // Heat redirects to a stack's whole address, which behind a proxy may be another's: the token
@@ -143,7 +143,7 @@ func TestRedirectionsStayWhereHeatIs(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	_, err := c.Stack(t.Context(), "round")
-	expect(t, "a circle", err, "H710", "redirects again and again")
+	expect(t, "a circle", err, "H710", "too many redirections")
 }
 
 // A list ends, whatever Heat makes of the marker.
@@ -197,7 +197,7 @@ func TestACAOfOnesOwn(t *testing.T) {
 	expect(t, "its own CA", err, "H710", "catalogue has no Heat")
 	t.Setenv("OS_CACERT", filepath.Join(dir, "empty.pem"))
 	_, err = heat.Connect(t.Context(), heat.Options{})
-	expect(t, "no CA", err, "H710", "holds no certificate")
+	expect(t, "no CA", err, "H710", "contains no certificate")
 	t.Setenv("OS_CACERT", "")
 	t.Setenv("OS_CLIENT_CONFIG_FILE", filepath.Join(dir, "clouds.yaml"))
 	_, err = heat.Connect(t.Context(), heat.Options{Cloud: "own"})

@@ -259,7 +259,7 @@ func TestNobodyAnswers(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
 	_, err := heat.Connect(t.Context(), heat.Options{})
-	expect(t, "no settings", err, "H710", "which cloud?", "OS_CLOUD")
+	expect(t, "no settings", err, "H710", "no cloud is selected", "OS_CLOUD")
 	t.Chdir(t.TempDir())
 	_, err = heat.Connect(t.Context(), heat.Options{Cloud: "nowhere"})
 	expect(t, "no clouds.yaml", err, "H710", "nowhere", "clouds.yaml")

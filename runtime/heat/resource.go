@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// MaxDepth is how deep stacks are looked into: the depth that stock Heat allows.
+// MaxDepth is the depth of nested stacks that is read, which is the limit of stock Heat.
 const MaxDepth = 5
 
 // Resource is a resource of a stack, or of one nested in it.
@@ -21,10 +21,10 @@ type Resource struct {
 	ID     string `json:"physical_resource_id"` // "" until it has one
 	State  State  `json:"resource_status"`
 	Reason string `json:"resource_status_reason"`
-	// StackName and StackID are of the stack it lies in, NestedName and NestedID of the one that
-	// it is.
+	// StackName and StackID are of its stack, NestedName and NestedID of the stack that it
+	// represents.
 	StackName, StackID, NestedName, NestedID string
-	// Parent is the resource of the stack above that its stack is.
+	// Parent is the resource in the parent stack that represents its stack.
 	Parent string `json:"parent_resource"`
 }
 
@@ -34,7 +34,7 @@ type link struct {
 	Rel  string `json:"rel"`
 }
 
-// stack is the name and the id of a stack in the link of some relation.
+// stackOf is the name and the id of the stack in the link with a relation.
 func stackOf(links []link, relation string) (name, id string) {
 	for _, l := range links {
 		if l.Rel != relation {
@@ -65,23 +65,21 @@ func (r *Resource) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// readLinked reads what has links, and these.
+// readLinked decodes an object and its links.
 func readLinked(text []byte, into any) ([]link, error) {
 	var linked struct{ Links []link }
 	err := errors.Join(json.Unmarshal(text, into), json.Unmarshal(text, &linked))
 	return linked.Links, err
 }
 
-// Resources are the resources of a stack, and of those nested in it to a depth, in one
-// request.
+// Resources are the resources of a stack, and of those nested in it to a depth, in one request.
 func (c *Client) Resources(ctx context.Context, stackName, stackID string, depth int) ([]Resource, error) {
 	var answer struct{ Resources []Resource }
 	err := c.call(ctx, get(url.Values{"nested_depth": {fmt.Sprint(depth)}}, "stacks", stackName, stackID, "resources"), &answer)
 	return answer.Resources, err
 }
 
-// Signal signals a resource. Heat answers before it looks at the data: read back what became
-// of it.
+// Signal signals a resource. Heat answers before it processes the data: read back the result.
 func (c *Client) Signal(ctx context.Context, stackName, stackID, resource string, data any) error {
 	return c.call(ctx, request{method: http.MethodPost, path: []string{"stacks", stackName, stackID, "resources", resource, "signal"}, body: data}, nil)
 }
@@ -120,8 +118,8 @@ type Deployment struct {
 	Updated Time                       `json:"updated_time"`
 }
 
-// Deployments are all software deployments of the project, in one request. Those for one
-// server, which may be any text, are fewer.
+// Deployments are all software deployments of the project, or those with a server id, which may be
+// any string, in one request.
 func (c *Client) Deployments(ctx context.Context, server string) ([]Deployment, error) {
 	var query url.Values
 	if server != "" {
@@ -134,18 +132,17 @@ func (c *Client) Deployments(ctx context.Context, server string) ([]Deployment, 
 	return answer.Deployments, err
 }
 
-// DeploymentEnd is how a deployment ends: COMPLETE with output values, or FAILED with a reason;
-// or that it has not ended, IN_PROGRESS.
+// DeploymentEnd is the status to set: COMPLETE with output values, FAILED with a reason, or
+// IN_PROGRESS.
 type DeploymentEnd struct {
 	Status  string         `json:"status"`
 	Reason  string         `json:"status_reason"`
 	Outputs map[string]any `json:"output_values,omitempty"`
 }
 
-// EndDeployment ends a deployment by its id, and returns what it is then. A signal to its
-// resource may reach another deployment: under convergence a replaced resource and its
-// replacement have one name, and a stack whose replacement no signal reaches stays in
-// progress for ever.
+// EndDeployment ends a deployment by its id, and returns its new state. A signal to its resource
+// may reach another deployment: under convergence a replaced resource and its replacement have the
+// same name, and a stack whose replacement is not reached stays in progress forever.
 func (c *Client) EndDeployment(ctx context.Context, id string, end DeploymentEnd) (*Deployment, error) {
 	var answer struct {
 		Deployment Deployment `json:"software_deployment"`
@@ -154,7 +151,7 @@ func (c *Client) EndDeployment(ctx context.Context, id string, end DeploymentEnd
 	return &answer.Deployment, err
 }
 
-// Event is a step that a stack's resource has made.
+// Event is an event of a stack's resource.
 type Event struct {
 	ID       string `json:"id"`
 	Time     Time   `json:"event_time"`
@@ -174,15 +171,15 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// OfStack says that an event is the stack's own and no resource's.
+// OfStack reports whether an event is the stack's own, and not a resource's.
 func (e Event) OfStack() bool { return e.Physical == e.StackID }
 
-// nestedName is what Heat adds to a stack's name for one nested in it: the resource that makes
-// it, and twelve characters at random (heat/engine/resource.py, physical_resource_name).
+// nestedName is what Heat appends to a stack's name for a nested one: the name of its stack
+// resource, and twelve random characters (heat/engine/resource.py, physical_resource_name).
 var nestedName = regexp.MustCompile(`^-(.+?)-[a-z2-7]{12}(?:$|(-.*))`)
 
-// Path is where a resource stands in the stack with the name: web/0/server. Only the stack's
-// name tells, so it is for people to read.
+// Path is a resource's path in the stack with the name: web/0/server. It is derived from the
+// stack's name, so use it only in messages.
 func (e Event) Path(stack string) string {
 	path := ""
 	for rest := strings.TrimPrefix(e.StackName, stack); rest != ""; {
@@ -207,7 +204,7 @@ func (c *Client) Events(ctx context.Context, stackName, stackID, marker string, 
 	return answer.Events, err
 }
 
-// Properties are what Heat has made the resource of an event with.
+// Properties are the properties with which Heat has created the resource of an event.
 func (c *Client) Properties(ctx context.Context, e Event) (json.RawMessage, error) {
 	var answer struct {
 		Event struct {
@@ -218,7 +215,7 @@ func (c *Client) Properties(ctx context.Context, e Event) (json.RawMessage, erro
 	return answer.Event.Properties, err
 }
 
-// ClearHook lets the resource of an event go on that is paused.
+// ClearHook clears a hook at which the resource of an event is paused.
 func (c *Client) ClearHook(ctx context.Context, e Event, hook string) error {
 	return c.Signal(ctx, e.StackName, e.StackID, e.Name, map[string]string{"unset_hook": hook})
 }

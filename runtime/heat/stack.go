@@ -36,7 +36,7 @@ type Output struct {
 	Error string          `json:"output_error"`
 }
 
-// State is an action and how it stands, CREATE_COMPLETE.
+// State is an action and its status, such as CREATE_COMPLETE.
 type State string
 
 // Action is CREATE, UPDATE, DELETE, ROLLBACK, …
@@ -45,29 +45,29 @@ func (s State) Action() string {
 	return action
 }
 
-// InProgress says that the last action has not ended.
+// InProgress reports whether the last action has not ended.
 func (s State) InProgress() bool { return strings.HasSuffix(string(s), "_IN_PROGRESS") }
 
-// Complete says that the last action has succeeded.
+// Complete reports whether the last action has succeeded.
 func (s State) Complete() bool { return strings.HasSuffix(string(s), "_COMPLETE") }
 
-// Failed says that the last action has failed.
+// Failed reports whether the last action has failed.
 func (s State) Failed() bool { return strings.HasSuffix(string(s), "_FAILED") }
 
-// cancelled is what Heat says of a stack, or of one nested in it, whose action was cancelled.
+// cancelled matches Heat's reason for a stack, or one nested in it, whose action was cancelled.
 var cancelled = regexp.MustCompile(`(^|: )Stack [A-Z]+ cancelled$`)
 
-// Settled is how many looks a stack that was cancelled has for what comes next: Heat cancels
-// before it deletes, and whoever cancels may go on with something else.
+// Settled is how many rounds to wait after a stack was cancelled: Heat cancels before it deletes,
+// and another action may follow.
 const Settled = 3
 
-// Cancelled says that somebody has cancelled the stack's action.
+// Cancelled reports whether the stack's action was cancelled.
 func (s *Stack) Cancelled() bool {
 	return s.State.Failed() && cancelled.FindString(s.Reason) == s.Reason && s.Reason != ""
 }
 
-// CancelledWithin says that Heat itself has cancelled what it did with a nested stack: it does so
-// for an update that comes over another, and now and then too late, which hits the newer one
+// CancelledWithin reports whether Heat itself has cancelled the action of a nested stack: it does
+// so when an update overtakes another, and sometimes too late, which cancels the newer one
 // (heat/engine/worker.py, stop_traversal).
 func (s *Stack) CancelledWithin() bool {
 	return s.State.Failed() && cancelled.MatchString(s.Reason) && !s.Cancelled()
@@ -87,13 +87,12 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Stack looks at a stack by its name or id, without its outputs. ErrNotFound says that there
-// is none.
+// Stack reads a stack by its name or id, without its outputs. ErrNotFound says that there is none.
 func (c *Client) Stack(ctx context.Context, name string) (*Stack, error) {
 	return c.stack(ctx, withoutOutputs, name)
 }
 
-// StackWithOutputs is Stack with the outputs, for which Heat works longer.
+// StackWithOutputs is Stack with the outputs, which take Heat longer.
 func (c *Client) StackWithOutputs(ctx context.Context, name string) (*Stack, error) {
 	return c.stack(ctx, nil, name)
 }
@@ -111,18 +110,18 @@ func (c *Client) stack(ctx context.Context, query url.Values, path ...string) (*
 	return answer.Stack, nil
 }
 
-// StackAt looks at a stack by name and id, also when it is deleted.
+// StackAt reads a stack by name and id, even if it is deleted.
 func (c *Client) StackAt(ctx context.Context, name, id string) (*Stack, error) {
 	return c.stack(ctx, withoutOutputs, name, id)
 }
 
-// pageSize is how many stacks, or events, are asked for at once.
+// pageSize is how many stacks, or events, are requested at once.
 const pageSize = 500
 
-// mostStacks is how many of them are listed.
+// mostStacks bounds the listed stacks.
 const mostStacks = 100_000
 
-// Stacks are the project's stacks that are nested in no other.
+// Stacks are the project's root stacks.
 func (c *Client) Stacks(ctx context.Context) ([]Stack, error) {
 	var all []Stack
 	for marker := ""; len(all) < mostStacks; {
@@ -143,7 +142,7 @@ func (c *Client) Stacks(ctx context.Context) ([]Stack, error) {
 	return nil, noReply("Heat at "+c.name, &garbledError{fmt.Errorf("more than %d stacks", mostStacks)})
 }
 
-// Create makes a stack and returns its id, while Heat is at it.
+// Create starts creating a stack and returns its id.
 func (c *Client) Create(ctx context.Context, name string, t *Template, o StackOptions) (id string, err error) {
 	body := t.body(o)
 	body["stack_name"] = name
@@ -152,13 +151,13 @@ func (c *Client) Create(ctx context.Context, name string, t *Template, o StackOp
 	return answer.Stack.ID, err
 }
 
-// Update brings a stack to a template. The same update twice is one.
+// Update starts updating a stack to a template. Repeating an update is a no-op.
 func (c *Client) Update(ctx context.Context, s *Stack, t *Template, o StackOptions) error {
 	return c.call(ctx, request{method: http.MethodPut, path: []string{"stacks", s.Name, s.ID}, body: t.body(o)}, nil)
 }
 
-// Change is what Heat would do with a resource. It names too much: a resource that reads a
-// changed one is "replaced" or "updated" here even if nothing becomes of it.
+// Change is what Heat would do with a resource. It overestimates: a resource that reads a changed
+// one is "replaced" or "updated" here even if it does not change in the end.
 type Change struct {
 	Name  string `json:"resource_name"`
 	Type  string `json:"resource_type"`
@@ -169,14 +168,14 @@ type Change struct {
 	} `json:"stack_identity"`
 }
 
-// Changes are what an update would do, as Heat foresees it.
+// Changes are what an update would do, as predicted by Heat.
 type Changes struct {
 	Added, Deleted, Replaced, Updated, Unchanged []Change
 }
 
-// Preview asks what an update would do, in nested stacks, too, if that is wanted: stock Heat
-// refuses that where a group grows or scales. Of nested stacks only the names are good, which
-// are made of their resources' without what Heat adds.
+// Preview asks what an update would do, optionally also in nested stacks, which stock Heat refuses
+// if a group grows or scales. Of nested stacks only the names are usable, which consist of their
+// resources' names without Heat's suffixes.
 func (c *Client) Preview(ctx context.Context, s *Stack, t *Template, o StackOptions, nested bool) (*Changes, error) {
 	query := url.Values{}
 	if nested {
@@ -196,7 +195,7 @@ func (c *Client) Definition(ctx context.Context, s *Stack) (json.RawMessage, err
 	return answer, err
 }
 
-// Delete begins to delete a stack.
+// Delete starts deleting a stack.
 func (c *Client) Delete(ctx context.Context, s *Stack) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{"stacks", s.Name, s.ID}, again: true}, nil)
 }

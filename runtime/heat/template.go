@@ -26,9 +26,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Template is a template with all that it names, as python-heatclient sends it: parsed, its
-// get_file and nested types under URLs of the files, whose texts go along; environments as
-// files, for the engine to merge in their order.
+// Template is a template with all files that it references, as python-heatclient sends it: parsed,
+// with get_file and nested types as URLs of the files, whose contents are included; environments as
+// files, for the engine to merge in order.
 type Template struct {
 	folder       string // the URL of the template's
 	template     json.RawMessage
@@ -36,23 +36,23 @@ type Template struct {
 	environments []string
 }
 
-// StackOptions go along with a template.
+// StackOptions are sent with a template.
 type StackOptions struct {
-	// Parameters are values that Heat shows to nobody where they are hidden; Defaults are for
-	// nested templates, too. Values of environments take their place.
+	// Parameters are values that Heat does not show if they are hidden; Defaults are for nested
+	// templates, too. Values of environments override both.
 	Parameters, Defaults map[string]json.RawMessage
-	// Given are values that take the place of environments'. The project's users can read them.
+	// Given are values that override environments'. The project's users can read them.
 	Given map[string]json.RawMessage
-	// Tags are the stack's from then on.
+	// Tags replace the stack's.
 	Tags []string
-	// TimeoutMinutes bounds the action, whatever that is; 0 is Heat's own.
+	// TimeoutMinutes bounds the action; 0 is Heat's default.
 	TimeoutMinutes int
 }
 
 // givenFile is the name of the environment that holds StackOptions.Given.
 const givenFile = "hotc:given"
 
-// body is a request's, without the stack's name.
+// body is the body of a request, without the stack's name.
 func (t *Template) body(o StackOptions) map[string]any {
 	files, names := t.files, t.environments
 	if len(o.Given) > 0 {
@@ -83,10 +83,10 @@ func (t *Template) body(o StackOptions) map[string]any {
 	return body
 }
 
-// Digest tells apart what Heat is asked for: the same template, files and options have the
-// same, wherever their folder lies. Who has not the key learns nothing of secrets by it.
+// Digest identifies a request: the same template, files and options have the same digest, wherever
+// their folder is. Without the key it reveals nothing about secrets.
 func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
-	o.TimeoutMinutes = 0 // another one is nothing else
+	o.TimeoutMinutes = 0 // not part of the content
 	text, err := coordinator.Encode(t.body(o))
 	if err != nil {
 		return "", err
@@ -99,8 +99,7 @@ func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
 // JSON is the template itself.
 func (t *Template) JSON() json.RawMessage { return t.template }
 
-// Nested is the template that a type's URL names, as JSON; not ok where it names none that goes
-// along.
+// Nested is the template at a type's URL, as JSON; ok is false if it is not among the files.
 func (t *Template) Nested(address string) (text json.RawMessage, ok bool) {
 	file, ok := t.files[address]
 	return json.RawMessage(file), ok && json.Valid([]byte(file))
@@ -113,7 +112,7 @@ func values(v map[string]json.RawMessage) map[string]json.RawMessage {
 	return v
 }
 
-// ReadTemplate reads a template and environments with all files that they name.
+// ReadTemplate reads a template and environments with all files that they reference.
 func ReadTemplate(ctx context.Context, path string, environments ...string) (*Template, error) {
 	r := &reader{ctx: ctx, files: map[string]string{}}
 	root, err := r.parse(path, nil)
@@ -144,7 +143,7 @@ type reader struct {
 	files map[string]string // by URL
 }
 
-// parse reads a text as Heat reads it; nil is a file's.
+// parse parses a text as Heat does; if nil, that of a file.
 func (r *reader) parse(path string, text []byte) (*yaml.Node, error) {
 	if text == nil {
 		var err error
@@ -163,7 +162,7 @@ func (r *reader) parse(path string, text []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// firstOf is the first error; nil is none.
+// firstOf is the first error, or nil.
 func firstOf(diags *source.Diagnostics) error {
 	for _, d := range diags.All() {
 		if d.Severity == source.Error {
@@ -173,7 +172,7 @@ func firstOf(diags *source.Diagnostics) error {
 	return nil
 }
 
-// resolve gives the files that stand anywhere below a node their URLs, and takes them along
+// resolve replaces the files referenced anywhere below a node by their URLs, and adds them
 // (heatclient/common/template_utils.py: get_file_contents).
 func (r *reader) resolve(n *yaml.Node, dir string) error {
 	for _, x := range n.Items {
@@ -197,7 +196,7 @@ func (r *reader) resolve(n *yaml.Node, dir string) error {
 	return nil
 }
 
-// take takes a file along and returns its URL.
+// take adds a file and returns its URL.
 func (r *reader) take(name, dir string) (at string, err error) {
 	var text []byte
 	var path string
@@ -231,10 +230,10 @@ func (r *reader) take(name, dir string) (at string, err error) {
 		r.files[at] = wrapped(text)
 		return at, nil
 	}
-	r.files[at] = string(text) // before what it names: a template that names itself ends here
+	r.files[at] = string(text) // before its references: a template may reference itself
 	root, err := r.parse(name, text)
 	if err != nil {
-		return at, nil // no template, so as it is
+		return at, nil // not a template: sent unchanged
 	}
 	if key, _ := hot.VersionKey(root); key == nil {
 		return at, nil
@@ -248,7 +247,7 @@ func (r *reader) take(name, dir string) (at string, err error) {
 	return at, nil
 }
 
-// wrapped is what the client makes of a file that is not a text: base64 in lines.
+// wrapped is a binary file as the client sends it: base64 in lines.
 func wrapped(data []byte) string {
 	var b strings.Builder
 	const line = 57 // bytes, which are 76 characters
@@ -258,7 +257,7 @@ func wrapped(data []byte) string {
 	return b.String()
 }
 
-// environment takes an environment file along, with what its registry names.
+// environment adds an environment file, with the files that its registry references.
 func (r *reader) environment(path string) (at string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -287,7 +286,7 @@ func (r *reader) environment(path string) (at string, err error) {
 	return at, nil
 }
 
-// fileURL is a file's name as the client gives it to Heat.
+// fileURL is a file's name as the client sends it to Heat.
 func fileURL(path string) (string, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -296,7 +295,7 @@ func fileURL(path string) (string, error) {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(whole)}).String(), nil
 }
 
-// maxFetched is what a file from elsewhere may have: Heat takes no larger request.
+// maxFetched bounds a remote file: Heat does not accept larger requests.
 const maxFetched = 8 << 20
 
 func (r *reader) fetch(address string) ([]byte, error) {

@@ -71,7 +71,7 @@ func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan c
 	return coordinator.WatchAll(ctx, o.Store, paths...)
 }
 
-// Removed are the servers that were taken out of the deployment.
+// Removed are the servers that were removed from the deployment.
 func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) ([]deploy.Removed, error) { return r.Removed(ctx, p) })
 }

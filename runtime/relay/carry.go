@@ -13,17 +13,17 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
-// Beside each server that Heat waits for stands what Heat gives its roles. Several waits may
-// name a server, and Heat resolves them one after the other: what a wait says otherwise than
-// before is news, and what it goes on saying is not, whatever others say meanwhile.
+// Each server in a wait comes with the values that Heat supplies to its roles. Several waits may
+// name a server, and Heat resolves them one after the other: only what a wait says differently than
+// before is news, whatever others say meanwhile.
 
-// carried is what the servers know of what Heat gives them, and why one cannot be told.
+// carried are the values from Heat that the servers have, and why one cannot get its values.
 type carried struct {
 	*relay.Values
 	refused map[contract.ServerPath]string
 }
 
-// carry tells the servers what Heat gives them by now. relay.ErrStale: look at Heat again.
+// carry writes Heat's current values for the servers. relay.ErrStale: query Heat again.
 func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error {
 	now := news(seen, s.Plan, s.Servers(), r.carried.Values)
 	for path, is := range r.going.tell {
@@ -31,7 +31,7 @@ func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error 
 		if !there {
 			values, _ = r.carried.Of(path)
 		}
-		if values.Instance != is.Instance { // it tells of the machine before
+		if values.Instance != is.Instance { // values of the previous machine
 			values = coordinator.HeatValues{Instance: is.Instance, From: values.From}
 		}
 		if values.Going != is.Incarnation {
@@ -65,16 +65,16 @@ func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error 
 			was, _ := before.Of(path)
 			switch is := now[path]; {
 			case is.Going > 0 && was.Going != is.Going:
-				r.Say(fmt.Sprintf("Heat takes server %s away: its agent is told to run the delete hooks", path))
+				r.Say(fmt.Sprintf("Heat is about to delete server %s: its agent was told to run the delete hooks", path))
 			case was.Instance == is.Instance && !was.Same(is):
-				r.Say(fmt.Sprintf("Heat gives server %s something else by now: its agent is told", path))
+				r.Say(fmt.Sprintf("Heat's values for server %s have changed: its agent was told", path))
 			}
 		}
 		return nil
 	}
 }
 
-// news are the servers of which a wait says something else than before, with that.
+// news are the servers for which a wait has different values than before, with these.
 func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, known *relay.Values) map[contract.ServerPath]coordinator.HeatValues {
 	waits := slices.Clone(seen)
 	slices.SortStableFunc(waits, func(a, b wait) int { return a.Updated.Compare(b.Updated.Time) })
@@ -87,7 +87,7 @@ func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.S
 		for _, named := range w.Servers {
 			path, is := pathOf(named, p, servers)
 			if named.Values == nil || named.ID == "" || !is {
-				continue // Heat does not say yet; or no agent has taken the slot
+				continue // Heat has no values yet, or no agent has taken the slot
 			}
 			now, news := all[path]
 			if !news {
@@ -117,12 +117,12 @@ func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.S
 	return all
 }
 
-// pathOf is the server of the plan that one of Heat's is.
+// pathOf is the server of the plan for one of Heat's.
 func pathOf(named contract.HeatServer, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (contract.ServerPath, bool) {
 	if server, _ := find(named, p, servers); server != nil {
 		return server.Path, true
 	}
-	for i := range p.Servers { // its agent need not have come
+	for i := range p.Servers { // its agent may not have joined yet
 		if p.Servers[i].Path == named.Server {
 			return named.Server, true
 		}
@@ -130,7 +130,7 @@ func pathOf(named contract.HeatServer, p *contract.Plan, servers map[contract.Se
 	return "", false
 }
 
-// digestOf names what a wait says of a server.
+// digestOf is a digest of what a wait says about a server.
 func digestOf(named contract.HeatServer) string {
 	text, err := json.Marshal(named)
 	if err != nil {
@@ -139,7 +139,7 @@ func digestOf(named contract.HeatServer) string {
 	return coordinator.Digest(text)[:16]
 }
 
-// cannot is why a server cannot be told; "" is that it is.
+// cannot is why a server cannot get its values; "" if it can.
 func (c *carried) cannot(server contract.ServerPath) string {
 	if c == nil {
 		return ""
@@ -147,8 +147,8 @@ func (c *carried) cannot(server contract.ServerPath) string {
 	return c.refused[server]
 }
 
-// owes is the number of the change of Heat's with whose values a role that is done has to run; 0
-// is none.
+// owes is the number of the change of Heat's values for which a done role still has to run; 0 is
+// none.
 func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.Server) int64 {
 	if c == nil {
 		return 0

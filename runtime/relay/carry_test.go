@@ -129,7 +129,7 @@ func TestHeatGivesTooMuch(t *testing.T) {
 	w.wait("w1", "c1", leveled("id-1", `"`+strings.Repeat("x", 2<<20)+`"`))
 	w.relay(t.Context(), "relay", nil)
 	w.until("Heat was told", func() bool { return len(w.said()) > 0 })
-	if said := w.said()[0]; !strings.HasPrefix(said, "w1 FAILED what Heat gives server db has 20") {
+	if said := w.said()[0]; !strings.HasPrefix(said, "w1 FAILED Heat's values for server db have 20") {
 		t.Error(said)
 	}
 }

@@ -19,15 +19,15 @@ import (
 type wait struct {
 	heat.Deployment
 	contract.HeatWait
-	// superseded says that Heat waits by a newer one of the same name instead: nothing reads
-	// this one any more, but Heat goes on only when it has ended.
+	// superseded says that Heat waits on a newer one of the same name instead: nothing reads this
+	// one any more, but Heat continues only when it has ended.
 	superseded bool
-	// lacks is a value that Heat reads and nobody has written yet; "" if there is none.
+	// lacks is a value that Heat reads and that was not written yet; "" if there is none.
 	lacks string
 }
 
-// waitsOf finds a deployment's own among a stack's. Where Heat has two of one name, which
-// are a resource and its replacement, an update has come over another one.
+// waitsOf finds a deployment's own waits among a stack's. If Heat has two of one name, a resource
+// and its replacement, an update has overtaken another.
 func waitsOf(name string, all []heat.Deployment) []wait {
 	var out []wait
 	for _, d := range all {
@@ -36,7 +36,7 @@ func waitsOf(name string, all []heat.Deployment) []wait {
 			continue
 		}
 		if json.Unmarshal(d.Inputs["servers"], &w.Servers) != nil {
-			continue // it is not as the compiler writes it
+			continue // not written by the compiler
 		}
 		out = append(out, w)
 	}
@@ -48,20 +48,20 @@ func waitsOf(name string, all []heat.Deployment) []wait {
 	})
 	for i := range out[:max(0, len(out)-1)] {
 		next := &out[i+1]
-		shared := strings.Contains(out[i].About.Stack, contract.AnyMember) // by all members of a group that scales
+		shared := strings.Contains(out[i].About.Stack, contract.AnyMember) // by all members of a scaling group
 		out[i].superseded = !shared && out[i].place() == next.place() && out[i].Created.Before(next.Created.Time)
 	}
 	return out
 }
 
-// inProgress says that Heat waits.
+// inProgress reports whether Heat waits.
 func (w wait) inProgress() bool { return w.Status == string(coordinator.HeatWaits) }
 
-// verdict is what is to be said to a wait, and why.
+// verdict is how to end a wait, and why.
 type verdict struct {
 	state  coordinator.HeatWaitState
 	reason string
-	// values are those to send along, by the id of their server in Heat.
+	// values are the values to send along.
 	values []value
 }
 
@@ -71,18 +71,18 @@ type value struct {
 	cell         contract.CellRef
 }
 
-// decide says how a wait stands. One that is superseded ends well, whatever its roles have
-// come to: a failure would leave the stack in progress for ever.
+// decide computes the status of a wait. A superseded one succeeds, whatever the status of its
+// roles: a failure would leave the stack in progress forever.
 func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
 	if w.superseded {
-		return verdict{state: coordinator.HeatDone, reason: "superseded: an update came over the one that waited"}
+		return verdict{state: coordinator.HeatDone, reason: "superseded: another update has overtaken the one that waited"}
 	}
 	return decide(w.HeatWait, p, servers, c)
 }
 
-// decide says how the roles stand that a wait is about. It ends well when each server that
-// the stack has now is the machine that has come, and all its roles are done as the plan now
-// has them; it fails with the first of them that has failed.
+// decide computes the status of a wait from that of its roles. It succeeds when each of the stack's
+// current servers is the machine that has joined, and all its roles are done as in the current
+// plan; it fails with the first role that has failed.
 func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
@@ -121,8 +121,8 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			}
 		}
 	}
-	if !planned && len(w.Servers) > 0 { // Heat reads by it what only the plan before could tell
-		out.waitFor("the plan that was applied has nothing for " + w.About.Wait + ": an update of the stack is to come")
+	if !planned && len(w.Servers) > 0 { // Heat reads what only the previous plan had
+		out.waitFor("the applied plan has nothing for " + w.About.Wait + ": waiting for an update of the stack")
 	}
 	if missed := missed(w.About, here, servers); missed != "" {
 		out.waitFor(missed)
@@ -136,23 +136,23 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 	return out
 }
 
-// planned says that the plan has what Heat waits for: the whole of it, or a role that tells Heat
-// something by that very wait.
+// planned reports whether the plan has what Heat waits for: all roles, or one that signals this
+// wait.
 func planned(about contract.HeatWaitAbout, p *contract.Plan) bool {
 	return about.Role == "" || slices.ContainsFunc(p.Servers, func(s contract.Server) bool {
 		return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Signal(about.Wait) != nil })
 	})
 }
 
-// waitFor notes what is waited for first; a failure is not waited out.
+// waitFor notes the first reason to wait; a failure has precedence.
 func (v *verdict) waitFor(what string) {
 	if v.state == coordinator.HeatDone {
 		v.state, v.reason = coordinator.HeatWaits, what
 	}
 }
 
-// find is the server of the plan that one of Heat's is; nil, and what is waited for, if none
-// is that machine yet.
+// find is the server of the plan for one of Heat's; nil, with the reason to wait, if none is that
+// machine yet.
 func find(named contract.HeatServer, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (*contract.Server, string) {
 	known := false
 	for i := range p.Servers {
@@ -169,14 +169,14 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 		}
 	}
 	if !known {
-		return nil, fmt.Sprintf("server %s is not in the plan that was applied", named.Server)
+		return nil, fmt.Sprintf("server %s is not in the applied plan", named.Server)
 	}
-	return nil, fmt.Sprintf("server %s (%s): its agent has not come", named.Server, named.ID)
+	return nil, fmt.Sprintf("server %s (%s): its agent has not joined", named.Server, named.ID)
 }
 
-// standing is how a role stands: HeatDone, HeatFailed with the chain of causes and when that
-// was, or HeatWaits. owed is the change of Heat's with which it has to run, if there is one: it will
-// not where its agent has seen that, and says why.
+// standing is the status of a role: HeatDone, HeatFailed with the chain of causes and the time, or
+// HeatWaits. owed is the change of Heat's values for which it has to run, if any: it will not if
+// its agent has seen the change and reports why not.
 func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
 	is := now.Role(r.Name)
@@ -197,23 +197,23 @@ func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 	return coordinator.HeatDone, "", time.Time{}
 }
 
-// failure is the reason of a role that has failed, with what runs it again: an update of the stack alone
-// does not.
+// failure is the reason of a failed role, with the command that runs it again: an update of the
+// stack alone does not.
 func failure(what, role string, c *coordinator.Cause) string {
 	root := cmp.Or(string(c.Root().Role), role)
 	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry " + root)
 }
 
-// chain is a chain of causes in a line, as Heat shows it.
+// chain is a chain of causes in one line, as Heat shows it.
 func chain(role string, c *coordinator.Cause) string {
 	if c == nil {
-		return role + ": its agent gives no reason"
+		return role + ": its agent gave no reason"
 	}
 	return signal.ShortReason(coordinator.Shorten(c).String())
 }
 
-// read notes what Heat reads of a role through a wait. What the stack's outputs read comes
-// with the wait of the whole stack.
+// read notes the outputs of a role that Heat reads through a wait. Those for the stack's outputs
+// are sent with the wait of the whole stack.
 func (v *verdict) read(about contract.HeatWaitAbout, s *contract.Server, r *contract.Role) {
 	through := r.Signal(about.Wait)
 	for _, o := range r.Outputs {

@@ -10,20 +10,19 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
-// A role that follows others' values is done as now described when it has run with what they
-// say now. Its agent decides when it runs (coordinator.Stand). A relay reads no values: it
-// compares the versions that the servers report to have written with those that the role has
-// run with. What those who write have failed with fails the same wait, so that no role waits
-// in vain.
+// A role that follows others' values is up to date when it has run with their current versions. Its
+// agent decides when it runs (coordinator.Stand). A relay does not read the values: it compares the
+// versions that the servers report to have written with those that the role has run with. A failed
+// writer fails the same wait, so that no role waits in vain.
 
-// missed is a role that has not run yet with what is there by now, all roles of the wait being
-// done; "" if there is none. What others than members have written counts for the wait of the
-// whole stack alone: those may need what Heat does only after the wait of a member has ended.
+// missed describes a role that has not run with the current versions yet, when all roles of the
+// wait are done; "" if there is none. Values of non-members count only for the wait of the whole
+// stack: they may depend on what Heat does after the wait of a member has ended.
 func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
 	wrote := map[contract.CellName]coordinator.Count{}
 	if about.Stack == "" && about.Role == "" {
 		for path, server := range here {
-			for _, cell := range server.Writes { // a server speaks for its own alone
+			for _, cell := range server.Writes { // a server reports only its own
 				if at, known := servers[path].State.Wrote[cell]; known {
 					wrote[cell] = at
 				}
@@ -44,8 +43,7 @@ func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract
 	return ""
 }
 
-// behind is why a role that has run with a version of a cell has to run again; "" is that it
-// has not.
+// behind is why a role that has run with a version of a cell has to run again; "" if it does not.
 func behind(role *contract.Role, f contract.Follow, ran coordinator.Count, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, wrote map[contract.CellName]coordinator.Count) string {
 	if m := f.Member; m != nil {
 		if here[m.Server] == nil || servers[m.Server].Left {
@@ -56,7 +54,7 @@ func behind(role *contract.Role, f contract.Follow, ran coordinator.Count, here 
 		}
 	}
 	if now, known := wrote[f.Cell]; known && now != ran && f.Watch && role.Updating() != nil {
-		return "it has not run yet with what " + string(f.Cell) + " is now"
+		return "it has not run yet with the new " + string(f.Cell)
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func TestWaitForWhatRolesFollow(t *testing.T) {
 		if got.state != c.want {
 			t.Errorf("%s: %+v, want %s", c.what, got, c.want)
 		}
-		if want := "role g/0.join: to be updated: it has not run yet with what db.mysql:own is now"; c.want == coordinator.HeatWaits && got.reason != want {
+		if want := "role g/0.join: to be updated: it has not run yet with the new db.mysql:own"; c.want == coordinator.HeatWaits && got.reason != want {
 			t.Errorf("%s: %q", c.what, got.reason)
 		}
 		*follower, kept.Follows[0] = kept, follows

@@ -15,46 +15,47 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// Before Heat deletes a server whose roles have delete hooks it waits, if the stack that holds the
-// server is deleted: with a member that leaves its group, too, whoever made that happen. The relay
-// tells the server's agent, which runs the hooks and reports their end, and then lets Heat go on:
-// also where a hook has failed, or nobody is there to run it, since nobody else would.
+// Before Heat deletes a server whose roles have delete hooks it waits, if the stack that contains
+// the server is deleted: also for a member that leaves its group, for whatever reason. The relay
+// tells the server's agent, which runs the hooks and reports their end, and then lets Heat
+// continue: also if a hook has failed, or no agent is there to run it, since otherwise Heat would
+// stay paused.
 
-// DefaultAway is how long an agent that does nothing for its delete hooks is waited for.
+// DefaultAway is how long the relay waits for an agent that does nothing for its delete hooks.
 const DefaultAway = 30 * time.Second
 
-// longest is how long Heat waits with a server, whatever its agent does.
+// longest bounds the wait for a server's delete hooks, whatever its agent does.
 const longest = 30 * time.Minute
 
-// going is what is known of the servers that Heat waits with.
+// going is what is known about the servers that Heat is about to delete.
 type going struct {
 	stack  string // whose events were read
-	last   string // of them
+	last   string // event read
 	looked time.Time
 	turn   bool
 	paused heat.Paused
-	idle   map[string]time.Time // machines, since when nothing happens on them
-	since  map[string]time.Time // machines, since when Heat was seen waiting
+	idle   map[string]time.Time // since when nothing happens on a machine
+	since  map[string]time.Time // since when Heat was seen waiting for a machine
 	tell   map[contract.ServerPath]relay.Server
 	waits  []coordinator.HeatWait
 }
 
-// attendHooks looks where Heat waits at hooks, and lets it go on. Credentials may be good for all
-// else.
+// attendHooks finds resources that are paused at hooks, and clears these. The credentials may lack
+// the right for this alone.
 func (r *Relay) attendHooks(ctx context.Context, s *relay.Session) error {
 	err := r.lookAtHooks(ctx, s)
 	if err == nil && r.stack != nil {
 		err = r.letGo(ctx, s)
 	}
 	if errors.Is(err, heat.ErrForbidden) {
-		r.why("hooks", "Heat may wait with servers whose roles have delete hooks, and no relay lets it go on: "+trouble(err))
+		r.why("hooks", "Heat may wait for servers whose roles have delete hooks, and this relay cannot clear Heat's hooks: "+trouble(err))
 		return nil
 	}
 	return err
 }
 
-// lookAtHooks learns where Heat waits at hooks. A plan with delete hooks is worth a request at
-// every other look; without them only another plan's servers may wait.
+// lookAtHooks reads which resources are paused at hooks. With delete hooks in the plan it does so
+// in every other round; without them only servers of another plan may be paused.
 func (r *Relay) lookAtHooks(ctx context.Context, s *relay.Session) error {
 	g := &r.going
 	if r.stack == nil {
@@ -75,7 +76,7 @@ func (r *Relay) lookAtHooks(ctx context.Context, s *relay.Session) error {
 	}
 	events, err := r.Heat.Events(ctx, r.stack.Name, r.stack.ID, g.last, heat.MaxDepth)
 	if errors.Is(err, heat.ErrNotFound) {
-		return nil // the next look at the stack tells
+		return nil // the next read of the stack tells
 	}
 	if err != nil {
 		return err
@@ -88,8 +89,8 @@ func (r *Relay) lookAtHooks(ctx context.Context, s *relay.Session) error {
 	return nil
 }
 
-// letGo lets Heat go on where there is nothing more to wait for, and finds the servers whose
-// agents are to be told.
+// letGo clears hooks where there is nothing more to wait for, and finds the servers whose agents
+// have to be told.
 func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 	g, servers := &r.going, r.servers(s)
 	g.tell, g.waits = map[contract.ServerPath]relay.Server{}, nil
@@ -135,8 +136,8 @@ func (r *Relay) sayGoing(text string) {
 	}
 }
 
-// serverOf is the server of the plan that a machine is now; nil if none is. Each server says for
-// itself which machine it is: of several that say the same it is the one at the resource's place.
+// serverOf is the server of the plan whose machine it is now; nil if there is none. Each server
+// reports its own machine: of several with the same one it is that at the resource's place.
 func serverOf(instance, at string, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (found *contract.Server) {
 	for i := range p.Servers {
 		x := &p.Servers[i]
@@ -154,16 +155,16 @@ func serverOf(instance, at string, p *contract.Plan, servers map[contract.Server
 	return found
 }
 
-// waitsFor says what Heat has to wait for with a server, or, done, why for nothing more.
+// waitsFor says why Heat has to wait for a server or, if done, why no longer.
 func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract.Server, servers map[contract.ServerPath]relay.Server) (why string, done bool, err error) {
 	if server == nil {
-		return "no server of the plan is that machine", true, nil
+		return "it is not a server of the plan", true, nil
 	}
 	now := servers[server.Path]
 	owed, unended := owed(server, now.State)
 	switch is := now.State.Going; {
 	case is != nil && !is.Ended.IsZero() && len(is.Failed) > 0:
-		return "a delete hook has failed: " + chain(string(server.Path), is.Failed[0]), true, nil
+		return "a delete hook failed: " + chain(string(server.Path), is.Failed[0]), true, nil
 	case is != nil && !is.Ended.IsZero():
 		return "its delete hooks have run", true, nil
 	case len(owed) == 0 && len(unended) > 0:
@@ -172,7 +173,7 @@ func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract
 		return "it has no delete hook", true, nil
 	}
 	if _, there := r.carried.Of(server.Path); !there {
-		return "its delete hooks did not run: the deployment was applied by a hotc that does not tell agents of it", true, nil
+		return "its delete hooks did not run: the deployment was applied by an older hotc, which does not support it", true, nil
 	}
 	if began, known := r.going.since[now.Instance]; !known {
 		r.going.since[now.Instance] = time.Now()
@@ -202,11 +203,11 @@ func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract
 	case !there:
 		return fmt.Sprintf("its delete hooks did not run: its agent was not there for %v", away), true, nil
 	}
-	return fmt.Sprintf("its delete hooks did not run: its agent has not begun with them for %v", r.Away), true, nil
+	return fmt.Sprintf("its delete hooks did not run: its agent has not started them for %v", r.Away), true, nil
 }
 
-// owed are the roles of a server whose delete hook is to run, and those whose hook cannot, since
-// they have not ended.
+// owed are the roles of a server whose delete hook has to run, and those whose hook cannot run,
+// since they have not ended.
 func owed(server *contract.Server, now coordinator.ServerState) (owed, unended []string) {
 	for i := range server.Roles {
 		r := &server.Roles[i]
@@ -220,8 +221,8 @@ func owed(server *contract.Server, now coordinator.ServerState) (owed, unended [
 	return owed, unended
 }
 
-// atWork says that a server's agent runs something, after which it comes to the hooks, or is at
-// them. A role that waits for a value may do so for ever.
+// atWork reports whether a server's agent is running the hooks, or something after which it will. A
+// role that waits for a value may do so forever.
 func atWork(now coordinator.ServerState) bool {
 	return now.Going != nil || slices.ContainsFunc(now.Roles, func(r coordinator.RoleState) bool {
 		return r.Status == coordinator.RoleRunning && len(r.Blocked) == 0 || r.Update != nil && r.Update.Status == coordinator.RoleRunning

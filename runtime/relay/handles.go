@@ -14,39 +14,39 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// With --signal=heat servers tell Heat themselves, by wait conditions' handles whose
-// credentials are in their user-data. One that was made before Heat had such a handle, while a
-// relay told Heat, or nobody, has none, and its user-data stays as it is. For such servers a
-// relay signals, with its own credentials, the very thing that their agents would: a signal
-// that comes twice overwrites itself. So it needs not know who can speak for itself; it waits a
-// while, and tells what nobody has told by then.
+// With --signal=heat servers signal Heat themselves, through wait condition handles whose
+// credentials are in their user-data. A server that was created before Heat had such a handle,
+// while a relay or nothing signalled Heat, has none, and its user-data does not change. For such
+// servers a relay sends, with its own credentials, the same signals as their agents would: a
+// repeated signal overwrites itself. So it need not know which servers can signal; it waits a
+// while, and sends what is still missing.
 
-// patience is how many looks long what a server's agent may tell is left to it.
+// patience is for how many rounds a signal is left to the server's agent.
 const patience = 5
 
 // handle is a wait condition's handle, as Heat lists it.
 type handle struct{ stackName, stackID, name string }
 
-// said is what somebody has to be told: how a server's roles, or one of them, have ended.
+// said is a signal to be sent: how a server's roles, or one of them, have ended.
 type said struct {
 	to handle
 	id string
 }
 
-// helped is what is known of handles.
+// helped is what is known about handles.
 type helped struct {
 	known map[handle]map[string]string // statuses by the signals' ids
 	since map[said]time.Time           // when it was first found missing
-	read  map[handle]time.Time         // when Heat was asked
-	// looked is when all resources were listed last, which took so long.
+	read  map[handle]time.Time         // when Heat was queried
+	// looked is when all resources were last listed, took how long that took.
 	looked time.Time
 	took   time.Duration
-	rests  time.Time // when the stack was updated that Heat has done with
+	rests  time.Time // update time of the stack whose action has completed
 	waits  []coordinator.HeatWait
 }
 
-// help signals handles for the servers that cannot. Where Heat has done what it was asked for
-// it waits for nothing.
+// help signals handles for the servers that cannot. If the stack's action is complete, Heat waits
+// for nothing.
 func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	h := &r.helped
 	if r.stack == nil || s.Plan.Signal != contract.AgentsSignal && !s.Handled() {
@@ -94,7 +94,7 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	return nil
 }
 
-// helpWith tells Heat of a server, if nobody else does, and says whether Heat knows.
+// helpWith sends a signal for a server, if its agent does not, and reports whether Heat has it.
 func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spoken) (told bool, err error) {
 	h, what := &r.helped, said{to, v.id}
 	status := signal.Success
@@ -108,7 +108,7 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	if h.known[to][v.id] == string(status) {
 		return true, nil
 	}
-	if h.read[to].Before(h.looked) { // once in a look
+	if h.read[to].Before(h.looked) { // once per round
 		if h.known[to], err = r.Heat.Signals(ctx, to.stackName, to.stackID, to.name); err != nil {
 			if errors.Is(err, heat.ErrNotFound) {
 				return false, nil // Heat has replaced it
@@ -140,15 +140,15 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	if err := r.Heat.Signal(ctx, to.stackName, to.stackID, to.name, signalled); err != nil && !errors.Is(err, heat.ErrNotFound) {
 		return false, err
 	}
-	r.Say(fmt.Sprintf("Heat was told of %s, for server %s: %s: %s", to.name, v.id, signalled.Status, signalled.Reason))
-	return false, nil // Heat takes it a little later, or drops it: the next look tells
+	r.Say(fmt.Sprintf("signalled %s to Heat for server %s: %s: %s", to.name, v.id, signalled.Status, signalled.Reason))
+	return false, nil // Heat accepts it a little later, or drops it: the next round tells
 }
 
-// handles are a stack's, and where in it machines are.
+// handles are the handles of a stack, and where in it machines are.
 type handles struct {
 	all     []handle
 	parents map[string]string // of nested stacks, by their ids
-	at      map[string]string // the stack in which a resource lies, by its own id
+	at      map[string]string // the stack of a resource, by its own id
 }
 
 func handlesOf(resources []heat.Resource) *handles {
@@ -167,7 +167,7 @@ func handlesOf(resources []heat.Resource) *handles {
 	return h
 }
 
-// meant is the handle of a name that an agent finds in its boot file: that of the nearest stack.
+// meant is the handle with a name in the boot file of a machine's agent: that of the nearest stack.
 func (h *handles) meant(machine, name string) (handle, bool) {
 	for at, deep := h.at[machine], 0; at != "" && deep <= heat.MaxDepth; at, deep = h.parents[at], deep+1 {
 		i := slices.IndexFunc(h.all, func(x handle) bool { return x.stackID == at && x.name == name })
@@ -178,13 +178,13 @@ func (h *handles) meant(machine, name string) (handle, bool) {
 	return handle{}, false
 }
 
-// spoken is what is to be said to a handle under an id.
+// spoken is a signal to a handle, with its id.
 type spoken struct {
 	id string
 	verdict
 }
 
-// verdicts are those of the servers that a handle is about, as far as Heat has them now.
+// verdicts are the signals for a handle's servers, as far as Heat has them now.
 func (h *handles) verdicts(to handle, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (all []spoken) {
 	for i := range p.Servers {
 		server := &p.Servers[i]

@@ -13,16 +13,16 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
-// Who is in a group, Heat tells by the deployments of the members: each has one in its own
-// template, which Heat deletes first of all when the member goes. What is said of that is the
-// incarnations that are gone. A machine that was never seen in Heat, since no relay was there, is
-// gone only when it came as long ago as readers wait for an agent, and its agent is not there: an
-// agent may be faster than Heat. When it came the coordinator knows, whichever relay asks.
+// Heat's software deployments show who is in a group: each member has one in its own template,
+// which Heat deletes first when the member leaves. The relay records the incarnations that are
+// gone. A machine that no relay has seen in Heat is gone only if it joined as long ago as readers
+// wait for an agent, and its agent is not there: an agent may be faster than Heat. The coordinator
+// knows when it joined, whichever relay asks.
 
-// tellMembers writes down who is in the groups that roles follow, as Heat lists it.
+// tellMembers writes the members of the groups that roles follow, as Heat lists them.
 func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait) error {
 	if r.stack == nil {
-		return nil // whatever there was, nobody is told in its last moments
+		return nil // the stack is gone
 	}
 	servers, shared := s.Servers(), map[contract.ServerPath]contract.ServerPath{}
 	for i := range s.Plan.Servers {
@@ -32,7 +32,7 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 	}
 	for _, group := range slices.Sorted(maps.Keys(s.Plan.Followed())) {
 		listed := listed(group, waits)
-		has := func(server contract.ServerPath, id string) bool { // a server says of itself which machine it is
+		has := func(server contract.ServerPath, id string) bool { // a server reports its own machine
 			return listed[machine{server, id}] || listed[machine{shared[server], id}]
 		}
 		if err := r.tellGroup(ctx, s, group, has, servers); err != nil {
@@ -42,11 +42,11 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 	return nil
 }
 
-// recallMembers reads what relays have said of the groups. It comes before the look at Heat, which
-// may be answered late: who is known to be in a group by then, and is not in Heat's list, has left.
+// recallMembers reads the relays' records of the groups. It precedes the query of Heat, which may
+// be answered late: a machine that is in the record, and not in Heat's list, has left.
 func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
 	for group := range s.Plan.Followed() {
-		if r.members[group] != nil { // who writes it knows by its version that another relay has
+		if r.members[group] != nil { // a write detects another relay's by the version
 			continue
 		}
 		said, err := s.Members(ctx, group)
@@ -65,7 +65,7 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
 		return nil
 	}
-	if left { // who goes with a stack that is deleted, or whose place another has taken, is no news
+	if left { // ignore members that leave with a deleted or replaced stack
 		stack, err := r.Heat.Stack(ctx, string(r.Key.Deployment))
 		if err != nil || stack.ID != r.stack.ID || stack.State.Action() == "DELETE" {
 			return err
@@ -79,13 +79,13 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 	return err
 }
 
-// came is when a machine became its server.
+// came is when a machine became the server.
 type came struct {
 	incarnation int
 	at          time.Time
 }
 
-// lost says that a machine which Heat does not have came long ago, and that its agent is not there.
+// lost reports whether a machine that Heat does not have joined long ago, and its agent is not there.
 func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, incarnation int) bool {
 	is := r.came[server]
 	if is.incarnation != incarnation {
@@ -103,7 +103,7 @@ func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.Serv
 	return err == nil && !there
 }
 
-// servers are those that are known, as they are.
+// servers are the known servers, with those that have left marked.
 func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
 	servers := s.Servers()
 	for _, gone := range r.left {
@@ -117,7 +117,7 @@ func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
 	return servers
 }
 
-// machine is a server of Heat's, by the path that Heat knows, which members of a group that scales
+// machine is a server of Heat's, by the path that Heat knows, which members of a scaling group
 // share.
 type machine struct {
 	server contract.ServerPath
@@ -133,7 +133,7 @@ func listed(group string, waits []wait) map[machine]bool {
 		if w.About.Role != "" {
 			continue
 		}
-		for _, server := range w.Servers { // one behind a condition is a group of its own
+		for _, server := range w.Servers { // a conditional server is a group of its own
 			if server.ID != "" && (inside || string(server.Server) == group) {
 				ids[machine{server.Server, server.ID}] = true
 			}
@@ -142,8 +142,7 @@ func listed(group string, waits []wait) map[machine]bool {
 	return ids
 }
 
-// members is what a list of Heat's makes of who is in a group; left says that somebody is in it
-// no more.
+// members updates a group's members from Heat's list; left says that a member has left.
 func members(before coordinator.MembersRecord, stack string, listed func(contract.ServerPath, string) bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
 	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
 	maps.Copy(now.There, before.There)

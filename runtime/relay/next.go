@@ -14,12 +14,12 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// A machine that would be a server in the place of another one asks whether Heat has it. Heat lists
-// the newest of each resource's machines. Where it undoes an update it goes back to the older ones,
-// and waits for these before it deletes the newer ones, which are listed until then.
+// A machine that would replace another as a server asks whether Heat has it. Heat lists the newest
+// of each resource's machines. When it rolls back an update it returns to the older ones, and waits
+// for these before it deletes the newer ones, which are listed until then.
 
-// answerNext answers machines that have asked, as the servers were before Heat was looked at. One
-// that Heat has not had is told so, too, when Heat waits for it.
+// answerNext answers machines that have asked, by the servers' state before Heat was queried. One
+// that was refused is answered again when Heat waits for it.
 func (r *Relay) answerNext(ctx context.Context, s *relay.Session, before map[contract.ServerPath]relay.Server, seen []wait) error {
 	if r.stack == nil || time.Since(r.answered) < doubtAgain {
 		return nil
@@ -48,12 +48,12 @@ func (r *Relay) answerNext(ctx context.Context, s *relay.Session, before map[con
 		is := before[path]
 		has, known := awaited(&asking[i], is.Next.Instance, seen, stack)
 		if !known && stack.State.Action() == "ROLLBACK" && stack.State.InProgress() {
-			continue // it lists those that it is about to delete
+			continue // Heat lists machines that it is about to delete
 		}
 		if !known {
 			all, err := listed()
 			if errors.Is(err, heat.ErrForbidden) {
-				r.why("next", fmt.Sprintf("instance %s would be server %s, and this relay may not ask Heat whether that is so: %s", is.Next.Instance, path, trouble(err)))
+				r.why("next", fmt.Sprintf("instance %s waits to become server %s, and this relay may not check that with Heat: %s", is.Next.Instance, path, trouble(err)))
 				continue
 			}
 			if err != nil {
@@ -64,17 +64,17 @@ func (r *Relay) answerNext(ctx context.Context, s *relay.Session, before map[con
 		if err := s.Answer(ctx, path, is, has); err != nil {
 			return err
 		}
-		text := fmt.Sprintf("Heat has instance %s as server %s: it takes the place of instance %s", is.Next.Instance, path, is.Instance)
+		text := fmt.Sprintf("Heat has instance %s as server %s: it replaces instance %s", is.Next.Instance, path, is.Instance)
 		if !has {
-			text = fmt.Sprintf("Heat does not have instance %s, which would be server %s: that stays instance %s", is.Next.Instance, path, is.Instance)
+			text = fmt.Sprintf("Heat does not have instance %s, which waits to become server %s: instance %s stays", is.Next.Instance, path, is.Instance)
 		}
 		r.why("next of "+string(path), text)
 	}
 	return nil
 }
 
-// awaited says whether Heat waits for a machine as a server, where it waits for one by its newest
-// update. All members of a group that scales have one path.
+// awaited reports whether Heat waits for a machine as a server; known says that its newest update
+// waits for one. All members of a scaling group share a path.
 func awaited(server *contract.Server, instance string, seen []wait, stack *heat.Stack) (has, known bool) {
 	for _, w := range seen {
 		if !w.inProgress() || w.superseded || began(w).Before(stack.Updated.Time) {
@@ -94,7 +94,7 @@ func awaited(server *contract.Server, instance string, seen []wait, stack *heat.
 	return false, known
 }
 
-// stays says that a machine is in Heat's list, and that Heat deletes neither it nor a stack around it.
+// stays reports whether a machine is in Heat's list, and Heat deletes neither it nor a stack that contains it.
 func stays(listed []heat.Resource, instance string) bool {
 	at := slices.IndexFunc(listed, func(x heat.Resource) bool { return x.ID == instance })
 	for range heat.MaxDepth + 1 {

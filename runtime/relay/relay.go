@@ -1,12 +1,11 @@
-// Package relay stands between Heat and a deployment (docs/relay.md): it sees what Heat waits
-// for, in the software deployments of the emitted stack, and how the roles stand, in the
-// coordinator, and ends Heat's waits accordingly.
+// Package relay connects Heat and a deployment (docs/relay.md): it reads what Heat waits for, from
+// the software deployments of the emitted stack, and the status of the roles, from the coordinator,
+// and ends Heat's waits accordingly.
 //
-// It keeps nothing that is not in one of the two: it may be killed and started elsewhere at
-// any moment, and several do no harm, since each looks before it says anything, and what
-// they say is the same. Each wait is ended by its id, so that what is said never reaches
-// another than the one that was decided about, and Heat's answer tells whether that was
-// changed meanwhile.
+// It has no state of its own: it may be killed and started elsewhere at any moment, and several do
+// no harm, since each reads before it writes, and all write the same. Each wait is ended by its id,
+// so an answer never reaches another wait, and Heat's reply tells whether the wait has changed
+// meanwhile.
 package relay
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// Heat is what a relay asks of it.
+// Heat is what a relay needs of Heat's API.
 type Heat interface {
 	Stack(ctx context.Context, name string) (*heat.Stack, error)
 	Deployments(ctx context.Context, server string) ([]heat.Deployment, error)
@@ -49,54 +48,53 @@ type Relay struct {
 	// Name tells the relays of a deployment apart.
 	Name     string
 	Presence coordinator.RelayPresence
-	// Every is the time between looks at Heat; none asks it for more than Deployments, and now
-	// and then for the stack, or for events.
+	// Every is the time between rounds; each queries only Deployments, and now and then the stack,
+	// or events.
 	Every time.Duration
-	// Away is how long an agent whose delete hooks are to run may do nothing; DefaultAway if 0.
+	// Away is how long an agent whose delete hooks have to run may do nothing; DefaultAway if 0.
 	Away time.Duration
-	// Say is told what a person wants to know, Told what Heat says, whenever that changes. Nil
-	// is nobody.
+	// Say gets log messages, Told what Heat says, whenever that changes. Both may be nil.
 	Say  func(string)
 	Told func(coordinator.HeatRecord)
-	// Going is told of servers that Heat takes away, beside Say. Nil is nobody.
+	// Going also gets the messages about servers that Heat deletes. It may be nil.
 	Going func(string)
 	// Once ends Run when the stack is neither being created nor updated, and nothing waits.
 	Once bool
 
 	stack   *heat.Stack
-	gone    bool      // it was there, and is not any more
+	gone    bool      // it existed, and no longer does
 	looked  time.Time // at the stack
-	doubted time.Time // whether Heat still has what it waits for
-	// answered is when machines were told last whether Heat has them.
+	doubted time.Time // see doubt
+	// answered is when machines were last told whether Heat has them.
 	answered time.Time
-	served   bool // Heat has answered as it should
-	known    bool // and the last time all that it said was carried
+	served   bool // Heat has answered successfully
+	known    bool // the last round succeeded completely
 	record   coordinator.HeatRecord
-	told     coordinator.HeatRecord // what was written down last
+	told     coordinator.HeatRecord // the last record written
 	toldAt   time.Time
-	anew     bool              // Heat was told of something since
-	settles  int               // looks at a stack that was cancelled
-	said     map[string]string // why something is not done, by what it is
+	anew     bool              // Heat was signalled since
+	settles  int               // rounds since the stack was cancelled
+	said     map[string]string // the last message, by subject
 	carried  carried           // to the servers
-	waiting  map[string]bool   // the waits of which it was said that Heat waits
-	// members are what was said last of the groups that roles follow, left who is gone by that.
+	waiting  map[string]bool   // the waits that were already logged
+	// members are the last records of the followed groups, left the members that are gone by these.
 	members map[string]*relay.Members
 	left    map[string]map[contract.ServerPath]int
-	// came is when machines came that Heat does not have, or not yet.
+	// came is when machines joined that Heat does not have, or not yet.
 	came   map[contract.ServerPath]came
 	helped helped
 	going  going
 }
 
-// lookAtStack is how often the stack is asked for where only its id matters: one of the same
-// name may have taken its place.
+// lookAtStack is how often the stack is read if only its id matters: another of the same name may
+// have replaced it.
 const lookAtStack = 20 * time.Second
 
 var (
 	// ErrFailed says that the stack has failed.
 	ErrFailed = errors.New("the stack has failed")
-	// ErrGone says that it was there, and is not any more.
-	ErrGone = errors.New("the stack is gone: somebody has deleted it")
+	// ErrGone says that it no longer exists.
+	ErrGone = errors.New("the stack was deleted")
 )
 
 // Run relays until the context ends; with Once until all is settled. ErrFailed, ErrGone,
@@ -107,7 +105,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	r.Away = cmp.Or(r.Away, DefaultAway)
 	r.said = map[string]string{}
-	missing := "the deployment is not there yet"
+	missing := "the deployment does not exist yet"
 	for {
 		session, err := relay.Join(ctx, r.Store, r.Key)
 		if err == nil {
@@ -134,7 +132,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 var errSettled = errors.New("all is settled")
 
-// with relays as long as the plan stays what it is.
+// with relays until the plan changes.
 func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
@@ -193,12 +191,12 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	}
 }
 
-// refusedRest is how much longer a relay rests that Heat or Keystone refuses: credentials that
-// were good may be again, when a role was given back or Keystone knows its keys; and who asks
-// on and on with a wrong password is locked out.
+// refusedRest is how much longer a relay waits that Heat or Keystone refuses: credentials may
+// become valid again, when a role is granted again or Keystone has its keys; but repeated attempts
+// with a wrong password lock the user out.
 const refusedRest = 30
 
-// decided says whether one of Heat's waits is to be ended, as things stand.
+// decided reports whether one of Heat's waits has to be ended now.
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 	servers := r.servers(s)
 	for _, w := range seen {
@@ -209,7 +207,7 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 	return false
 }
 
-// round looks at Heat, ends the waits that are to be ended, and says how it stands.
+// round queries Heat, ends the waits that have to be ended, and reports the status.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	var seen []wait
 	r.known = false
@@ -235,12 +233,12 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		}
 		if err == nil {
 			if err = r.help(ctx, s); s.Plan.Signal != contract.AgentsSignal {
-				err = nil // a relay's credentials need not be good for handles
+				err = nil // a relay's credentials need not be valid for handles
 			}
 		}
 		r.known = err == nil
 	}
-	if told != nil && !errors.Is(told, relay.ErrStale) && !ended(ctx, s, told) { // what was stale is looked at again
+	if told != nil && !errors.Is(told, relay.ErrStale) && !ended(ctx, s, told) { // stale values are read again
 		r.why("values", told.Error())
 	}
 	r.record.Trouble = ""
@@ -252,7 +250,7 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 	return seen, err
 }
 
-// ended says that an error is only the relay's end, or the deployment's, of which Run says something.
+// ended reports whether an error is only due to the end of the relay or the deployment, which Run reports.
 func ended(ctx context.Context, s *relay.Session, err error) bool {
 	return s.Ended(ctx, err) || ctx.Err() != nil
 }
@@ -264,7 +262,7 @@ func trouble(err error) string {
 	return err.Error()
 }
 
-// look asks Heat what it waits for; state says that the stack's counts.
+// look queries what Heat waits for; state says that the stack's state is needed.
 func (r *Relay) look(ctx context.Context, state bool) ([]wait, error) {
 	name := string(r.Key.Deployment)
 	if r.stack == nil || r.Once || state || time.Since(r.looked) > lookAtStack {
@@ -291,20 +289,20 @@ func (r *Relay) look(ctx context.Context, state bool) ([]wait, error) {
 	return waitsOf(name, all), nil
 }
 
-// endKnown ends what is to end well as Heat was seen last, which spares Heat's answer the time
-// of another look. A wait says the same as long as it is in progress: Heat comes to what an
-// update wants of it when it has ended. So only another relay could have made it a newer one.
-// What fails is looked at before: the wait may be superseded.
+// endKnown ends successful waits from the last query of Heat, which saves the time of another. A
+// wait does not change while it is in progress: Heat applies an update to it after it has ended. So
+// only another relay could have made it a newer one. Failing waits are queried again first: they
+// may be superseded.
 func (r *Relay) endKnown(ctx context.Context, s *relay.Session, seen []wait) {
 	if !r.known {
 		return
 	}
 	if alone, err := s.Alone(ctx); err == nil && alone {
-		_ = r.end(ctx, s, seen, coordinator.HeatDone) // the look that follows meets the same error
+		_ = r.end(ctx, s, seen, coordinator.HeatDone) // the following round gets the same error
 	}
 }
 
-// end ends the waits that are to be ended in one of the states.
+// end ends the waits that have to end in one of the states.
 func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...coordinator.HeatWaitState) error {
 	servers := r.servers(s)
 	for i := range seen {
@@ -331,8 +329,8 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 		if err != nil {
 			return err
 		}
-		if now.Config != w.Config { // it waits for something else by now
-			again := heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: "it waits for what has changed"}
+		if now.Config != w.Config { // it waits for something else meanwhile
+			again := heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: "it waits for a newer change"}
 			if _, err := r.Heat.EndDeployment(ctx, w.ID, again); err != nil {
 				return err
 			}
@@ -340,12 +338,12 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 		}
 		w.Status, w.Reason = end.Status, end.Reason
 		r.anew = true
-		r.Say(fmt.Sprintf("Heat was told of %s: %s: %s", w.place(), end.Status, end.Reason))
+		r.Say(fmt.Sprintf("signalled %s to Heat: %s: %s", w.place(), end.Status, end.Reason))
 	}
 	return nil
 }
 
-// answer is what Heat is told, and the values that it reads, by server.
+// answer is how to end a wait, and the values that Heat reads, by server.
 func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end heat.DeploymentEnd, data map[string]map[string]json.RawMessage, err error) {
 	failed := func(reason string) heat.DeploymentEnd {
 		return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: reason}
@@ -358,7 +356,7 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 			if ended(ctx, s, err) {
 				return end, nil, err
 			}
-			if errors.Is(err, relay.ErrNotWritten) { // an output that is new, which the hook update writes
+			if errors.Is(err, relay.ErrNotWritten) { // a new output, which the hook update will write
 				return heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: string(x.cell.Cell) + " " + err.Error()}, nil, nil
 			}
 			return failed(signal.ShortReason(err.Error())), nil, nil
@@ -370,7 +368,7 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 		size += len(text) + len(x.server) + len(x.name) + 16
 	}
 	if size > signal.MaxBody-4096 {
-		return failed(fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat takes %d", size, signal.MaxBody)), nil, nil
+		return failed(fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat accepts %d", size, signal.MaxBody)), nil, nil
 	}
 	if len(data) > 0 {
 		end.Outputs = map[string]any{"data": data}
@@ -386,7 +384,7 @@ func (w wait) place() string {
 	return w.About.Stack + "/" + w.About.Wait
 }
 
-// settled says that nothing more is to be waited for.
+// settled reports whether there is nothing more to wait for.
 func (r *Relay) settled(seen []wait, err error) bool {
 	if !r.Once || err != nil || r.stack == nil || r.stack.State.InProgress() {
 		return false

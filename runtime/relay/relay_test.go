@@ -409,7 +409,7 @@ func TestSupersededWaitEnds(t *testing.T) {
 		}
 		w.relay(t.Context(), "relay", nil)
 		w.until("the superseded wait has ended", func() bool { return len(w.said()) == 1 })
-		if got := w.said()[0]; got != "w1 COMPLETE superseded: an update came over the one that waited null" {
+		if got := w.said()[0]; got != "w1 COMPLETE superseded: another update has overtaken the one that waited null" {
 			t.Errorf("Heat was told %q", got)
 		}
 		w.report(w.machine("id-2"), "mysql=failed")
@@ -616,7 +616,7 @@ func TestDeploymentComesAndGoes(t *testing.T) {
 	destroy()
 	said := make(chan string, 64)
 	w.relay(t.Context(), "relay", func(r *Relay) { r.Say = func(text string) { said <- text } })
-	if text := <-said; text != "the deployment is not there yet" {
+	if text := <-said; text != "the deployment does not exist yet" {
 		t.Errorf("it says %q", text)
 	}
 	w.publish()

@@ -14,17 +14,17 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// An update that comes over another one has to wait at each resource until the other one has let
-// go of it. So Heat goes on waiting for a machine which that update has replaced, or taken out of
-// the template, and gets to know of the next one only when this wait has ended. It ends well: a
-// failure would leave the stack in progress for ever.
+// An update that overtakes another has to wait at each resource until the other has released it. So
+// Heat keeps waiting for a machine that the update replaces, or removes from the template, and
+// learns of the next one only when this wait has ended. It ends with success: a failure would leave
+// the stack in progress forever.
 
-// doubtAgain is the least time between two questions whether Heat still has what it waits for.
+// doubtAgain is the minimum time between two checks whether Heat still has what it waits for.
 const doubtAgain = 5 * time.Second
 
-// doubt finds the waits of an update that another has come over. Heat is asked about those alone
-// that wait for a machine which is not the server now, or are about to fail, while the stack was
-// updated after they began. Where it does not answer nothing is to be said to it.
+// doubt finds the waits of an overtaken update. It queries Heat only about waits for a machine that
+// is not the server now, or that are about to fail, if the stack was updated after they began. If
+// Heat does not answer, no wait may be ended.
 func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error {
 	servers := s.Servers()
 	var doubtful []int
@@ -47,7 +47,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 		return err
 	}
 	if stack.ID != r.stack.ID {
-		r.looked = time.Time{} // the next look tells
+		r.looked = time.Time{} // the next round tells
 		return nil
 	}
 	doubtful = slices.DeleteFunc(doubtful, func(i int) bool { return stack.Updated.Before(began(seen[i])) })
@@ -56,7 +56,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 	}
 	has, err := r.has(ctx, stack)
 	if errors.Is(err, heat.ErrForbidden) {
-		return nil // nobody will know (docs/relay.md)
+		return nil // it stays unknown (docs/relay.md)
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 	return nil
 }
 
-// began is when Heat began to wait for what it waits for.
+// began is when Heat began to wait.
 func began(w wait) time.Time {
 	if w.Updated.IsZero() {
 		return w.Created.Time
@@ -75,7 +75,7 @@ func began(w wait) time.Time {
 	return w.Updated.Time
 }
 
-// strangers are the machines of a wait that are not their servers now.
+// strangers are the machines of a wait that are not the current servers.
 func strangers(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (all []contract.HeatServer) {
 	for _, named := range w.Servers {
 		if server, _ := find(named, p, servers); server == nil {
@@ -85,20 +85,20 @@ func strangers(w contract.HeatWait, p *contract.Plan, servers map[contract.Serve
 	return all
 }
 
-// meant is what Heat means to have.
+// meant is the stack that Heat is to have after its update.
 type meant struct {
 	resources map[string]json.RawMessage // of its template
 	machines  map[string]bool            // the newest of their resources
 }
 
-// server says that the template names a machine's resource, and that it is the newest of it.
+// server reports whether the template has a machine's resource, and the machine is its newest.
 func (m *meant) server(named contract.HeatServer) bool {
 	root, _, _ := strings.Cut(string(named.Server), "/")
 	return m.resources[root] != nil && m.machines[named.ID]
 }
 
-// waits says that Heat waits so: where a relay tells it, the root's template has the wait of the
-// whole stack in any case.
+// waits reports whether Heat has the wait: with a relay, the root's template always has the wait of
+// the whole stack.
 func (m *meant) waits(about contract.HeatWaitAbout) bool {
 	if about.Stack != "" {
 		about.Wait = contract.DoneWait
@@ -109,7 +109,7 @@ func (m *meant) waits(about contract.HeatWaitAbout) bool {
 	return json.Unmarshal(m.resources[about.Wait], &wait) == nil && wait.Type == contract.WaitType
 }
 
-// has finds out what Heat means to have.
+// has reads the stack that Heat is to have.
 func (r *Relay) has(ctx context.Context, stack *heat.Stack) (*meant, error) {
 	text, err := r.Heat.Definition(ctx, stack)
 	if err != nil {

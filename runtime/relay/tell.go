@@ -12,9 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
-// What a relay says of its work: to the coordinator, for `hotc status`, and to who runs it.
+// A relay's reports: to the coordinator, for `hotc status`, and to its log.
 
-// tell writes down what Heat says, and why it still waits.
+// tell writes what Heat says, and why it still waits.
 func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	r.sayWaits(seen)
 	record := r.record
@@ -46,15 +46,16 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	}
 }
 
-// tellAgain is how soon the same is written down once more where another relay has written
-// something else: one that Heat refuses, and one that it does not, would do so on and on.
+// tellAgain is how soon the same record is written again after another relay has written a
+// different one: otherwise a relay that Heat refuses, and one that it does not, would overwrite
+// each other continuously.
 const tellAgain = 20 * time.Second
 
 func same(a, b coordinator.HeatRecord) bool {
 	return a.Stack == b.Stack && a.Trouble == b.Trouble && slices.Equal(a.Waits, b.Waits)
 }
 
-// sayWaits says once of each wait that Heat has begun with it.
+// sayWaits logs each new wait once.
 func (r *Relay) sayWaits(seen []wait) {
 	waiting := map[string]bool{}
 	for _, w := range seen {
@@ -68,11 +69,11 @@ func (r *Relay) sayWaits(seen []wait) {
 	r.waiting = waiting
 }
 
-// mostWaits is how many waits are written down: a group has one for each member, and a node of
-// the coordinator holds less than a stack.
+// mostWaits bounds the reported waits: a group has one for each member, and they must fit into a
+// node of the coordinator.
 const mostWaits = 64
 
-// mostTelling are the waits that are written down: what has ended well only where there is room.
+// mostTelling are the waits to report: successful ones only if there is room.
 func mostTelling(seen []wait) []wait {
 	if len(seen) <= mostWaits {
 		return seen
@@ -93,7 +94,7 @@ func telling(w wait) int {
 	return 0
 }
 
-// why says once what is the matter with something.
+// why logs a problem with a subject once.
 func (r *Relay) why(what, text string) { r.once(what, text, r.Say) }
 
 func (r *Relay) once(what, text string, say func(string)) {

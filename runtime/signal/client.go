@@ -14,26 +14,25 @@ import (
 	"time"
 )
 
-// Client sends signals to one handle. It is not for use by several goroutines.
+// Client sends signals to one handle. It must not be used concurrently.
 type Client struct {
 	handle Handle
 	// HTTP makes the requests.
 	HTTP *http.Client
-	// Say is told of each attempt that failed and will be repeated.
+	// Say is called for each failed attempt that will be repeated.
 	Say func(error)
-	// Enough says after such an attempt that it was the last one.
+	// Enough says, after a failed attempt, to stop.
 	Enough func() bool
 	// Wait is the time before the first repetition; it doubles up to MaxWait.
 	Wait, MaxWait time.Duration
-	// Spread is a time below the one given, by chance: repetitions of many servers
-	// should not come at once.
+	// Spread is a random time below the given one, so that many servers do not retry at once.
 	Spread func(time.Duration) time.Duration
 
 	token    string
 	endpoint string
 }
 
-// NewClient makes a client of a handle.
+// NewClient creates a client of a handle.
 func NewClient(h Handle) *Client {
 	return &Client{
 		handle: h,
@@ -44,14 +43,14 @@ func NewClient(h Handle) *Client {
 	}
 }
 
-// ErrTooLarge says that Heat would not take the body, today or later.
-var ErrTooLarge = errors.New("larger than Heat takes")
+// ErrTooLarge says that Heat will never accept the body.
+var ErrTooLarge = errors.New("larger than Heat accepts")
 
-// ErrEnough says that nobody wants Heat to be told any more.
-var ErrEnough = errors.New("nobody wants it to be told any more")
+// ErrEnough says that the signal is no longer needed.
+var ErrEnough = errors.New("the signal is no longer needed")
 
-// Send sends a signal. It returns when Heat has taken it, when Heat never will
-// (ErrTooLarge), when it has tried enough (ErrEnough), or when ctx ends.
+// Send sends a signal. It returns when Heat has accepted it, when Heat never will (ErrTooLarge),
+// when it is no longer needed (ErrEnough), or when ctx ends.
 func (c *Client) Send(ctx context.Context, s Signal) error {
 	s.Reason = ShortReason(s.Reason)
 	body, err := coordinator.Encode(s)
@@ -59,7 +58,7 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 		return fmt.Errorf("signal Heat: %w", err)
 	}
 	if len(body) > MaxBody {
-		return fmt.Errorf("signal Heat: the values for the stack have %d bytes, Heat takes %d: %w", len(body), MaxBody, ErrTooLarge)
+		return fmt.Errorf("signal Heat: the values for the stack have %d bytes, Heat accepts %d: %w", len(body), MaxBody, ErrTooLarge)
 	}
 	for wait := c.Wait; ; wait = min(2*wait, c.MaxWait) {
 		err := c.attempt(ctx, body)
@@ -82,8 +81,7 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 	}
 }
 
-// attempt authenticates where there is no token, and again where it is no longer
-// good.
+// attempt authenticates if there is no token, and again if it is no longer valid.
 func (c *Client) attempt(ctx context.Context, body []byte) error {
 	fresh := c.token == ""
 	if fresh {
@@ -135,7 +133,7 @@ func (c *Client) do(ctx context.Context, target string, body []byte, token strin
 	return response, nil
 }
 
-// finish reads what is left, so that the connection can be used again.
+// finish reads the rest, so that the connection can be reused.
 func finish(response *http.Response) {
 	io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
 	response.Body.Close()

@@ -1,17 +1,15 @@
-// Package signal tells Heat how a server's roles ended, through a wait
-// condition's handle of the kind HEAT_SIGNAL.
+// Package signal signals to Heat how a server's roles ended, through a wait condition handle of the
+// kind HEAT_SIGNAL.
 //
 // The handle's `signal` attribute, which Heat puts into the boot file, holds a
 // user with its password but no token, and no URL of Heat: so a signal can be
 // sent however long the roles took. The client authenticates with Keystone,
 // finds Heat in the catalogue, and posts.
 //
-// Heat answers before it looks at the body, and drops what it does not
-// understand without a word; the stack then waits until its timeout. So the body
-// has exactly the keys that Heat knows, and nothing is left to luck on the way:
-// every failure, be it of the network, of Keystone or of Heat, is tried again,
-// more and more slowly, until the context ends. A signal's id is the server's
-// path: one that arrives twice overwrites itself.
+// Heat answers before it looks at the body, and drops what it does not understand without an error;
+// the stack then waits until its timeout. So the body has exactly the keys that Heat knows, and
+// every failure, of the network, of Keystone or of Heat, is retried with backoff until the context
+// ends. A signal's id is the server's path: one that arrives twice overwrites itself.
 package signal
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/terminal"
 )
 
-// Handle is who to signal, and as whom. It never prints its password.
+// Handle is the address and the credentials of a handle. It never prints its password.
 type Handle struct {
 	authURL  string
 	user     user
@@ -34,7 +32,7 @@ type Handle struct {
 	resource string
 }
 
-// Stack is the place of a handle: what its signal attribute does not say.
+// Stack is the place of a handle, which is not in its signal attribute.
 type Stack struct{ Name, ID, Resource string }
 
 // ParseHandle reads the handle's `signal` attribute as Heat gives it.
@@ -72,7 +70,7 @@ func ParseHandle(text string, at Stack) (Handle, error) {
 	return h, nil
 }
 
-// identityURL is the version 3 of a Keystone, whatever its URL ends in.
+// identityURL is the version 3 URL of a Keystone, whatever its URL ends in.
 func identityURL(text string) string {
 	text = strings.TrimRight(text, "/")
 	text = strings.TrimSuffix(text, "/v2.0")
@@ -90,7 +88,7 @@ func (h Handle) String() string {
 // GoString keeps the password out of %#v.
 func (h Handle) GoString() string { return h.String() }
 
-// Status is how it went, in Heat's words.
+// Status is the result, in Heat's terms.
 type Status string
 
 // The statuses that Heat knows.
@@ -99,7 +97,7 @@ const (
 	Failure Status = "FAILURE"
 )
 
-// Signal is what Heat is told.
+// Signal is the body of a signal.
 type Signal struct {
 	Status Status `json:"status"`
 	Reason string `json:"reason"`
@@ -115,9 +113,8 @@ const MaxBody = 1 << 20
 // the resource's status reason.
 const maxReason = 1000
 
-// ShortReason bounds a reason by leaving out its middle: what happened stands at
-// its beginning, why at its end. Who asks Heat reads it in a terminal, so nothing in it
-// steers one.
+// ShortReason bounds a reason by omitting its middle: what happened is at its beginning, why at its
+// end. It is shown in terminals, so control characters are escaped.
 func ShortReason(text string) string {
 	text = terminal.Visible(strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 	if len(text) <= maxReason {

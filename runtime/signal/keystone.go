@@ -32,10 +32,10 @@ type (
 	}
 )
 
-// maxCatalogue is how many bytes of an answer of Keystone's are read.
+// maxCatalogue bounds Keystone's answer.
 const maxCatalogue = 16 << 20
 
-// authenticate gets a token, and Heat's end point from the catalogue.
+// authenticate gets a token, and Heat's endpoint from the catalogue.
 func (c *Client) authenticate(ctx context.Context) error {
 	var request struct {
 		Auth struct {
@@ -82,7 +82,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// heat is the public end point of Heat in the handle's region.
+// heat is the public endpoint of Heat in the handle's region.
 func (h Handle) heat(catalogue []service) (string, error) {
 	var others []string
 	for _, s := range catalogue {
@@ -102,5 +102,5 @@ func (h Handle) heat(catalogue []service) (string, error) {
 	if others != nil {
 		return "", fmt.Errorf("Keystone's catalogue has Heat in %s, but not in region %s", strings.Join(others, ", "), h.region)
 	}
-	return "", errors.New("Keystone's catalogue has no public end point of Heat (orchestration)")
+	return "", errors.New("Keystone's catalogue has no public endpoint of Heat (orchestration)")
 }

@@ -39,7 +39,7 @@ func PutJSON(ctx context.Context, path, name string, value []byte) error {
 	return err
 }
 
-// AwaitEnd returns when the role's agent serves its values no more.
+// AwaitEnd returns when the role's agent no longer serves its values.
 func AwaitEnd(ctx context.Context, path string) {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "unix", path)
@@ -56,7 +56,7 @@ func ask(ctx context.Context, path string, r request) (answer, error) {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "unix", path)
 	if err != nil {
-		return answer{}, fmt.Errorf("reach the agent: %w", err)
+		return answer{}, fmt.Errorf("connect to the agent: %w", err)
 	}
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
@@ -73,7 +73,7 @@ func ask(ctx context.Context, path string, r request) (answer, error) {
 		return answer{}, context.Cause(ctx)
 	}
 	if errors.Is(err, io.EOF) {
-		return answer{}, errors.New("the agent went away: the role is being ended")
+		return answer{}, errors.New("the agent closed the connection: the role is being ended")
 	}
 	if err != nil {
 		return answer{}, fmt.Errorf("ask the agent: %w", err)

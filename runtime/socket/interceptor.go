@@ -2,8 +2,8 @@ package socket
 
 import _ "embed"
 
-// RubyClient is the client for interceptors in Ruby: Hotc::Agent and Hotc::Failure, and what
-// they have in common, of Ruby's own library alone (2.6 and later). A driver writes it beside its
+// RubyClient is the client for interceptors in Ruby: Hotc::Agent, Hotc::Failure, and common code,
+// which uses only Ruby's standard library (2.6 and later). A driver writes it beside its
 // interceptor.
 //
 //go:embed client.rb

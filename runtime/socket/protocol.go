@@ -10,14 +10,13 @@
 //	{"put":"motd","text":"as printed\n"}  → {}                       read by the output's type
 //	anything that went wrong              → {"error":"…"}
 //
-// Closing the connection gives up a read that waits. Only the role's own declared
-// names are served, whoever asks; the socket's mode is 0600, its folder's 0700.
+// Closing the connection cancels a waiting read. Only the role's own declared names are served,
+// whoever asks; the socket's mode is 0600, its folder's 0700.
 package socket
 
 import "encoding/json"
 
-// MaxRequest is how many bytes a request may have. Values are smaller: the
-// coordinator has the last word on them.
+// MaxRequest bounds a request, in bytes. The coordinator's limit on values is smaller.
 const MaxRequest = 16 << 20
 
 // Variable is the environment variable that names the socket.

@@ -50,7 +50,7 @@ func Serve(ctx context.Context, folder string, values driver.Values) (*Server, e
 // longest is how long a socket's path may be: sun_path, less its zero byte.
 const longest = 107
 
-// elsewhere is the link to the folder of a socket that lies outside.
+// elsewhere is the link to the folder of a socket outside of the run folder.
 const elsewhere = "socket-folder"
 
 func place(folder string) (string, error) {
@@ -73,8 +73,7 @@ func place(folder string) (string, error) {
 	return filepath.Join(outside, "socket"), nil
 }
 
-// Remove removes what Serve left outside of a run folder, after an agent that
-// was killed, too.
+// Remove removes what Serve left outside of a run folder, also after an agent was killed.
 func Remove(folder string) {
 	link := filepath.Join(folder, elsewhere)
 	outside, err := os.Readlink(link)
@@ -108,8 +107,8 @@ func (s *Server) accept() {
 	}
 }
 
-// serve answers the requests of a connection. They are read beside, so that a
-// reader that goes away is noticed while it waits.
+// serve answers the requests of a connection. They are read in a separate goroutine, so that a
+// disconnect is noticed while a read waits.
 func (s *Server) serve(connection net.Conn) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

@@ -31,7 +31,7 @@ func TestValueInAProperty(t *testing.T) {
 	d.await("db", "sizes", "done")
 	until(t, "Heat to know", func() bool {
 		log, _ := db.Read("var/log/hotc-agent.log")
-		return strings.Contains(log, "Heat was told of db.sizes: SUCCESS")
+		return strings.Contains(log, "signalled Heat about db.sizes: SUCCESS")
 	})
 	d.stack.Update(t, w.input(w.dir))
 	if s := d.stack.Wait(t); s.String() != "UPDATE_COMPLETE" {

@@ -66,7 +66,7 @@ func TestServersDiskTooSmall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk.yaml")
 	do(t, os.WriteFile(path, []byte(strings.Replace(string(text), "size=72m", "size=7m", 1)), 0o600))
 	d := newWorld(t, path).deploy("tiny")
-	if s := d.stack.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "MiB left, and 64 are needed") {
+	if s := d.stack.Wait(t); s.String() != "CREATE_FAILED" || !strings.Contains(s.Reason, "MiB left, but 64 are needed") {
 		t.Errorf("%s: %s", s, s.Reason)
 	}
 	d.await("reader", "reads", "failed")

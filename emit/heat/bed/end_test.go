@@ -129,7 +129,7 @@ func TestRequestsInTheBed(t *testing.T) {
 	}
 	logs, err := bed.Ask("logs", s.Name)
 	do(t, err)
-	if !bytes.Contains([]byte(logs.Text), []byte("Heat was told: SUCCESS")) {
+	if !bytes.Contains([]byte(logs.Text), []byte("signalled Heat: SUCCESS")) {
 		t.Errorf("logs: %s", logs.Text)
 	}
 	command, environment, err := bed.InServer(s.Name, []string{"hostname"})

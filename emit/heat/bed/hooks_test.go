@@ -68,7 +68,7 @@ func TestDeleteStackWithItsHooks(t *testing.T) {
 	c := &command{Cmd: d.destroying("--run-hooks", "--delete-stack")}
 	c.Stdout, c.Stderr = c, c
 	do(t, c.Start())
-	until(t, "hotc to leave the user's hook alone", func() bool { return strings.Contains(c.printed(), "the hook of theirs: whoever has set this hook") })
+	until(t, "hotc to leave the user's hook alone", func() bool { return strings.Contains(c.printed(), "the hook of theirs: hotc has not set this hook") })
 	openstack(t, d.world, "stack", "hook", "clear", "--pre-delete", d.name, "theirs")
 	if err := c.Wait(); err != nil || !strings.Contains(c.printed(), "is destroyed.") {
 		t.Errorf("hotc says: %v\n%s", err, c.printed())

@@ -33,7 +33,7 @@ func TestRelayMembersLeave(t *testing.T) {
 		open(t, d.machine(path, nil), "stuck")
 	}
 	openstack(t, d.world, "stack", "resource", "signal", d.name, "less")
-	r.tells(t, "a delete hook has failed: app/", 1)
+	r.tells(t, "a delete hook failed: app/", 1)
 	until(t, "one member", func() bool { return len(d.members("app")) == 1 })
 	openstack(t, d.world, "stack", "delete", "--yes", d.name) // a relay has the hooks run for that, too
 	d.ends("DELETE_COMPLETE")

@@ -73,7 +73,7 @@ func TestZooKeeperWiped(t *testing.T) {
 		for _, path := range paths {
 			until(t, "the agent of "+path+" to notice", func() bool {
 				log, _ := d.server(path).Read("var/log/hotc-agent.log")
-				return strings.Count(log, "the coordinator has lost what stood there") == lost
+				return strings.Count(log, "the coordinator has lost its data") == lost
 			})
 		}
 		d.on("apply", d.dir, "--restore", "--enrol=always")
@@ -93,7 +93,7 @@ func TestZooKeeperWiped(t *testing.T) {
 		for _, path := range paths {
 			log, err := d.server(path).Read("var/log/hotc-agent.log")
 			do(t, err)
-			n += strings.Count(log, "Heat was told")
+			n += strings.Count(log, "signalled Heat")
 		}
 		return n
 	}

@@ -321,7 +321,7 @@ func TestUpWhileHeatIsAway(t *testing.T) {
 	place.bed.Judge.Outage(t, 1_000_000, 0)
 	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer, which stops nothing") })
 	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
-	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "does not serve now") || !strings.Contains(text, "the same command comes back") {
+	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "the same command comes back") {
 		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
 	}
 	place.bed.Judge.Outage(t, 0, 0)
