@@ -146,7 +146,7 @@ func (c *Confined) local(path string) (string, error) {
 	if name, err := filepath.Rel(c.folder, abs); err == nil && filepath.IsLocal(name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("it lies outside of %s, and of a stranger's template nothing else is read (--untrusted)", c.whose)
+	return "", fmt.Errorf("it is outside %s, and an untrusted template may read nothing else (--untrusted)", c.whose)
 }
 
 // tree is a folder, out of which no link leads, and in which only regular files are opened.
@@ -161,7 +161,7 @@ type counted struct {
 func (t counted) ReadFile(name string) ([]byte, error) {
 	text, err := t.tree.ReadFile(name)
 	if *t.left -= len(text); err == nil && *t.left < 0 {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("with it, more than %d MiB would be read, which is all that hotc reads for the template of a stranger", maxConfined>>20)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("with it, more than %d MiB would be read, the limit for an untrusted template", maxConfined>>20)}
 	}
 	return text, err
 }

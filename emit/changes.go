@@ -22,7 +22,7 @@ func (r *Result) ReachNobody() string {
 		if roles == 0 {
 			return ""
 		}
-		return fmt.Sprintf("a later change of what Heat gives does not reach %s: only a relay tells servers that are there (--signal=relay)", source.Counted(roles, "role"))
+		return fmt.Sprintf("later changes of Heat's values do not reach %s: only a relay passes them on to existing servers (--signal=relay)", source.Counted(roles, "role"))
 	}
 	fixed, secret := 0, 0
 	for role := range r.Program.Roles {
@@ -44,12 +44,12 @@ func (r *Result) ReachNobody() string {
 		parts = append(parts, fmt.Sprintf("%s without a hook `update` and not `idempotent`", source.Counted(fixed, "role")))
 	}
 	if secret > 0 {
-		parts = append(parts, fmt.Sprintf("%s with a secret of Heat's (give it by --secret-param)", source.Counted(secret, "input")))
+		parts = append(parts, fmt.Sprintf("%s with a secret of Heat's (supply it with --secret-param)", source.Counted(secret, "input")))
 	}
 	if parts == nil {
 		return ""
 	}
-	return "a later change of what Heat gives does not reach " + strings.Join(parts, ", and ") + ": `hotc explain --changes` names them"
+	return "later changes of Heat's values do not reach " + strings.Join(parts, ", and ") + ": `hotc explain --changes` names them"
 }
 
 // checkWatched refuses to follow what Heat gives where nobody carries it.
@@ -63,11 +63,11 @@ func (r *Result) checkWatched(signal contract.Signalling, diags *source.Diagnost
 			told[in.WatchAt.String()] = true
 			switch way := r.Findings.Heat.Secret(in); {
 			case signal != contract.RelaySignals:
-				diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which Heat gives, and nobody would tell it of another value", role.Name, in.Name), "compile with --signal=relay")
+				diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which Heat supplies, and nothing would pass on a new value", role.Name, in.Name), "compile with --signal=relay")
 			case way != nil:
-				d := diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which is secret: a relay would read it where everybody who may see the stack can", role.Name, in.Name),
+				d := diags.Error(source.NeedsHeat, in.WatchAt, fmt.Sprintf("role %q follows %q, which is secret: a relay would read it where anyone who can see the stack can", role.Name, in.Name),
 					"give it with `hotc apply --secret-param`, which Heat does not see; or leave `watch` out")
-				d.Notes = append(append(d.Notes, source.Note{At: way.At, Message: "the secret comes in here"}), way.Hops...)
+				d.Notes = append(append(d.Notes, source.Note{At: way.At, Message: "the secret enters here"}), way.Hops...)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (c Cloud) Catalogue(diags *source.Diagnostics) *resourcetype.Catalogue {
 	if c.Heat != "" {
 		var known bool
 		if out, known = resourcetype.Of(c.Heat); !known {
-			diags.Add(source.Fail(source.Usage, fmt.Sprintf("the release of Heat %q is not known", c.Heat), "known are "+resourcetype.Releases()))
+			diags.Add(source.Fail(source.Usage, fmt.Sprintf("unknown release of Heat: %q", c.Heat), "known releases: "+resourcetype.Releases()))
 			return nil
 		}
 	}

@@ -330,7 +330,7 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 	start := source.Place{File: r.Program.Template.File}
 	for _, name := range slices.Sorted(maps.Keys(r.Folder)) {
 		if size := len(r.Folder[name]); size > l.Template && isHeats(name) {
-			diags.Error(source.OverLimit, start, fmt.Sprintf("%s would have %d bytes; Heat takes %d a file (max_template_size)", name, size, l.Template),
+			diags.Error(source.OverLimit, start, fmt.Sprintf("%s would have %d bytes; Heat takes %d per file (max_template_size)", name, size, l.Template),
 				"split the template into nested stacks, or say --limit template=N if your cloud allows more")
 		}
 	}
@@ -339,7 +339,7 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 		carried += len(data)
 	}
 	if carried > deploy.MaxFiles {
-		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator carries %d a deployment", carried, deploy.MaxFiles), driver.LargeHint)
+		diags.Error(source.OverLimit, start, fmt.Sprintf("the files of the roles have %d bytes; the coordinator takes %d per deployment", carried, deploy.MaxFiles), driver.LargeHint)
 	}
 	if r.Emitted.Depth > l.Depth {
 		diags.Error(source.OverLimit, start, fmt.Sprintf("with the stacks that hotc adds, they would be nested %d levels deep; Heat takes %d (max_nested_stack_depth)", r.Emitted.Depth, l.Depth),

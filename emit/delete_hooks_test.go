@@ -44,7 +44,7 @@ func TestDeleteHooksEnvironment(t *testing.T) {
 		if got := string(r.Folder[heat.DeleteHooksFile]); !strings.HasSuffix(got, "resource_registry:\n  resources:\n"+want) {
 			t.Errorf("%s:\n%s", signal, got)
 		}
-		if said := strings.Count(found, "without waiting for the hook delete"); (signal == contract.RelaySignals) != (said == 0) {
+		if said := strings.Count(found, "without waiting for the delete hook"); (signal == contract.RelaySignals) != (said == 0) {
 			t.Errorf("%s: it is said %d times:\n%s", signal, said, found)
 		}
 	}

@@ -301,8 +301,8 @@ func (f *files) hidden(e *environment.File, secrets []string) map[*yaml.Node][]s
 				continue
 			}
 			f.diags.Add(&source.Diagnostic{Code: source.HiddenLeftOut, Severity: source.Info,
-				Message: fmt.Sprintf("the value of the hidden parameter %q stays out of the output folder (%s)", p.Name, e.Place(p.Key)),
-				Hint:    "give it when the stack is created, with --parameter or one more -e"})
+				Message: fmt.Sprintf("the value of the hidden parameter %q is not written to the output folder (%s)", p.Name, e.Place(p.Key)),
+				Hint:    "pass it when you create the stack, with --parameter or another -e"})
 		}
 	}
 	return out

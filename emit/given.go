@@ -45,8 +45,8 @@ func givenParameters(t *hot.Template, env *environment.Environment, o Options, d
 		}
 		g.Parameters[name] = o.Parameters[name]
 		if p.Hidden && !o.WithoutHeat && !slices.Contains(o.SecretParameters, name) {
-			diags.Warning(source.HiddenLeftOut, source.Place{}, fmt.Sprintf("-P gives the hidden parameter %q a value that nothing is made of: it is in no artifact", name),
-				fmt.Sprintf("leave out -P %s, which the list of processes shows, and give the value when the stack is created, with -e of a file that only you can read", name))
+			diags.Warning(source.HiddenLeftOut, source.Place{}, fmt.Sprintf("-P sets the hidden parameter %q, but no artifact uses its value", name),
+				fmt.Sprintf("omit -P %s, which the process list shows, and pass the value when you create the stack, with -e and a file that only you can read", name))
 		}
 	}
 	givenTwice(t, env, o, diags)
@@ -62,12 +62,12 @@ func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags 
 			continue // binding says so
 		}
 		if _, given := o.Parameters[name]; given {
-			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q must be given with --secret-param, and -P gives it a value that nobody would get", name),
-				fmt.Sprintf("leave out -P %s: the value comes from a file, `--secret-param %s=FILE`", name, name))
+			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q takes its value from --secret-param, and -P sets one that would not be used", name),
+				fmt.Sprintf("omit -P %s: the value comes from a file, `--secret-param %s=FILE`", name, name))
 		}
 		for _, settings := range []map[string]environment.Setting{env.Parameters, env.Defaults} {
 			if x, given := settings[name]; given && x.Value != nil {
-				diags.Warning(source.SecretParameter, source.Place{}, fmt.Sprintf("%s gives the parameter %q a value that nobody gets, since --secret-param is to give it", x.At, name),
+				diags.Warning(source.SecretParameter, source.Place{}, fmt.Sprintf("%s sets the parameter %q to a value that is not used, since --secret-param supplies it", x.At, name),
 					"take it out of the environment, where everybody who may read that finds it")
 			}
 		}
@@ -100,7 +100,7 @@ func castParameters(t *hot.Template, g *program.Supplied, diags *source.Diagnost
 		}
 		switch {
 		case err != nil && p.Hidden:
-			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the value of the hidden parameter %q is none that it takes", p.Name), "")
+			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("the hidden parameter %q does not accept its value", p.Name), "")
 			continue
 		case err != nil:
 			diags.Error(source.BadParameter, t.Place(p.Entry.Key), fmt.Sprintf("invalid value of parameter %q: %v", p.Name, err), "")

@@ -113,7 +113,7 @@ resources:
 			"outputs: {o: {value: {get_attr: [db, o]}}}\n", `H413]: the output "o" needs`},
 		"a condition":          {head + "conditions: {c: {equals: [{get_param: p}, x]}}\n" + reads, "H413]: a condition needs"},
 		"a nested stack":       {head + reads + "  n: {type: nested.yaml, properties: {url: {get_param: p}}}\n", `H413]: the resource "n" needs`},
-		"a placeholder":        {head + reads + "  n: {type: inner.yaml, properties: {url: {get_param: p}}}\n", "H402]: this hands over what"},
+		"a placeholder":        {head + reads + "  n: {type: inner.yaml, properties: {url: {get_param: p}}}\n", "H402]: this passes on what"},
 		"it is not hidden":     {strings.Replace(head, ", hidden: true", "", 1) + reads, "H413]: `--secret-param` names the parameter \"p\", but it is not hidden"},
 		"it is not there":      {strings.Replace(head, "p:", "pp:", 1) + strings.ReplaceAll(reads, "get_param: p", "get_param: pp"), "H205]: --secret-param: the template has no parameter \"p\""},
 		"nobody reads it":      {head + strings.Replace(reads, "get_param: p", "get_param: q", 1), "H413]: no role reads the parameter \"p\""},

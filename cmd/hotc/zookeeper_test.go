@@ -65,7 +65,7 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 	put(t, db, "db.mysql:endpoint", `"mysql://db"`)
 	for _, c := range []struct{ command, arg, want string }{
 		{"status", "db", "running"},
-		{"why", "db.mysql", "db.mysql runs since"},
+		{"why", "db.mysql", "db.mysql has been running since"},
 		{"why", "lb", "lb never came"},
 		{"outputs", "db.mysql:endpoint", "mysql://db\n"},
 	} {

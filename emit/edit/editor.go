@@ -97,7 +97,7 @@ func (e *Editor) Fail(n source.Spanned, what string) {
 }
 
 func CannotEdit(file *source.File, n source.Spanned, what string) *source.Diagnostic {
-	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Extent()}, Message: "hotc cannot edit this place of the template yet: " + what,
+	return &source.Diagnostic{Code: source.NotYet, At: source.Place{File: file, Span: n.Extent()}, Message: "hotc cannot edit this part of the template yet: " + what,
 		Hint: "write it in the usual block or flow style, without aliases and merge keys"}
 }
 
@@ -162,7 +162,7 @@ func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 		return
 	}
 	if n.Target() != nil || n.Kind != yaml.Map {
-		e.Fail(n, "it is an alias or no map")
+		e.Fail(n, "it is an alias or not a map")
 		return
 	}
 	c := e.change(n)
@@ -378,7 +378,7 @@ func (e *Editor) before(lineStart uint32) uint32 {
 // Prepend puts an item in front of those of a list.
 func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
 	if c.Target() != nil || c.Kind != yaml.List || len(c.Items) == 0 {
-		e.Fail(c, "it is not a list that stands here")
+		e.Fail(c, "it is not a list written here")
 		return
 	}
 	change := e.change(c)

@@ -117,7 +117,7 @@ func (e *Editor) emptied() bool {
 
 // Internal is a mistake of hotc's own.
 func Internal(what string) *source.Diagnostic {
-	return &source.Diagnostic{Code: source.Internal, Message: "hotc made a mistake, nothing was written: " + what,
+	return &source.Diagnostic{Code: source.Internal, Message: "internal error in hotc, nothing was written: " + what,
 		Hint: "please report it, with the template if you can"}
 }
 

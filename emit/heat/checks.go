@@ -18,7 +18,7 @@ import (
 func (s *stack) checkNames() {
 	for _, p := range s.template.Parameters {
 		if slices.Contains(ownParameters, p.Name) && (s.carries() || s.isRoot()) {
-			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "name yours otherwise")
+			s.diags.Error(source.NameTaken, s.template.Place(p.Entry.Key), fmt.Sprintf("hotc adds a parameter %q itself", p.Name), "rename yours")
 		}
 	}
 	for _, name := range []string{ResourceHandle, ResourceCondition, ResourceValues, ResourceConfig} {
@@ -29,7 +29,7 @@ func (s *stack) checkNames() {
 // checkName refuses a resource that has a name of hotc's own.
 func (s *stack) checkName(name string) {
 	if r := s.template.Resource(name); r != nil {
-		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "name yours otherwise")
+		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "rename yours")
 	}
 }
 
@@ -66,14 +66,14 @@ func (s *stack) checkSlots() {
 	if member := slices.IndexFunc(s.stacks, isSlot); member >= 0 {
 		s.isSlot = true
 		if other := slices.IndexFunc(s.stacks, func(use *program.Stack) bool { return !isSlot(use) }); other >= 0 {
-			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one text for both yet", s.stacks[member].Called(), s.stacks[other].Called()), "use two files")
+			s.diags.Error(source.NotYet, at, fmt.Sprintf("the template is a member of a group that scales in %q, and none in %q; hotc cannot emit one file for both yet", s.stacks[member].Called(), s.stacks[other].Called()), "use two files")
 		}
 	}
 	for _, n := range s.carrying {
 		s.checkDeleteHooks(n)
 		for other := range usesOf(s.stacks, n) {
 			if n.Slots() && other.Slots() && !sameCount(n, other) {
-				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("how many members %q has is said by different properties in %q and in %q; hotc cannot emit one text for both yet", n.Resource.Name, n.In.Called(), other.In.Called()), "use two files")
+				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("the size of %q is set by different properties in %q and in %q; hotc cannot emit one file for both yet", n.Resource.Name, n.In.Called(), other.In.Called()), "use two files")
 			}
 		}
 	}
@@ -91,8 +91,8 @@ func (s *stack) checkDeleteHooks(n *program.StackResource) {
 				continue
 			}
 			s.diags.Add(&source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
-				Message: fmt.Sprintf("without a relay Heat deletes servers of %q without waiting for the hook delete of %s", n.Resource.Name, role.Key()),
-				Hint:    "compile with --signal=relay; else only `hotc down`, `hotc destroy --run-hooks`, and `hotc up` for servers that the template has no more, run it"})
+				Message: fmt.Sprintf("without a relay Heat deletes servers of %q without waiting for the delete hook of %s", n.Resource.Name, role.Key()),
+				Hint:    "compile with --signal=relay; otherwise only `hotc down`, `hotc destroy --run-hooks`, and `hotc up` for servers removed from the template, run it"})
 			return
 		}
 	}

@@ -46,7 +46,7 @@ func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
 		return f, true
 	}
 	if !e.IsValue() {
-		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("server %q has roles, and its user_data_format is known only to Heat", r.Name),
+		s.diags.Error(source.UserDataFormat, s.template.Place(n), fmt.Sprintf("server %q has roles, but its user_data_format is known only to Heat", r.Name),
 			"write the format out, or give the parameter to the compiler with -P")
 		return raw, false
 	}

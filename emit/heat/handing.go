@@ -86,8 +86,8 @@ func (s *stack) handedParameters() *value.Dict {
 		ParameterPath, text("the path of this stack among the stacks of the deployment"),
 		ParameterStackName, text("the root stack's name"),
 		ParameterStackID, text("the root stack's id"),
-		ParameterCoordinator, text("where the servers' agents meet"),
-		ParameterAgentURL, text("where servers get hotc-agent if their image lacks it"),
+		ParameterCoordinator, text("URL of the coordinator of the servers' agents"),
+		ParameterAgentURL, text("URL from which servers download hotc-agent if their image lacks it"),
 		ParameterSecret, hidden("string", "", "made by `hotc secret new`"),
 	)
 	if s.options.Signal != contract.RelaySignals {

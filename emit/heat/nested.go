@@ -125,7 +125,7 @@ func (s *stack) checkUses(n *program.StackResource) {
 			difference = fmt.Sprintf("%q has servers with roles in %q and none in %q", n.Resource.Name, n.In.Called(), use.Called())
 		}
 		if difference != "" {
-			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), difference+", since the environment maps types differently there; hotc cannot emit one text for both yet", "use two files")
+			s.diags.Error(source.NotYet, s.template.Place(n.Resource.Entry.Key), difference+", since the environment maps types differently there; hotc cannot emit one file for both yet", "use two files")
 			return
 		}
 	}

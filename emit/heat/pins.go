@@ -80,7 +80,7 @@ func (s *stack) pinned(p *hot.Parameter) []value.Value {
 		v, known := use.Supplied.Parameters[p.Name]
 		switch {
 		case !known && use.Arguments[p.Name] != nil:
-			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].At, fmt.Sprintf("the parameter %q is left open here, and another use of the template was compiled with its value from parameter_defaults", p.Name),
+			s.diags.Error(source.PinImpossible, use.Arguments[p.Name].At, fmt.Sprintf("the parameter %q is open here, but another use of the template was compiled with its value from parameter_defaults", p.Name),
 				"hand it over in every use")
 			return nil
 		case known && !slices.ContainsFunc(values, func(x value.Value) bool { return value.Equal(x, v) }):

@@ -28,7 +28,7 @@ func (s *stack) placeholders() {
 	s.withPlaceholders(func(n *yaml.Node, p *hot.Parameter) {
 		value := placeholder(p)
 		if err := p.Check(value); err != nil {
-			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this hands over what a role writes, which Heat does not know, and the parameter %q takes nothing in its place: %v", p.Name, err),
+			s.diags.Error(source.RunTimeInProperty, s.template.Place(n), fmt.Sprintf("this passes on what a role writes, which Heat does not know, and the parameter %q accepts no value in its place: %v", p.Name, err),
 				"give the parameter a default")
 			return
 		}

@@ -18,11 +18,11 @@ func (s *stack) parameters() {
 	if s.options.Coordinator != "" {
 		coordinator.Set("default", s.options.Coordinator)
 	}
-	coordinator.Set("description", "where the servers' agents meet: zk://HOST:PORT[,…]/ROOT")
+	coordinator.Set("description", "URL of the coordinator of the servers' agents: zk://HOST:PORT[,…]/ROOT")
 	s.editor.AddTo("parameters", "resources", dict(
 		ParameterCoordinator, section{Dict: coordinator},
 		ParameterAgentURL, section{Dict: dict("type", "string", "default", s.options.AgentURL,
-			"description", "where servers get hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …")},
+			"description", "URL from which servers download hotc-agent if their image lacks it; {arch} becomes amd64, arm64, …")},
 		ParameterSecret, section{Dict: dict("type", "string", "hidden", true, "description", "made by `hotc secret new`",
 			"constraints", []value.Value{dict("allowed_pattern", "[0-9a-f]{64}", "description", "64 hex digits, made by hotc secret new")})},
 	))

@@ -123,7 +123,7 @@ func (s *stack) properties() {
 		meant[r.Call] = text
 		switch {
 		case seen && before != text:
-			s.diags.Error(source.NotYet, s.template.Place(r.Call), fmt.Sprintf("this reads other servers in %q than in another use of the template; hotc cannot emit one text for both yet", r.In.Called()),
+			s.diags.Error(source.NotYet, s.template.Place(r.Call), fmt.Sprintf("this reads other servers in %q than in another use of the template; hotc cannot emit one file for both yet", r.In.Called()),
 				"use two files")
 		case !seen:
 			s.replace(r.Call, value)

@@ -60,7 +60,7 @@ func ReadKnown(path string) (*Known, error) {
 	case err != nil:
 		what = fmt.Sprintf("is not a baseline: %v", err)
 	case b.Version != baselineVersion:
-		what = fmt.Sprintf("has version %d of the format; this hotc reads version %d", b.Version, baselineVersion)
+		what = fmt.Sprintf("has format version %d; this hotc reads version %d", b.Version, baselineVersion)
 	}
 	if what != "" {
 		return nil, source.Fail(source.BadConfig, path+" "+what, "`hotc lint --write-baseline` writes it again")

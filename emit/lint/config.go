@@ -189,7 +189,7 @@ func (r *configReader) scope(c *Config, n *yaml.Node) scope {
 			at := items.Items[i]
 			x := s.choices[name]
 			if r.known(at, name); x.looked != nil && *x.looked != list.looked {
-				r.bad(at, fmt.Sprintf("%q is both enabled and disabled", name), "leave one of them out")
+				r.bad(at, fmt.Sprintf("%q is both enabled and disabled", name), "remove one of them")
 			}
 			x.looked = &list.looked
 			s.choices[name] = x
@@ -267,7 +267,7 @@ func (r *configReader) violation(root *yaml.Node, v gojsonschema.ResultError) {
 	switch v.Type() {
 	case "additional_property_not_allowed":
 		name := fmt.Sprint(v.Details()["property"])
-		r.bad(n.Entry(name).Key, fmt.Sprintf("%s has no key %q", where, name), "`hotc schema config` says which there are")
+		r.bad(n.Entry(name).Key, fmt.Sprintf("%s has no key %q", where, name), "`hotc schema config` lists them")
 	case "required":
 		r.bad(n, fmt.Sprintf("it needs the key %q", v.Details()["property"]), "")
 	case "enum", "const":

@@ -197,7 +197,7 @@ func (c Change) Write() error {
 	case err != nil:
 		return emit.CannotRead(c.Path, err)
 	case string(now) != string(c.Before):
-		return source.Fail(source.OutputFolder, c.Path+" was changed meanwhile, and is left alone", "mend it again")
+		return source.Fail(source.OutputFolder, c.Path+" has changed meanwhile, and was not overwritten", "run the fix again")
 	}
 	return writeFile(c.Path, c.After, info.Mode()&fs.ModePerm)
 }

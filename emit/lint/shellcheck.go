@@ -72,7 +72,7 @@ func shellcheck(ctx context.Context, program, script string) ([]rule.Advice, err
 	for _, c := range said.Comments {
 		out = append(out, rule.Advice{From: offset(lines, c.Line, c.Column), To: offset(lines, c.EndLine, c.EndColumn),
 			Message: fmt.Sprintf("shellcheck: %s (SC%d)", strings.TrimSuffix(c.Message, "."), c.Code),
-			Hint:    fmt.Sprintf("a line `# shellcheck disable=SC%d` before it leaves it out", c.Code),
+			Hint:    fmt.Sprintf("to suppress it, add a line `# shellcheck disable=SC%d` before it", c.Code),
 			Mild:    c.Level != "error" && c.Level != "warning"})
 	}
 	return out, nil

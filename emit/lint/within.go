@@ -41,7 +41,7 @@ func (w *watch) on(name string, work func()) (err error) {
 	w.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			err = source.Fail(source.Internal, fmt.Sprintf("%s: hotc made a mistake: %s", name, mistake.Text(p)), "please report it, with the template if you can")
+			err = source.Fail(source.Internal, fmt.Sprintf("%s: internal error in hotc: %s", name, mistake.Text(p)), "please report it, with the template if you can")
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watch) over(b bounds) error {
 		}
 	}
 	if used := heapInUse(); used > b.memory {
-		return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up when it had taken %d MiB", strings.Join(names, ", "), used>>20), "")
+		return source.Fail(source.TooDeep, fmt.Sprintf("%s: hotc gave up after using %d MiB", strings.Join(names, ", "), used>>20), "")
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func TestWithin(t *testing.T) {
 		{bounds{}, func() {}, ""},
 		{bounds{time.Hour, 1 << 40}, func() {}, ""},
 		{bounds{time.Millisecond, 1 << 40}, func() { <-block }, "a.yaml: hotc gave up after 1ms"},
-		{bounds{time.Hour, 1}, func() { held := make([]byte, 1<<20); <-block; runtime.KeepAlive(held) }, "a.yaml: hotc gave up when it had taken"},
-		{bounds{}, func() { panic(errors.New("broken")) }, "a.yaml: hotc made a mistake: broken (lint/within_test.go:"},
+		{bounds{time.Hour, 1}, func() { held := make([]byte, 1<<20); <-block; runtime.KeepAlive(held) }, "a.yaml: hotc gave up after using"},
+		{bounds{}, func() { panic(errors.New("broken")) }, "a.yaml: internal error in hotc: broken (lint/within_test.go:"},
 	} {
 		w := newWatch()
 		err := w.within(t.Context(), c.bounds, func(context.Context) error { return w.on("a.yaml", c.work) })

@@ -132,7 +132,7 @@ func inTextOrder(m map[string]*hot.Expr) []string {
 func (h *Heat) allThere(lacking *factsLacking) {
 	for _, s := range h.built.Plan.Servers {
 		for _, p := range h.analysis.ExistenceConditions[s.Path] {
-			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("whether server %q is there is left to Heat: it is not, if %s", s.Path, p.Why),
+			lacking.note(&source.Diagnostic{Code: source.MissingFact, At: p.At, Message: fmt.Sprintf("Heat decides whether server %q exists: it does not if %s", s.Path, p.Why),
 				Hint: "give the parameters that decide it with -P or -e"})
 		}
 	}

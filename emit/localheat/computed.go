@@ -52,7 +52,7 @@ func (s *scope) value(r *hot.Resource) (*hot.Expr, error) {
 		return t, err
 	}
 	if typeName, _ := t.Value.(string); !resourcetype.KindOf(typeName).Takes(v.Value) {
-		return nil, &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.Property("value")), Message: fmt.Sprintf("%q is an OS::Heat::Value of type %s, and what it has is none", r.Name, typeName)}
+		return nil, &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.Property("value")), Message: fmt.Sprintf("%q is an OS::Heat::Value of type %s, but its value is not", r.Name, typeName)}
 	}
 	return v, nil
 }
@@ -71,8 +71,8 @@ func (s *scope) written(call *hot.Expr, resource, attribute string) error {
 	if output == nil {
 		return nil
 	}
-	return &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("Heat would wait for role %s here, and hand on what it writes; `hotc run` must know it before the roles run", output.Role.Key()),
-		Hint: fmt.Sprintf("have the role's input read the role's output itself, or say what it is with --fact %s.%s=VALUE", s.stack.PathOf(resource), attribute)}
+	return &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("Heat would wait for role %s here and pass on what it writes; `hotc run` must know the value before the roles run", output.Role.Key()),
+		Hint: fmt.Sprintf("have the role's input read the role's output itself, or set it with --fact %s.%s=VALUE", s.stack.PathOf(resource), attribute)}
 }
 
 // What Heat makes up itself, out of nothing but the template: `hotc run` makes it up, too,
@@ -136,7 +136,7 @@ func (s *scope) randomString(r *hot.Resource) (string, error) {
 		return "", err
 	}
 	if length < 1 || length > longestRandom || len(pick.least) > length || len(pick.all) == 0 {
-		return "", &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.TypeNode), Message: fmt.Sprintf("%q is an OS::Heat::RandomString that Heat cannot make: %d characters, of which classes and sequences want %d", r.Name, length, len(pick.least))}
+		return "", &source.Diagnostic{Code: source.BadArgument, At: s.stack.Place(r.TypeNode), Message: fmt.Sprintf("%q is an OS::Heat::RandomString that Heat cannot create: %d characters, but its classes and sequences need %d", r.Name, length, len(pick.least))}
 	}
 	return pick.make(), nil
 }

@@ -69,7 +69,7 @@ func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 		return nil, err
 	}
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("only Heat knows %s.%s", where, attribute),
-		Hint: fmt.Sprintf("say what it is with --fact %s.%s=VALUE", where, attribute)}
+		Hint: fmt.Sprintf("set it with --fact %s.%s=VALUE", where, attribute)}
 }
 
 func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot.Expr, error) {
@@ -101,12 +101,12 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		}
 		return hot.Constant(hot.SelectParam(v, path), call.At), nil
 	}
-	hint := fmt.Sprintf("give it with -P %s=VALUE", name)
+	hint := fmt.Sprintf("set it with -P %s=VALUE", name)
 	switch p := s.stack.Template.Parameter(name); {
 	case s.stack.Path != "":
-		hint = fmt.Sprintf("hand it to %q as a property", s.stack.Path)
+		hint = fmt.Sprintf("pass it to %q as a property", s.stack.Path)
 	case p != nil && p.Hidden: // no command line is a place for a secret
-		hint = fmt.Sprintf("give it with --secret-param %s=FILE", name)
+		hint = fmt.Sprintf("supply it with --secret-param %s=FILE", name)
 	}
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name), Hint: hint}
 }

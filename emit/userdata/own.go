@@ -52,7 +52,7 @@ func (o Own) header() (header string, ok bool) {
 // as Text. The error says why a text cannot lie in an archive.
 func OwnOf(static string) (Own, error) {
 	if strings.Contains(static, "--"+Boundary) {
-		return NoOwn, fmt.Errorf("holds %q, which separates the parts of hotc's own user-data", "--"+Boundary)
+		return NoOwn, fmt.Errorf("contains %q, which separates the parts of hotc's own user-data", "--"+Boundary)
 	}
 	if cloudinit.IsArchive(static) {
 		return Archive, nil

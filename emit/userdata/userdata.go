@@ -120,7 +120,7 @@ func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "{arch}", "amd64"))
 	switch {
 	case err != nil || !slices.Contains(urlSchemes, u.Scheme) || u.Host == "":
-		return fmt.Errorf("%q is not a URL that a server can fetch: it begins with http://, https:// or ftp:// and a host", text)
+		return fmt.Errorf("%q is not a URL that a server can fetch: use http://, https:// or ftp:// with a host", text)
 	case strings.ContainsAny(u.Path, "{}"):
 		return fmt.Errorf("%q: only {arch} is replaced, by amd64, arm64, …", text)
 	}
@@ -181,7 +181,7 @@ const ownEnd = "==hotc-own-5d0c1c2a=="
 // CheckScript says why a text cannot lie in the script for HEAT_CFNTOOLS.
 func CheckScript(static string) error {
 	if strings.Contains(static, ownEnd) {
-		return fmt.Errorf("holds %q, which ends it in hotc's own user-data", ownEnd)
+		return fmt.Errorf("contains %q, which ends it in hotc's own user-data", ownEnd)
 	}
 	return nil
 }

@@ -272,9 +272,9 @@ func TestTextSaysWhatIsMended(t *testing.T) {
 		findings []lint.Finding
 		want     []string
 	}{
-		{r.Findings, []string{"(--fix)\n", "fix: guess (--fix=unsafe)\n", "; --fix mends 1, --fix=unsafe 1 more, 2 suppressed"}},
-		{r.Findings[2:3], []string{"; --fix mends 1\n"}},
-		{r.Findings[len(r.Findings)-1:], []string{"; --fix=unsafe mends 1\n"}},
+		{r.Findings, []string{"(--fix)\n", "fix: guess (--fix=unsafe)\n", "; --fix fixes 1, --fix=unsafe 1 more, 2 suppressed"}},
+		{r.Findings[2:3], []string{"; --fix fixes 1\n"}},
+		{r.Findings[len(r.Findings)-1:], []string{"; --fix=unsafe fixes 1\n"}},
 		{r.Findings[:1], []string{"1 error, 0 warnings\n"}},
 	} {
 		r.Findings = c.findings

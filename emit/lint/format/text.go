@@ -20,17 +20,17 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	safe, unsafe := r.Fixable()
 	switch {
 	case safe > 0 && unsafe > 0:
-		sum += fmt.Sprintf("; %s mends %d, %s %d more", lint.SafeFix, safe, lint.UnsafeFix, unsafe)
+		sum += fmt.Sprintf("; %s fixes %d, %s %d more", lint.SafeFix, safe, lint.UnsafeFix, unsafe)
 	case safe > 0:
-		sum += fmt.Sprintf("; %s mends %d", lint.SafeFix, safe)
+		sum += fmt.Sprintf("; %s fixes %d", lint.SafeFix, safe)
 	case unsafe > 0:
-		sum += fmt.Sprintf("; %s mends %d", lint.UnsafeFix, unsafe)
+		sum += fmt.Sprintf("; %s fixes %d", lint.UnsafeFix, unsafe)
 	}
 	if suppressed > 0 {
 		sum += fmt.Sprintf(", %d suppressed", suppressed)
 	}
 	if r.Gone > 0 {
-		sum += fmt.Sprintf("; %s of the baseline found no more", source.Counted(r.Gone, "finding"))
+		sum += fmt.Sprintf("; %s of the baseline no longer found", source.Counted(r.Gone, "finding"))
 	}
 	_, err := fmt.Fprintln(w, sum)
 	return err
