@@ -51,7 +51,7 @@ func TestDifferences(t *testing.T) {
 		"a position":      {nil, func(p *contract.Plan) { p.Servers[0].Roles[0].At = "x.yaml:1:1" }, ""},
 		"facts":           {nil, func(p *contract.Plan) { p.Servers[0].Facts = []contract.Fact{"name"} }, "server a: facts changed"},
 		"Heat's decision": {nil, func(p *contract.Plan) { p.Servers[0].If = []contract.Condition{{Decision: "big"}} }, "server a: what Heat decides changed"},
-		"a reader more":   {nil, func(p *contract.Plan) { p.Cells[1].Readers = []contract.ServerPath{"b"} }, "cell a.r: read by b too"},
+		"a reader more":   {nil, func(p *contract.Plan) { p.Cells[1].Readers = []contract.ServerPath{"b"} }, "cell a.r: also read by b"},
 		"a reader less":   {nil, func(p *contract.Plan) { p.Cells[0].Readers = nil }, "cell a.r:x: no longer read by b"},
 		"a cell more":     {nil, func(p *contract.Plan) { p.Cells = append(p.Cells, contract.Cell{Name: "a:name", Server: "a"}) }, "cell a:name: added"},
 		"a secret cell":   {nil, func(p *contract.Plan) { p.Cells[0].Sealed = true }, "!cell a.r:x: became secret, or is no longer"},
