@@ -38,7 +38,7 @@ func TestVersions(t *testing.T) {
 		t.Run(filepath.Base(template), func(t *testing.T) {
 			r, found := compile(t, options(template))
 			if strings.HasPrefix(filepath.Base(template), "cfn-") {
-				if r != nil || !strings.Contains(found, `error[H309]: "server" has roles, which hotc compiles in templates of HOT only`) {
+				if r != nil || !strings.Contains(found, `error[H309]: "server" has roles, which hotc supports only in HOT templates`) {
 					t.Error(found)
 				}
 				return

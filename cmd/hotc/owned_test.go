@@ -41,7 +41,7 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = d.on(t, newApplyCommand, "testdata/site")
-	expectCode(t, err, source.NotOurs, "the node site/servers/db/plan of the deployment site", "everybody may write")
+	expectCode(t, err, source.NotOurs, "the node site/servers/db/plan of the deployment site", "everyone may write")
 }
 
 // A ROOT of one's own is made, looked at, and needed by those who create and destroy; below

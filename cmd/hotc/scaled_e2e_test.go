@@ -64,7 +64,7 @@ func TestScaledByPolicy(t *testing.T) {
 	for !regexp.MustCompile(`(?m)^app/2/web +serve +done`).MatchString(w.hotc(w.on("site", "status")...)) {
 		time.Sleep(100 * time.Millisecond)
 	}
-	if status := w.hotc(w.on("site", "status")...); !strings.Contains(status, "9 done, 3 servers not made") {
+	if status := w.hotc(w.on("site", "status")...); !strings.Contains(status, "9 done, 3 servers not created") {
 		t.Errorf("status:\n%s", status)
 	}
 	for _, s := range st.Booted(t) {

@@ -57,7 +57,7 @@ func enrolling[T any](ctx context.Context, o *Operator, server contract.ServerPa
 		err = source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
 			"the deployment was not applied with --enrol=once")
 	case errors.Is(err, deploy.ErrNoKey):
-		err = source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "it stands whole, with 44 characters, on the console of the machine that waits")
+		err = source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "the console of the waiting machine shows the complete key of 44 characters")
 	}
 	return found, err
 }
