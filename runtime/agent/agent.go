@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -308,7 +309,7 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 	if err := a.forgetRemoved(); err != nil {
 		return err
 	}
-	a.console.say("server %s of %s, incarnation %d: %d roles", a.Boot.Server, a.Boot.Deployment, number, len(a.plan.Roles))
+	a.console.say("server %s of %s, incarnation %d: %s", a.Boot.Server, a.Boot.Deployment, number, source.Counted(len(a.plan.Roles), "role"))
 	before, err := a.session.State(ctx)
 	if err != nil {
 		return err

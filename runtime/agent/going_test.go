@@ -147,7 +147,7 @@ func TestHeatWaitsForNobodyInVain(t *testing.T) {
 		w.pause(s)
 		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
 	}
-	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "no server of the plan is that machine",
+	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "web/nobody/server: it is not a server of the plan",
 		"Heat waits at the hook of web/theirs/server: hotc has not set this hook"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())

@@ -181,7 +181,7 @@ func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
 	b.apply()
 	h := newHeat(t)
 	b.start("db", h.tell).mustBeDone()
-	if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "Heat takes 1048576") {
+	if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "larger than Heat accepts: 1200083 bytes, at most 1048576") {
 		t.Errorf("Heat got %+v", got)
 	}
 }

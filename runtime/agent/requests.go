@@ -74,7 +74,7 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		if r.Name != "" {
 			what += " " + r.Name
 		}
-		a.console.say("request %s: %s", what, strings.TrimSpace(string(answer.Status)+" "+answer.Reason))
+		a.console.say("request %s: %s", what, strings.TrimSuffix(string(answer.Status)+": "+answer.Reason, ": "))
 	}
 	return again, a.reportGoing(ctx, hooks, true)
 }

@@ -64,7 +64,7 @@ func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
 	}
 	// The same request again, and one for a role that is done, come to nothing.
 	b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Retry, Role: "mysql", Attempt: 1})
-	db.await("asked for retry mysql: refused the role mysql has not failed: it is done")
+	db.await("request retry mysql: refused: the role mysql has not failed: it is done")
 }
 
 func TestAFailedRoleIsSkippedWithItsOutputsGivenByHand(t *testing.T) {

@@ -113,7 +113,7 @@ func TestAnEdgeIsTurned(t *testing.T) {
 	b.apply()
 	bb := b.start("b", stays)
 	b.awaitState("b", inPhase(coordinator.PhaseDone))
-	a.await("asked for hook a update: done")
+	a.await("request hook a update: done")
 	a.ran("a: none\nhook\n")
 	bb.ran("b: 1\n")
 }

@@ -101,7 +101,7 @@ func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
 	b.apply() // the same again
 	db = b.restart(db)
 	b.change("db", b.updatable("3", "hotc-agent get level >>../count"))
-	db.await("asked for hook mysql update: done")
+	db.await("request hook mysql update: done")
 	db.ran("run 1\nupdate 2\nupdate 3\n3")
 	b.want("db.mysql:endpoint", `"up"`)
 }

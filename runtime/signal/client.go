@@ -58,7 +58,7 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 		return fmt.Errorf("signal Heat: %w", err)
 	}
 	if len(body) > MaxBody {
-		return fmt.Errorf("signal Heat: the values for the stack have %d bytes, Heat accepts %d: %w", len(body), MaxBody, ErrTooLarge)
+		return fmt.Errorf("signal Heat: the stack's values are %w: %d bytes, at most %d", ErrTooLarge, len(body), MaxBody)
 	}
 	for wait := c.Wait; ; wait = min(2*wait, c.MaxWait) {
 		err := c.attempt(ctx, body)

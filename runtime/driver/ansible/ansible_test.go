@@ -130,7 +130,7 @@ func TestReasonsOfFailure(t *testing.T) {
 		"no YAML":           {tasks: "- hosts: all\n  tasks: [\n", want: `site.yml:`},
 		"no such module":    {tasks: start + "    - nosuchmodule: {}\n", want: `site.yml:4: couldn't resolve module/action 'nosuchmodule'.`},
 		"a failed producer": {tasks: start + "    - {debug: {msg: '{{ broken }}'}}\n", want: `task "debug" (site.yml:4) failed:`},
-		"not this server":   {tasks: "- hosts: db\n  tasks: []\n", want: `no play is for this server, which is host "localhost" in no group: ` + "`groups:` in the role's source puts it into some"},
+		"not this server":   {tasks: "- hosts: db\n  tasks: []\n", want: `no play targets this server, host "localhost" in no group: ` + "set `groups:` in the role's source"},
 		"rescued":           {tasks: start + "    - block: [{fail: {msg: first}}]\n      rescue: [{name: then, fail: {msg: second}}]\n", want: `task "then" (site.yml:5) failed: second`},
 		"an output":         {tasks: start + "    - set_fact: {refused: 1}\n", want: "hotc: output refused: no"},
 	} {

@@ -80,7 +80,7 @@ func TestChefFromAURL(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("it was fetched %d times", asked)
 	}
-	if _, err := i.Ensure(t.Context(), chef.Driver{}.Tool(), contract.Install{From: "none", Version: ">=19"}); err == nil || !strings.Contains(err.Error(), "is version 18.0.0, and >=19 is needed") {
+	if _, err := i.Ensure(t.Context(), chef.Driver{}.Tool(), contract.Install{From: "none", Version: ">=19"}); err == nil || !strings.Contains(err.Error(), "has version 18.0.0, but >=19 is required") {
 		t.Error(err)
 	}
 }
@@ -90,7 +90,7 @@ func TestChefFromAURL(t *testing.T) {
 func TestChefAsAGem(t *testing.T) {
 	i, bin := bare(t)
 	tool := chef.Driver{}.Tool()
-	if _, err := i.Ensure(t.Context(), tool, contract.Install{}); err == nil || !strings.Contains(err.Error(), "whose licence only you can accept") {
+	if _, err := i.Ensure(t.Context(), tool, contract.Install{}); err == nil || !strings.Contains(err.Error(), "accept Chef's licence for the gem") {
 		t.Error(err)
 	}
 	// a gem command that puts the stand-in where RubyGems would put Chef

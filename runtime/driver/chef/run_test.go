@@ -536,9 +536,9 @@ func TestCheck(t *testing.T) {
 		install *contract.Install
 		wants   string
 	}{
-		{nil, "chef-solo is not on this server; the gem is Chef's, whose licence only you can accept"},
-		{&contract.Install{From: "gem"}, "whose licence only you can accept"},
-		{&contract.Install{From: "none"}, "it is not to be installed"},
+		{nil, "chef-solo is not on this server; accept Chef's licence for the gem"},
+		{&contract.Install{From: "gem"}, "accept Chef's licence for the gem"},
+		{&contract.Install{From: "none"}, "must not be installed (install: {from: none})"},
 		{&contract.Install{Licence: "accept"}, ""},
 		{&contract.Install{From: "url"}, ""},
 	} {

@@ -224,11 +224,11 @@ func TestWhatARunLeaves(t *testing.T) {
 func TestASourceThatCannotBe(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"none": 1}`: `unknown field "none"`,
-		`{"modules": {"../../x": {"file": "0"}}}`:                                                    `a module "../../x"`,
-		`{"settings": {"strict": "x\n[agent]"}}`:                                                     `a setting "strict"`,
+		`{"modules": {"../../x": {"file": "0"}}}`:                                                    `an invalid module name "../../x"`,
+		`{"settings": {"strict": "x\n[agent]"}}`:                                                     `an invalid setting "strict"`,
 		`{"manifest": {"text": "x", "name": "../../etc/x.pp"}}`:                                      `the plan's manifest has the invalid name "../../etc/x.pp"`,
 		`{"modules": {"demo": {"file": "` + strings.Repeat("0", 64) + `"}}}`:                         `no file 000`,
-		`{"hiera": {"url": "https://127.0.0.1:1/x.tgz", "sha256": "` + strings.Repeat("0", 64) + `"`: `cannot be read`,
+		`{"hiera": {"url": "https://127.0.0.1:1/x.tgz", "sha256": "` + strings.Repeat("0", 64) + `"`: `read the role's source in the plan: unexpected EOF`,
 	} {
 		r := another(&trial{t: t})
 		r.sourceText = text
