@@ -29,7 +29,7 @@ func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 		at := &target{stack: "blog"}
 		at.advise(i)
 		text := rootsText(at, i, noon)
-		if strings.Contains(text, "Nothing waits") || strings.Count(text, "instance i-new asks to be db") != 1 {
+		if strings.Contains(text, "Nothing is waiting") || strings.Count(text, "instance i-new asks to be db") != 1 {
 			t.Errorf("%s: %s", what, text)
 		}
 		if roots := i.Roots(); !alive && (len(roots) != 1 || roots[0].Kind != status.KindRefused) {

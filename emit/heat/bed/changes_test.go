@@ -147,7 +147,7 @@ func TestShapeChanges(t *testing.T) {
 		part{"b", []string{noting("two", "v: z", ", idempotent: true")}},
 		part{"bare", []string{noting("first", "v: q", "")}}, three)
 	const asked = "Heat replaces bare: it gets its first roles, and has no agent to run them (user_data_format)"
-	l.expect(2, up(l.path, l.stack), asked, "nobody is there to be asked")
+	l.expect(2, up(l.path, l.stack), asked, "cannot ask for confirmation")
 	if now := l.server("bare"); now.ID != bare.ID {
 		t.Error("bare was replaced, though nobody said yes")
 	}

@@ -59,7 +59,7 @@ func TestUpChangesWhatHeatGives(t *testing.T) {
 	relay := o.start("relay", "--stack", "upgiven")
 	openstack(t, &world{t: t, bed: place.bed}, "stack", "update", "--existing", "--parameter", "size=5", "--wait", "upgiven")
 	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 1 made-3 cache1\nupdate 1 made-1 cache1\nupdate 1 made-5 cache1\n")
-	o.expect(2, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "parameter size gets another value", "nobody is there to be asked")
+	o.expect(2, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "parameter size gets another value", "cannot ask for confirmation")
 	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1", "--yes"), "parameter size gets another value", "UPDATE_COMPLETE")
 	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 1 made-3 cache1\nupdate 1 made-1 cache1\nupdate 1 made-5 cache1\nupdate 1 made-1 cache1\n")
 	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "Nothing has to change")

@@ -63,7 +63,7 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	key := ""
 	until(t, "the new db to ask", func() bool {
 		console, _ := fresh.Read("var/log/hotc-agent.log")
-		if found := regexp.MustCompile(`can let this one in \(hotc admit db --stack \S+ --key (\S+)\)`).FindStringSubmatch(console); found != nil {
+		if found := regexp.MustCompile(`can admit this one \(hotc admit db --stack \S+ --key (\S+)\)`).FindStringSubmatch(console); found != nil {
 			key = found[1]
 		}
 		return key != ""

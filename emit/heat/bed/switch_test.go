@@ -32,7 +32,7 @@ func TestSwitchWhoTellsHeat(t *testing.T) {
 			template = withoutOutputs(t, template)
 		}
 		next := d.compile(template, "--signal="+signal)
-		if out := d.on("apply", next); signal == "heat" && !strings.Contains(out, "have no credentials to tell Heat") {
+		if out := d.on("apply", next); signal == "heat" && !strings.Contains(out, "have no credentials to report this to Heat") {
 			t.Errorf("from a relay to agents:\n%s", out)
 		}
 		d.stack.Update(t, d.input(next))

@@ -187,7 +187,7 @@ func TestUpUpdates(t *testing.T) {
 	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=1"), "CREATE_COMPLETE")
 	s := place.bed.Judge.Find(t, "upchanges")
 	id := s.Server(t, "db").ID
-	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its update hook runs", "nobody is there to be asked", "--yes")
+	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its update hook runs", "cannot ask for confirmation", "--yes")
 	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level changes (parameter level): its update hook runs", "updated", "UPDATE_COMPLETE")
 	if strings.Contains(text, "Heat replaces") {
 		t.Errorf("it says that Heat replaces something:\n%s", text)
@@ -321,7 +321,7 @@ func TestUpWhileHeatIsAway(t *testing.T) {
 	place.bed.Judge.Outage(t, 1_000_000, 0)
 	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer, which stops nothing") })
 	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
-	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "the same command comes back") {
+	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "return to it with the same command") {
 		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
 	}
 	place.bed.Judge.Outage(t, 0, 0)
@@ -360,7 +360,7 @@ func TestGCAfterStackDelete(t *testing.T) {
 		_, text := o.run("list")
 		return strings.Contains(text, "upgone  none") && strings.Contains(text, "0 of 2")
 	})
-	o.expect(0, []string{"gc", "--yes"}, "Nothing is left over.")
+	o.expect(0, []string{"gc", "--yes"}, "There is nothing to remove.")
 	o.expect(0, []string{"gc", "upgone", "--yes"}, "upgone is removed.")
 	o.expect(0, []string{"list"}, "There is no deployment.")
 }
