@@ -172,6 +172,9 @@ func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
 	}
 	for {
 		i, _, _ := reflect.Select(tokens) // all are closed when the context ends
+		if ctx.Err() != nil {
+			return nil
+		}
 		i /= perServer
 		for _, other := range tokens[perServer*i : perServer*(i+1)] {
 			other.Chan.TryRecv() // one read serves all nodes

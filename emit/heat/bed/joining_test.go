@@ -64,7 +64,7 @@ func TestRelayBalancerFollowsGroups(t *testing.T) {
 	d.stack.Update(t, d.with("size", 1))
 	d.ends("UPDATE_COMPLETE")
 	d.balances("web/0", "app/0")
-	d.says("web/1 - left Heat has taken its machine out of its group", "web/2 - left", "3 roles: 3 done")
+	d.says("web/1 - left Heat has removed its machine from its group", "web/2 - left", "3 roles: 3 done")
 	left := len(d.listed())
 	d.stack.Update(t, d.with("size", 2))
 	d.ends("UPDATE_COMPLETE")

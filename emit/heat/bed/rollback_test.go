@@ -58,7 +58,7 @@ func TestRollbackOfAnUpdateWithAnotherPlan(t *testing.T) {
 	d := &deployment{world: &world{t: t, bed: place.bed}, name: "rollplan", stack: place.bed.Judge.Find(t, "rollplan")}
 	path := filepath.Join(t.TempDir(), "made")
 	o.expect(0, []string{"compile", withLevelBroken(t), "-o", path, "--signal=relay"})
-	o.expect(0, []string{"apply", path, "--stack", d.name}, "another plan")
+	o.expect(0, []string{"apply", path, "--stack", d.name}, "a new plan")
 	r := o.start("relay", "--stack", d.name)
 	openstack(t, d.world, "stack", "update", "--existing", "-t", filepath.Join(path, "stack.yaml"), "--rollback", "enabled", d.name)
 	d.becomes("ROLLBACK_FAILED")

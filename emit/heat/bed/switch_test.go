@@ -133,7 +133,7 @@ func TestSwitchWhileARoleThatFailsIsWaitedFor(t *testing.T) {
 	d.await("db", "after", "done")
 	until(t, "Heat to have heard of it", func() bool {
 		said := r.said.String()
-		return strings.Contains(said, "hotc_done_handle, for server db: SUCCESS") && strings.Contains(said, "hotc_handle_db.gate, for server db: SUCCESS")
+		return strings.Contains(said, "hotc_done_handle to Heat for server db: SUCCESS") && strings.Contains(said, "hotc_handle_db.gate to Heat for server db: SUCCESS")
 	})
 	d.stack.Update(t, d.input(next))
 	d.ends("UPDATE_COMPLETE")

@@ -174,7 +174,7 @@ func TestUpIsKilledAtEveryStage(t *testing.T) {
 		db, err := place.bed.Server(s.Server(t, "db").ID)
 		do(t, err)
 		expectFile(t, db, "var/lib/count", "run 1\n")
-		o.expect(0, []string{"down", stack, "--yes"}, "is gone")
+		o.expect(0, []string{"down", stack, "--yes"}, "is deleted: the stack and the deployment")
 	}
 }
 
@@ -362,7 +362,7 @@ func TestGCAfterStackDelete(t *testing.T) {
 	})
 	o.expect(0, []string{"gc", "--yes"}, "There is nothing to remove.")
 	o.expect(0, []string{"gc", "upgone", "--yes"}, "upgone is removed.")
-	o.expect(0, []string{"list"}, "There is no deployment.")
+	o.expect(0, []string{"list"}, "There are no deployments.")
 }
 
 // Who tells Heat is changed by `hotc up`, there and back, and no server is replaced and no role
@@ -387,5 +387,5 @@ func TestUpSwitchesWhoTellsHeat(t *testing.T) {
 	db, err := place.bed.Server(id)
 	do(t, err)
 	expectFile(t, db, "var/lib/count", "run 1\n")
-	o.expect(0, []string{"down", "upswitch", "--yes"}, "is gone")
+	o.expect(0, []string{"down", "upswitch", "--yes"}, "is deleted: the stack and the deployment")
 }
