@@ -114,7 +114,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 		t.Errorf("without --enrol: %v", err)
 	}
 	_, err = d.on(t, newApplyCommand, dir, "--restore", "--enrol", "once", "--secret-param", "smtp="+given)
-	expectCode(t, err, source.MissingSecret, "there is no value of db_password")
+	expectCode(t, err, source.MissingSecret, "there is no value for db_password")
 	_, err = d.on(t, newStatusCommand)
 	expectCode(t, err, source.NoDeployment)
 

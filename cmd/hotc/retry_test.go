@@ -82,7 +82,7 @@ func TestRetryRefusesWhatWouldComeToNothing(t *testing.T) {
 		{[]string{"app.base"}, source.OperationFailed, []string{"app.base has not failed: it is done"}},
 		{[]string{"lb"}, source.OperationFailed, []string{"no role of server lb has failed"}},
 		{[]string{"db.mysq"}, source.UnknownName, []string{"has no role mysq", "did you mean db.mysql?"}},
-		{[]string{"db.mysql", "--skip"}, source.Usage, []string{"outputs that nobody gives: endpoint"}},
+		{[]string{"db.mysql", "--skip"}, source.Usage, []string{"outputs without a value: endpoint"}},
 		{[]string{"db.mysql", "--skip", "--output", "endpont=x"}, source.UnknownName, []string{"no output endpont", "did you mean endpoint?"}},
 		{[]string{"db.mysql", "--skip", "--outputs", "nowhere.json"}, source.Usage, []string{"cannot read the outputs"}},
 	} {

@@ -39,7 +39,7 @@ func TestSecretParameters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := w.try(w.on("sealed", "apply", w.dir, "--secret-param", "smtp="+smtp)...); err == nil || !strings.Contains(out, "error[H708]: nothing is applied: there is no value of db_password") {
+	if out, err := w.try(w.on("sealed", "apply", w.dir, "--secret-param", "smtp="+smtp)...); err == nil || !strings.Contains(out, "error[H708]: nothing was applied: there is no value for db_password") {
 		t.Fatalf("with one secret missing: %v\n%s", err, out)
 	}
 	if out, err := w.try(w.on("sealed", "status")...); err == nil || !strings.Contains(out, "H704") {

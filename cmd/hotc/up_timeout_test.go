@@ -56,7 +56,7 @@ func TestTheStacksTimeOut(t *testing.T) {
 		t.Errorf("Heat got %v minutes:\n%s", minutes, said)
 	}
 	state = "CREATE_COMPLETE"
-	if said := up(exitOK, "--stack-timeout", "50"); !strings.Contains(said, "Nothing has to change") || len(minutes) != 1 {
+	if said := up(exitOK, "--stack-timeout", "50"); !strings.Contains(said, "Nothing to change") || len(minutes) != 1 {
 		t.Errorf("%v:\n%s", minutes, said)
 	}
 	if said := up(exitUsage, "--stack-timeout", "-1"); !strings.Contains(said, "whole minutes") {

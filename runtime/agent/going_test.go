@@ -112,7 +112,7 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 		t.Errorf("an operator finds %+v", answers)
 	}
 	for _, want := range []string{"Heat is about to delete server a: its agent was told to run the delete hooks", "Heat waits for the delete hooks of web/a/server: ",
-		"Heat goes on with web/a/server: its delete hooks have run", "Heat goes on with web/b/server: a delete hook failed: b", "exit status 3"} {
+		"Heat continues with web/a/server: its delete hooks have run", "Heat continues with web/b/server: a delete hook failed: b", "exit status 3"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}

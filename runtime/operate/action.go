@@ -27,7 +27,7 @@ func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argume
 		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, nearest(name, names)+hint)
 	}
 	if !r.Server.Alive {
-		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not there", "\""+o.Command("why", string(r.Server.Path))+"\" says what is known of it")
+		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not running", "\""+o.Command("why", string(r.Server.Path))+"\" shows what is known about it")
 	}
 	request := NewRequest(coordinator.Action, r)
 	request.Name, request.Values = name, map[string]json.RawMessage{}
@@ -38,7 +38,7 @@ func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argume
 	for _, x := range arguments {
 		in := inputs[x.Name]
 		if in.Secret {
-			return request, source.Fail(source.Usage, "the input "+x.Name+" is secret: a value given here would lie readable in the coordinator", "leave it out: the action reads it as the role does")
+			return request, source.Fail(source.Usage, "the input "+x.Name+" is secret: a value supplied here would be readable in the coordinator", "omit it: the action reads it as the role does")
 		}
 		value, err := driver.Parse(in.Type, []byte(x.Text))
 		if err != nil {
@@ -58,8 +58,8 @@ func (o *Operator) Became(ctx context.Context, p *contract.Plan, server contract
 	}
 	known, err := o.Known(ctx, p, server, id)
 	if err == nil && !known {
-		err = source.Fail(source.UnknownName, "the agent of "+string(server)+" knows nothing of a request "+id,
-			"answers are kept until some newer ones have come; what an action printed lies on the server")
+		err = source.Fail(source.UnknownName, "the agent of "+string(server)+" does not know the request "+id,
+			"only the newest answers are kept; what an action printed is on the server")
 	}
 	return answer, err
 }

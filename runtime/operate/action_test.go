@@ -28,7 +28,7 @@ func TestActionRequest(t *testing.T) {
 		{name: "bakup", want: "has no action bakup"},
 		{name: "backup", want: "secret", argument: Argument{"password", "hunter2"}},
 		{name: "backup", want: "input keep", argument: Argument{"keep", "many"}},
-		{name: "backup", want: "the agent of db is not there", away: true},
+		{name: "backup", want: "the agent of db is not running", away: true},
 	} {
 		r.Server.Alive = !c.away
 		_, err := o.ActionRequest(r, c.name, []Argument{c.argument})

@@ -54,7 +54,7 @@ func enrolling[T any](ctx context.Context, o *Operator, server contract.ServerPa
 	found, err = reading(ctx, o, v.Plan, func(ctx context.Context, r *deploy.Reader) (T, error) { return do(ctx, r, v.Plan) })
 	switch {
 	case errors.Is(err, deploy.ErrEnrolsAlways):
-		err = source.Fail(source.UnknownName, "nobody has to be let in as "+string(server)+": every machine that has its token is",
+		err = source.Fail(source.UnknownName, "no machine needs approval as "+string(server)+": every machine with its token is admitted",
 			"the deployment was not applied with --enrol=once")
 	case errors.Is(err, deploy.ErrNoKey):
 		err = source.Fail(source.Usage, "--key: "+deploy.ErrNoKey.Error(), "the console of the waiting machine shows the complete key of 44 characters")

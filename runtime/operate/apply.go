@@ -52,8 +52,8 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 		}
 		giving, err := o.Compare(within, a.Plan, a.Secrets, done.Outcome == deploy.Unchanged || done.Outcome == deploy.Updated)
 		if err == nil && len(giving.Missing) > 0 {
-			err = source.Fail(source.MissingSecret, "nothing is applied: there is no value of "+strings.Join(giving.Missing, ", ")+", which roles read",
-				"give each in a file, or one on standard input (-):"+SecretFlags(giving.Missing...))
+			err = source.Fail(source.MissingSecret, "nothing was applied: there is no value for "+strings.Join(giving.Missing, ", ")+", which roles read",
+				"supply each in a file, or one on standard input (-):"+SecretFlags(giving.Missing...))
 		}
 		if err == nil && len(giving.Another) > 0 {
 			var now *status.Status
@@ -117,7 +117,7 @@ func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange,
 	}
 	ran.Say(say)
 	for _, key := range ran.Without {
-		say(fmt.Sprintf("%s: the hook delete did not run: its agent is not there, or the role has not ended.", key))
+		say(fmt.Sprintf("%s: the delete hook did not run: its agent is not running, or the role has not ended.", key))
 	}
-	return source.WithHint(ran.Failure(), "nothing was changed. The hook that runs is the one which the role's server has: mend it and apply that, with the role still in the template, and take the role out after that; or --skip-hooks takes it out as it is")
+	return source.WithHint(ran.Failure(), "nothing was changed. The server runs its own copy of the hook: fix the hook, apply that with the role still in the template, and remove the role afterwards; or remove it with --skip-hooks")
 }

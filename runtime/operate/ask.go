@@ -97,7 +97,7 @@ func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.
 			return coordinator.Answer{}, err
 		}
 		if !there && was {
-			say(fmt.Sprintf("the agent of %s is not there now: waiting for its return", server))
+			say(fmt.Sprintf("the agent of %s is not running: waiting until it is back", server))
 		}
 		open := true
 		select {

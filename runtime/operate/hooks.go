@@ -45,7 +45,7 @@ func (h *Hooked) Failed() bool {
 // Say says of each role what became of its hook.
 func (h *Hooked) Say(say func(string)) {
 	for _, r := range h.Roles {
-		say(fmt.Sprintf("%s: the hook %s is %s.", r.Role, h.Hook, r.Status))
+		say(fmt.Sprintf("%s: the %s hook is %s.", r.Role, h.Hook, r.Status))
 	}
 }
 
@@ -56,7 +56,7 @@ func (h *Hooked) Failure() error {
 		switch {
 		case r.Status == coordinator.AnswerDone:
 		case failed == nil:
-			failed = source.Fail(source.RoleFailed, fmt.Sprintf("the hook %s of %s: %s", h.Hook, r.Role, r.Reason), "hooks after it did not run; the same command runs them again")
+			failed = source.Fail(source.RoleFailed, fmt.Sprintf("the %s hook of %s: %s", h.Hook, r.Role, r.Reason), "hooks after it did not run; the same command runs them again")
 		default:
 			failed.Notes = append(failed.Notes, source.Note{Message: fmt.Sprintf("%s: %s", r.Role, r.Reason)})
 		}
@@ -74,14 +74,14 @@ type EarlyHookError struct {
 }
 
 func (e *EarlyHookError) Error() string {
-	return fmt.Sprintf("%s is %s: its hook %s runs when it has ended", e.Role.Key(), e.Role.Word(), e.Hook)
+	return fmt.Sprintf("%s is %s: its %s hook runs when it has ended", e.Role.Key(), e.Role.Word(), e.Hook)
 }
 
 // AbsentError is hooks on servers whose agents are not there.
 type AbsentError struct{ Servers []string }
 
 func (e *AbsentError) Error() string {
-	return "the agents of servers with hooks are not there: " + strings.Join(e.Servers, ", ")
+	return "the agents of servers with hooks are not running: " + strings.Join(e.Servers, ", ")
 }
 
 // hooking is one run of the hooks of a name.
@@ -143,7 +143,7 @@ func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role
 		}
 		if names := strings.Join(absent, ", "); names != said {
 			said = names
-			h.say(fmt.Sprintf("waiting up to %v for agents that are not there: %s", h.Away, names))
+			h.say(fmt.Sprintf("waiting up to %v for agents that are not running: %s", h.Away, names))
 		}
 		if coordinator.Pause(ctx, betweenLooks) != nil {
 			return nil, ErrInterrupted

@@ -37,7 +37,7 @@ func TestHooksWaitForAgentsThatReturn(t *testing.T) {
 
 		here := b.Session(t, "db")
 		h = &hooking{Operator: o, hook: contract.HookDelete, only: some, say: func(text string) {
-			if !strings.Contains(text, "agents that are not there: db") {
+			if !strings.Contains(text, "agents that are not running: db") {
 				t.Errorf("it says %q", text)
 			}
 			if err := here.Announce(t.Context(), deploytest.Site.Presence("db"), nil); err != nil {

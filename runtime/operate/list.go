@@ -51,11 +51,11 @@ func LeftOver(all []Listed, names []string, now time.Time) ([]Listed, error) {
 		at := slices.IndexFunc(all, func(x Listed) bool { return x.Stack == name })
 		switch {
 		case at < 0:
-			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows them")
+			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows all deployments")
 		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
-			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is there ("+all[at].State+")", "\"hotc down "+coordinator.ShellWord(name)+"\" deletes both")
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" exists ("+all[at].State+")", "\"hotc down "+coordinator.ShellWord(name)+"\" deletes both")
 		case all[at].Alive > 0:
-			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is not in this project, but the deployment is at work, with "+source.Counted(all[at].Alive, "agent")+": is it another project's?", "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is not in this project, but the deployment is active, with "+source.Counted(all[at].Alive, "agent")+": does it belong to another project?", "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
 		}
 		chosen = append(chosen, all[at])
 	}

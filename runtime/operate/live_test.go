@@ -93,7 +93,7 @@ func TestOutputsOfAMemberThatLeft(t *testing.T) {
 		t.Errorf("of a member: %+v", o)
 	}
 	saysGone(t, b)
-	if o := state(); o.State != operate.OutputMissing || o.Value != nil || o.Message != "Heat has taken its machine out of its group" {
+	if o := state(); o.State != operate.OutputMissing || o.Value != nil || o.Message != "Heat has removed its machine from its group" {
 		t.Errorf("of one that left: %+v", o)
 	}
 	m := member.Join(b.Session(t, "app"), deploytest.Site, "app", deploytest.TokenOf("app"))

@@ -69,7 +69,7 @@ func onlyServer(p *contract.Plan, path contract.ServerPath) *contract.Plan {
 }
 
 // gap stands where more was printed than the coordinator keeps.
-const gap = "\n[… hotc: more was printed than is kept …]\n"
+const gap = "\n[… hotc: some output was not kept …]\n"
 
 // newText is what a log has more than it had: both are the ends of one text.
 func newText(before, after []byte) []byte {

@@ -83,7 +83,7 @@ func (e *Evaluation) Learn() error {
 	e.deploy, e.missing = decided.Values, map[contract.ServerPath]string{}
 	for _, s := range status.New(e.plan, snapshot, e.operator.Size).Servers {
 		if e.missing[s.Path] = s.Missing; s.Left {
-			e.missing[s.Path] = "Heat has taken its machine out of its group"
+			e.missing[s.Path] = "Heat has removed its machine from its group"
 		}
 	}
 	return nil

@@ -111,7 +111,7 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 		switch {
 		case !failedItself(v, role), slices.Contains(again, key):
 		case !role.Server.Alive:
-			say("the agent of " + string(role.Server.Path) + " is not there: " + string(key) + " runs again when it is, and you give the same command")
+			say("the agent of " + string(role.Server.Path) + " is not running: " + string(key) + " runs again when it is and you run the same command")
 		default:
 			done, err := r.run(ctx, func(v *status.Status) (*status.Role, error) {
 				if now := v.RoleOf(key); now != nil && now.Server.Alive && failedItself(v, now) && sameRun(role, now) {
@@ -161,7 +161,7 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 		return nil, source.Fail(source.OperationFailed, string(role.Key())+" is not updated because "+string(first.Key())+" has failed, whose outputs it follows", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")
 	}
 	if p.Updating() == nil {
-		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" has no hook update any more", "\"hotc apply\" of a plan that has it asks for it")
+		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" no longer has an update hook", "\"hotc apply\" of a plan that has one requests it")
 	}
 	request := NewRequest(coordinator.Hook, role)
 	request.Name, request.Change, request.Again = contract.HookUpdate, p.Definition(), true
@@ -196,7 +196,7 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 				return r, nil
 			}
 		}
-		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+r.Command("status")+"\" shows how its roles stand")
+		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+r.Command("status")+"\" shows the state of its roles")
 	}
 	role, err := FindRole(v, name)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role)
 	case role.Status != coordinator.RoleFailed:
 		return nil
 	case !role.Server.Alive:
-		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not there", "start it first: a role can only be run by its server's agent")
+		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not running", "start it first: only its server's agent can run a role")
 	}
 	if first := culprit(v, role); first != nil {
 		return source.Fail(source.OperationFailed, key+" failed because "+string(first.Key())+" did, and would fail again", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")
@@ -260,7 +260,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 			return nil, source.Fail(source.UnknownName, "the role "+string(role.Key())+" has no output "+name, nearest(name, names)+"its outputs: "+strings.Join(names, ", "))
 		}
 		if o.Secret {
-			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value given by hand would lie readable in the coordinator", "run the role again instead, without --skip")
+			return nil, source.Fail(source.Usage, "the output "+name+" is secret: a value supplied by hand would be readable in the coordinator", "run the role again instead, without --skip")
 		}
 		if given[name], err = driver.Check(o.Type, given[name]); err != nil {
 			return nil, source.Fail(source.Usage, "output "+name+": "+err.Error(), "")
@@ -271,13 +271,13 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 		valued := v.Cell(declared[name].Cell).State == coordinator.Valued
 		switch _, is := given[name]; {
 		case is && valued:
-			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "leave it out")
+			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "omit it")
 		case !is && !valued:
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, source.Fail(source.Usage, "the role "+string(role.Key())+" has outputs that nobody gives: "+strings.Join(missing, ", "), "give each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
+		return nil, source.Fail(source.Usage, "the role "+string(role.Key())+" has outputs without a value: "+strings.Join(missing, ", "), "supply each with --output NAME=VALUE, or all in a JSON file with --outputs FILE")
 	}
 	return given, nil
 }

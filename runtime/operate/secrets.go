@@ -28,7 +28,7 @@ func ReadSecret(secret contract.Secret, text []byte) (json.RawMessage, error) {
 	var diags source.Diagnostics
 	t := hot.ParseTemplate(source.NewFile("declaration", secret.Declaration), &diags)
 	if t == nil || t.Parameter(secret.Name) == nil {
-		return nil, source.Fail(source.BadPlan, "the plan does not say what the secret parameter "+secret.Name+" is", "compile again, with this version of hotc")
+		return nil, source.Fail(source.BadPlan, "the plan lacks the declaration of the secret parameter "+secret.Name, "compile again with this version of hotc")
 	}
 	p := t.Parameter(secret.Name)
 	val, err := p.Cast(string(text))
@@ -36,7 +36,7 @@ func ReadSecret(secret contract.Secret, text []byte) (json.RawMessage, error) {
 		err = p.Check(string(text))
 	}
 	if err != nil { // which has a part of the value
-		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the value is none that the template takes (%s)", secret.Name, secret.At),
+		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the template does not accept the value (%s)", secret.Name, secret.At),
 			"it declares "+string(value.EncodeJSON(p.Entry.Value.Data())))
 	}
 	return value.EncodeJSON(val), nil
@@ -117,8 +117,8 @@ func (o *Operator) CheckSizes(values []SecretValue) error {
 	limit := deploy.GivenLimit(o)
 	for _, g := range values {
 		if len(g.Value) > limit {
-			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing is applied: --secret-param %s has %d bytes as JSON, a sealed value has at most %d", g.Secret.Name, len(g.Value), limit),
-				"give the key of an archive instead, and let a role fetch that")
+			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing was applied: --secret-param %s has %d bytes as JSON, the limit of a sealed value is %d", g.Secret.Name, len(g.Value), limit),
+				"supply the key of an archive instead, and let a role fetch the archive")
 		}
 	}
 	return nil

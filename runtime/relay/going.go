@@ -120,7 +120,7 @@ func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 		if went {
 			delete(g.idle, e.Physical)
 			delete(g.since, e.Physical)
-			r.sayGoing("Heat goes on with " + at + ": " + why)
+			r.sayGoing("Heat continues with " + at + ": " + why)
 		}
 	}
 	if len(g.waits) > mostWaits {

@@ -88,7 +88,7 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 	if alone.isNew("bare") {
 		t.Error("a server is new, whose deployment the coordinator has lost")
 	}
-	for roles, want := range map[int]string{0: "nobody would tell the roles that read its address", 1: "its roles would never run"} {
+	for roles, want := range map[int]string{0: "the roles that read its address, name or id would wait", 1: "its roles would never run"} {
 		plan.Servers[1].Roles = make([]contract.Role, roles)
 		if err := u.refuseBare(map[string]heat.Resource{"bare": bare}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with %d roles: %v", roles, err)

@@ -124,7 +124,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 				return nil
 			case errors.Is(err, heat.ErrUnreachable):
 				if !f.silent {
-					d.View.Say("Heat does not answer: asking again until it does: " + err.Error())
+					d.View.Say("Heat does not answer; retrying: " + err.Error())
 				}
 				f.silent = true
 			case err != nil:
@@ -154,7 +154,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 
 // stuck says why a stack could not be deleted.
 func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
-	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "mend that, and give the same command again")
+	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "fix the cause and run the same command again")
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
 	if err == nil {
 		for _, f := range failures(all) {

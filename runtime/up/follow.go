@@ -75,14 +75,14 @@ func (f *following) letGo(ctx context.Context) error {
 		}
 		went, err := f.paused.Clear(ctx, f.cloud, e)
 		if errors.Is(err, heat.ErrForeign) {
-			f.view.Say("Heat waits at the hook of " + e.Path(f.name) + ": " + err.Error())
+			f.view.Say("Heat is waiting at the hook of " + e.Path(f.name) + ": " + err.Error())
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if went {
-			f.view.Say("Heat goes on with " + e.Path(f.name) + why)
+			f.view.Say("Heat continues with " + e.Path(f.name) + why)
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	switch {
 	case errors.Is(err, heat.ErrUnreachable):
 		if !f.silent {
-			f.view.Say("Heat does not answer, which stops nothing: " + err.Error())
+			f.view.Say("Heat does not answer; what has started continues: " + err.Error())
 		}
 		f.silent = true
 		return nil, nil
@@ -174,7 +174,7 @@ func (f *following) roles(ctx context.Context) error {
 	}
 	if err != nil {
 		if !f.deaf {
-			f.view.Say("the coordinator does not answer, which stops nothing that runs: " + err.Error())
+			f.view.Say("the coordinator does not answer; running roles continue: " + err.Error())
 		}
 		f.deaf, f.looked = true, time.Now()
 		return nil

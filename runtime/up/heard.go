@@ -44,10 +44,10 @@ func (u *Up) heard(ctx context.Context) error {
 		case err != nil:
 			return err
 		case time.Since(began) >= hearing:
-			u.View.Say("Heat has not heard yet that all is done on " + strings.Join(late, ", ") + ": the update may fail with the old failure; then give the same command again")
+			u.View.Say("Heat has not been told yet that all roles are done on " + strings.Join(late, ", ") + ": if the update fails with the old failure, run the same command again")
 			return nil
 		case !said:
-			u.View.Say("Heat is being told that all is done on " + strings.Join(late, ", "))
+			u.View.Say("Telling Heat that all roles are done on " + strings.Join(late, ", "))
 		}
 		if err := coordinator.Pause(ctx, u.Look); err != nil {
 			return err

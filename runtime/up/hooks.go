@@ -21,13 +21,13 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	}
 	switch {
 	case u.SkipHooks && i >= 0 && now.Servers[i].State.Going != nil: // a relay was faster
-		return ": its delete hooks have begun, and end with the machine", true
+		return ": its delete hooks have started and end with the machine", true
 	case u.SkipHooks:
-		return ": its delete hooks are left out", true
+		return ": its delete hooks are skipped", true
 	case now == nil:
 		return "", false
 	case i < 0:
-		return ": no server of the plan is that machine", true
+		return ": the machine is not a server of the plan", true
 	}
 	owed := owedHooks(now.Servers[i])
 	switch {
@@ -36,7 +36,7 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	case u.TakesOver:
 		return "", false // the relay does
 	}
-	return ": no relay has these delete hooks run: " + lists.Join(owed), true
+	return ": no relay runs these delete hooks: " + lists.Join(owed), true
 }
 
 // owedHooks are the roles of a server that have ended, and whose delete hook is not done.

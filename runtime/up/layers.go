@@ -181,9 +181,9 @@ func (u *Up) refuseBare(bare map[string]heat.Resource) error {
 	resource := bare[name]
 	what, hint := "its roles would never run", ""
 	if i := slices.IndexFunc(u.Plan.Servers, func(s contract.Server) bool { return string(s.Path) == name }); i >= 0 && len(u.Plan.Servers[i].Roles) == 0 {
-		what, hint = "nobody would tell the roles that read its address, name or id", "\"--facts heat\" has Heat tell them. Or, if the machine may be replaced: "
+		what, hint = "the roles that read its address, name or id would wait forever", "with \"--facts heat\", Heat supplies them. Or, if the machine may be replaced: "
 	}
-	return source.Fail(source.ChangedPlan, "the server "+name+" is there, without an agent, and this update keeps its machine: "+what,
+	return source.Fail(source.ChangedPlan, "the server "+name+" has no agent, and this update keeps its machine: "+what,
 		hint+"\"openstack stack resource mark unhealthy "+resource.StackName+" "+resource.Name+"\" lets Heat replace it in the next \"hotc up\"")
 }
 

@@ -15,7 +15,7 @@ import (
 
 // ErrTakenOver says that another hotc has given the stack or the deployment something else
 // meanwhile.
-var ErrTakenOver = errors.New("another one has taken over")
+var ErrTakenOver = errors.New("another update has taken over")
 
 // overs is what tells apart what was asked for from what others have asked for since.
 type overs struct {
@@ -36,10 +36,10 @@ func (o *overs) takenOver(s *heat.Stack, name string, say func(string)) error {
 	case "DELETE":
 		return deletedBy(name, s.State)
 	case "SUSPEND":
-		return source.Fail(source.StackFailed, "somebody else has suspended the stack "+name+", or is at it ("+string(s.State)+")", "\"openstack stack resume "+name+"\", and then the same command again")
+		return source.Fail(source.StackFailed, "another user has suspended the stack "+name+" or is suspending it ("+string(s.State)+")", "run \"openstack stack resume "+name+"\", and then the same command again")
 	case "ROLLBACK":
 		if !o.back {
-			say("Heat goes back to the template of before: an update has failed, or somebody has cancelled it")
+			say("Heat is rolling back to the previous template: an update has failed or was cancelled")
 		}
 		o.back = true
 		return nil
@@ -63,18 +63,18 @@ func (o *overs) takenOver(s *heat.Stack, name string, say func(string)) error {
 		return updatedBy(name, "other values of "+strings.Join(others, ", "))
 	}
 	if !before.IsZero() && !before.Equal(o.updated) {
-		say("Another update to the same has come over this one: following that")
+		say("Another update with the same template has overtaken this one: following that one")
 	}
 	return nil
 }
 
 func updatedBy(name, to string) error {
-	return source.Fail(source.StackFailed, "another update has taken over: somebody else brings the stack "+name+" to "+to,
-		"\"openstack stack event list --follow "+name+"\" shows how that goes; the same command gives Heat this template again")
+	return source.Fail(source.StackFailed, "another update has taken over: it changes the stack "+name+" to "+to,
+		"\"openstack stack event list --follow "+name+"\" shows its progress; the same command submits this template again")
 }
 
 func deletedBy(name string, state heat.State) error {
-	return source.Fail(source.StackFailed, "somebody else has deleted the stack "+name+", or is at it ("+string(state)+")", "\"hotc down "+name+"\" takes away what is left of it")
+	return source.Fail(source.StackFailed, "another user has deleted the stack "+name+" or is deleting it ("+string(state)+")", "\"hotc down "+name+"\" removes what is left of it")
 }
 
 // unsettled says that a stack was cancelled a moment ago.
@@ -91,8 +91,8 @@ func cancelledBy(name string, s *heat.Stack) error {
 	if !s.Cancelled() {
 		return nil
 	}
-	return source.Fail(source.StackFailed, "somebody else has cancelled what Heat did with the stack "+name+" ("+string(s.State)+")",
-		"what it had begun goes on to its end; the same command gives Heat the template again")
+	return source.Fail(source.StackFailed, "another user has cancelled Heat's operation on the stack "+name+" ("+string(s.State)+")",
+		"what had started runs to completion; the same command submits the template again")
 }
 
 // mostAgain is how often Heat gets a template again that it has cancelled itself.

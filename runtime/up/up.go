@@ -125,7 +125,7 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 		}
 		switch step := Next(facts); step {
 		case AwaitEnd:
-			u.View.Say("Heat is deleting a stack of this name: waiting for its end")
+			u.View.Say("Heat is deleting a stack of this name: waiting until it is gone")
 			if err := u.awaitEnd(ctx); err != nil {
 				return nil, err
 			}
@@ -134,8 +134,8 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 		default:
 			r, err := u.do(ctx, step)
 			if errors.Is(err, ErrTakenOver) {
-				err = source.Fail(source.StackFailed, "another \"hotc up\" has taken over (or \"hotc apply\"): the stack "+u.Name+" is brought to what that one was given",
-					"what had begun is finished, nothing else of this change will run; \"hotc status\" says how it goes")
+				err = source.Fail(source.StackFailed, "another \"hotc up\" has taken over (or \"hotc apply\"): the stack "+u.Name+" now follows that command",
+					"what had started runs to completion, nothing else of this change will run; \"hotc status\" shows the progress")
 			}
 			return r, err
 		}
@@ -144,9 +144,9 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 
 func refusal(s *heat.Stack) error {
 	if s.State.Action() == "DELETE" {
-		return source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "\"hotc down\" tries again; then it can be created again")
+		return source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "retry with \"hotc down\"; then it can be created again")
 	}
-	return source.Fail(source.StackFailed, "the stack "+s.Name+" is suspended", "\"openstack stack resume "+s.Name+"\" first")
+	return source.Fail(source.StackFailed, "the stack "+s.Name+" is suspended", "run \"openstack stack resume "+s.Name+"\" first")
 }
 
 // look finds the facts.
@@ -247,15 +247,15 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 		f.id = u.stack.ID
 		switch {
 		case u.stack.State.InProgress():
-			u.View.Say("Heat is at it already (" + string(u.stack.State) + ")")
+			u.View.Say("Heat is already working on it (" + string(u.stack.State) + ")")
 		case step == Follow && u.outcome == deploy.Unchanged:
-			u.View.Say("Nothing has to change: the stack is " + string(u.stack.State))
+			u.View.Say("Nothing to change: the stack is " + string(u.stack.State))
 		}
 	}
 	f.tag = u.tag // from here on: what Heat was at before is no matter
 	r, err := f.toTheEnd(ctx)
 	for n := 0; n < mostAgain && err == nil && f.ours && r.Stack.CancelledWithin(); n++ {
-		u.View.Say("Heat has cancelled a nested stack's update by itself, as it does where one comes over another: it gets the template again")
+		u.View.Say("Heat has cancelled a nested stack's update by itself, as it may when one update overtakes another: submitting the template again")
 		u.stack = r.Stack
 		if err := u.update(ctx, f); err != nil {
 			return nil, err
@@ -286,7 +286,7 @@ func (u *Up) relay(ctx context.Context) (end func()) {
 	}
 	return coordinator.Beside(ctx, func(ctx context.Context) {
 		if err := u.Relay(ctx); err != nil && ctx.Err() == nil {
-			u.View.Say("nobody tells Heat how the roles go: " + err.Error())
+			u.View.Say("nothing reports to Heat how the roles end: " + err.Error())
 		}
 	})
 }
@@ -324,9 +324,9 @@ func (u *Up) update(ctx context.Context, f *following) error {
 	f.id = u.stack.ID
 	switch {
 	case u.stack.State.InProgress() && u.TakesOver:
-		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update takes over")
+		u.View.Say("Heat is busy with another operation (" + string(u.stack.State) + "): this update takes over")
 	case u.stack.State.InProgress():
-		u.View.Say("Heat is at something else (" + string(u.stack.State) + "): the update follows")
+		u.View.Say("Heat is busy with another operation (" + string(u.stack.State) + "): this update follows")
 		if _, err := f.stackEnds(ctx); err != nil {
 			return err
 		}

@@ -278,7 +278,7 @@ func TestAnUpdateTakesOverWithARelay(t *testing.T) {
 	if err != nil || !r.OK() || r.Stack.State != "UPDATE_COMPLETE" || len(c.states) > 0 || !slices.Equal(c.asked, []string{"update"}) {
 		t.Errorf("%v, %v, left: %v", err, c.asked, c.states)
 	}
-	if !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update takes over") {
+	if !slices.Contains(v.said, "Heat is busy with another operation (CREATE_IN_PROGRESS): this update takes over") {
 		t.Errorf("%v", v.said)
 	}
 }
@@ -289,7 +289,7 @@ func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
 	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
 	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
-	if r, err := u.Run(t.Context()); err != nil || !r.OK() || !slices.Contains(v.said, "Heat is at something else (CREATE_IN_PROGRESS): the update follows") {
+	if r, err := u.Run(t.Context()); err != nil || !r.OK() || !slices.Contains(v.said, "Heat is busy with another operation (CREATE_IN_PROGRESS): this update follows") {
 		t.Errorf("%v: %v", err, v.said)
 	}
 }
@@ -311,7 +311,7 @@ func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 	if _, err := u.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.asked, []string{"signals", "signals", "signals", "update"}) || !slices.Contains(v.said, "Heat is being told that all is done on id of db") {
+	if !slices.Equal(c.asked, []string{"signals", "signals", "signals", "update"}) || !slices.Contains(v.said, "Telling Heat that all roles are done on id of db") {
 		t.Errorf("%v, %q", c.asked, v.said)
 	}
 }
@@ -349,27 +349,27 @@ func TestOthersChangeTheStack(t *testing.T) {
 		createsAnd, gone bool // it is a creation; the stack is purged in the end
 	}{
 		"openstack stack update": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { s.Tags = nil }), with("UPDATE_COMPLETE", "", nil)},
-			fails: "another update has taken over: somebody else brings the stack s to something else", asked: 1},
+			fails: "another update has taken over: it changes the stack s to something else", asked: 1},
 		"one that came first": {looks: []func(*heat.Stack){with(inProgress, "", func(s *heat.Stack) { s.Tags = []string{"theirs"} }), with("UPDATE_COMPLETE", "", nil)},
 			fails: "another update has taken over", asked: 1},
 		"openstack stack update --existing": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { later(s); s.Parameters["size"] = "3" }), with("UPDATE_COMPLETE", "", nil)},
-			fails: "somebody else brings the stack s to other values of size", asked: 1},
+			fails: "it changes the stack s to other values of size", asked: 1},
 		"one in the same second": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_COMPLETE", "", func(s *heat.Stack) { s.Parameters["size"] = "3" })},
 			fails: "other values of size", asked: 1},
 		"the same again": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", later), with("UPDATE_COMPLETE", "", nil)},
-			said: "Another update to the same has come over this one", asked: 1},
+			said: "Another update with the same template has overtaken this one", asked: 1},
 		"openstack stack cancel --no-rollback": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil)},
-			fails: "somebody else has cancelled what Heat did with the stack s (UPDATE_FAILED)", asked: 1},
+			fails: "another user has cancelled Heat's operation on the stack s (UPDATE_FAILED)", asked: 1},
 		"of a creation": {looks: []func(*heat.Stack){with("CREATE_IN_PROGRESS", "", nil), with("CREATE_FAILED", "Stack CREATE cancelled", nil)},
-			fails: "somebody else has cancelled what Heat did with the stack s (CREATE_FAILED)", createsAnd: true},
+			fails: "another user has cancelled Heat's operation on the stack s (CREATE_FAILED)", createsAnd: true},
 		"cancelled, and then something else": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil), with(inProgress, "", func(s *heat.Stack) { s.Tags = []string{"hotc-another"} })},
 			fails: "another \"hotc up\" has taken over", asked: 1},
 		"cancelled, and then deleted": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil), with("DELETE_IN_PROGRESS", "", nil)},
-			fails: "somebody else has deleted the stack s, or is at it (DELETE_IN_PROGRESS)", asked: 1},
-		"deleted, and forgotten":  {looks: []func(*heat.Stack){with(inProgress, "", nil)}, gone: true, fails: "somebody else has deleted the stack s", asked: 1},
-		"openstack stack suspend": {looks: []func(*heat.Stack){with("UPDATE_COMPLETE", "", nil), with("SUSPEND_IN_PROGRESS", "", nil)}, fails: "somebody else has suspended the stack s", asked: 1},
+			fails: "another user has deleted the stack s or is deleting it (DELETE_IN_PROGRESS)", asked: 1},
+		"deleted, and forgotten":  {looks: []func(*heat.Stack){with(inProgress, "", nil)}, gone: true, fails: "another user has deleted the stack s", asked: 1},
+		"openstack stack suspend": {looks: []func(*heat.Stack){with("UPDATE_COMPLETE", "", nil), with("SUSPEND_IN_PROGRESS", "", nil)}, fails: "another user has suspended the stack s", asked: 1},
 		"openstack stack cancel": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("ROLLBACK_IN_PROGRESS", "", later), with("ROLLBACK_COMPLETE", "", nil)},
-			said: "Heat goes back to the template of before", asked: 1},
+			said: "Heat is rolling back to the previous template", asked: 1},
 		// stop_traversal of heat/engine/worker.py ends what stacks in a nested one are at, whichever update that is of
 		"Heat cancels by itself": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil),
 			with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with(inProgress, "", later), with(inProgress, "", nil), with("UPDATE_COMPLETE", "", nil)},
@@ -465,7 +465,7 @@ func TestWhatWasBeforeIsNotShown(t *testing.T) {
 func TestAStackThatSomebodyDeletesIsNoSuccess(t *testing.T) {
 	c := &cloud{states: []heat.State{"CREATE_IN_PROGRESS", "DELETE_COMPLETE"}}
 	u, _ := begin(t, c, &deployment{outcome: deploy.Created})
-	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody else has deleted the stack s") {
+	if _, err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another user has deleted the stack s") {
 		t.Error(err)
 	}
 }
@@ -548,7 +548,7 @@ func TestAnotherPlanTakesOver(t *testing.T) {
 func TestAnotherSecretIsAskedAbout(t *testing.T) {
 	for want, changes := range map[string][]deploy.RoleChange{
 		"[confirm]": {{Server: "db", Role: "r", What: []string{"secret parameter token"}, Effect: deploy.EffectHook}},
-		"[Nothing has to change: the stack is UPDATE_COMPLETE]": nil,
+		"[Nothing to change: the stack is UPDATE_COMPLETE]": nil,
 	} {
 		c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_COMPLETE"}}
 		d := &deployment{outcome: deploy.Unchanged, changes: changes, there: true}
@@ -634,9 +634,9 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 	}{
 		{true, false, false, "left hooked", ""},
 		{true, false, true, "left hooked", ""},
-		{false, false, false, "left hooked other", "no relay has these delete hooks run"},
-		{true, true, false, "left hooked other", "its delete hooks are left out"},
-		{true, true, true, "left hooked other", "its delete hooks have begun, and end with the machine"},
+		{false, false, false, "left hooked other", "no relay runs these delete hooks"},
+		{true, true, false, "left hooked other", "its delete hooks are skipped"},
+		{true, true, true, "left hooked other", "its delete hooks have started and end with the machine"},
 	} { // a volume's hook is somebody else's, and waits for that one
 		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
 		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before

@@ -204,7 +204,7 @@ resources:
           - {name: watch, driver: script, source: 'echo "$at" >>/var/lib/count', inputs: {at: {get_attr: [db, first_address]}}, idempotent: true}
 `
 	do(t, os.WriteFile(l.path, []byte(reads), 0o600))
-	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db is there, without an agent", "--facts heat", "mark unhealthy adopted db")
+	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db has no agent", "--facts heat", "mark unhealthy adopted db")
 	l.expect(0, up(l.path, l.stack, "--yes", "--facts=heat"), "Heat creates monitor", "adopted is UPDATE_COMPLETE: 1 server, 1 role done")
 	l.expectMachines("app", "db", "monitor")
 	if l.server("db").ID != db.ID || l.server("app").ID != app.ID {
@@ -213,7 +213,7 @@ resources:
 
 	role := strings.Replace(reads, "\n  app:\n", "\n    metadata:\n      hotc:\n        roles: [{name: backup, driver: script, source: 'echo backup >>/var/lib/count'}]\n  app:\n", 1)
 	do(t, os.WriteFile(l.path, []byte(role), 0o600))
-	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db is there, without an agent, and this update keeps its machine: its roles would never run")
+	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db has no agent, and this update keeps its machine: its roles would never run")
 	place.bed.Judge.Find(t, l.stack).MarkUnhealthy(t, "db")
 	l.expect(0, up(l.path, l.stack, "--yes"), "Heat replaces db: it gets its first roles", "Heat may replace app: it refers to what is replaced", "adopted is UPDATE_COMPLETE: 2 servers, 2 roles done")
 	expectFile(t, l.server("db"), "var/lib/count", "backup\n")
@@ -301,7 +301,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, third.printed())
 	}
 	for _, c := range []*command{first, second} {
-		if err := c.Wait(); err == nil && !strings.Contains(c.printed(), "Nothing has to change") || err != nil && !strings.Contains(c.printed(), "another \"hotc up\" has taken over") {
+		if err := c.Wait(); err == nil && !strings.Contains(c.printed(), "Nothing to change") || err != nil && !strings.Contains(c.printed(), "another \"hotc up\" has taken over") {
 			t.Errorf("%v:\n%s", err, c.printed())
 		}
 	}
@@ -329,13 +329,13 @@ func TestASecondUpTakesOver(t *testing.T) {
 
 	// Somebody cancels that update, and the same command gives Heat the template again.
 	openstack(t, &world{t: t, bed: place.bed}, "stack", "cancel", "--no-rollback", l.stack)
-	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "somebody else has cancelled what Heat did with the stack") {
+	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another user has cancelled Heat's operation on the stack") {
 		t.Errorf("%v:\n%s", err, stuck.printed())
 	}
 	stuck = l.start(up(more, l.stack, "-P", "level=4", "--yes")...)
 	until(t, "Heat to have it again", func() bool { return strings.Contains(stuck.printed(), "Heat updates the stack") })
 	until(t, "the update", func() bool { return place.bed.Judge.Find(t, l.stack).Status(t).Status == "IN_PROGRESS" })
-	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is at something else (UPDATE_IN_PROGRESS): the update takes over", "UPDATE_COMPLETE")
+	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is busy with another operation (UPDATE_IN_PROGRESS): this update takes over", "UPDATE_COMPLETE")
 	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v:\n%s", err, stuck.printed())
 	}
@@ -361,7 +361,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 	if err := second.Wait(); err != nil {
 		t.Errorf("%v:\n%s", err, second.printed())
 	}
-	l.expect(0, up(scripts("second"), l.stack, "-P", "level=4"), "Nothing has to change")
+	l.expect(0, up(scripts("second"), l.stack, "-P", "level=4"), "Nothing to change")
 }
 
 // Heat itself is given an update over one that waits for a machine which the second replaces

@@ -62,7 +62,7 @@ func TestUpChangesWhatHeatGives(t *testing.T) {
 	o.expect(2, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "parameter size gets a new value", "cannot ask for confirmation")
 	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1", "--yes"), "parameter size gets a new value", "UPDATE_COMPLETE")
 	expectFile(t, web, "var/lib/count", " 1 made-1 cache1\nupdate 1 made-3 cache1\nupdate 1 made-1 cache1\nupdate 1 made-5 cache1\nupdate 1 made-1 cache1\n")
-	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "Nothing has to change")
+	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "Nothing to change")
 	do(t, relay.Process.Kill())
 	_ = relay.Wait()
 	if now := s.Server(t, "web").ID; now != web.ID {

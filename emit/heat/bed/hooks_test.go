@@ -26,7 +26,7 @@ func TestDeleteHooks(t *testing.T) {
 	}
 	until(t, "Heat to wait at a hook", func() bool { return strings.TrimSpace(paused()) != "" })
 	out, err := d.destroy("--run-hooks")
-	if err == nil || !strings.Contains(out, "H802") || !strings.Contains(out, "the hook delete of workers/1.work") {
+	if err == nil || !strings.Contains(out, "H802") || !strings.Contains(out, "the delete hook of workers/1.work") {
 		t.Errorf("a hook has failed, and hotc says: %v\n%s", err, out)
 	}
 	if s := d.stack.Status(t); s.String() != "DELETE_IN_PROGRESS" {
@@ -45,10 +45,10 @@ func TestDeleteHooks(t *testing.T) {
 	do(t, other.Resume())
 	err = again.Wait()
 	out = again.printed()
-	if err != nil || !strings.Contains(out, "db.base: the hook delete is done.") || !strings.Contains(out, "hooks is destroyed.") {
+	if err != nil || !strings.Contains(out, "db.base: the delete hook is done.") || !strings.Contains(out, "hooks is destroyed.") {
 		t.Errorf("hotc says: %v\n%s", err, out)
 	}
-	if strings.Count(out, "Heat goes on with ") != 3 {
+	if strings.Count(out, "Heat continues with ") != 3 {
 		t.Errorf("Heat did not wait at three servers:\n%s", out)
 	}
 	if s := d.stack.Status(t); s.String() != "DELETE_COMPLETE" {

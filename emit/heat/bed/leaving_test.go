@@ -23,7 +23,7 @@ func TestRelayMembersLeave(t *testing.T) {
 	d.ends("CREATE_COMPLETE")
 	openstack(t, d.world, "stack", "update", "--existing", "--parameter", "size=2", d.name)
 	d.ends("UPDATE_COMPLETE")
-	if said := r.said.String(); strings.Count(said, "Heat goes on with web/2/server: its delete hooks have run") != 1 || strings.Count(said, "Heat goes on") != 1 {
+	if said := r.said.String(); strings.Count(said, "Heat continues with web/2/server: its delete hooks have run") != 1 || strings.Count(said, "Heat continues") != 1 {
 		t.Error("Heat has not gone on with web/2/server, and it alone")
 	}
 	openstack(t, d.world, "stack", "resource", "signal", d.name, "less")
@@ -56,6 +56,6 @@ func TestUpMembersLeave(t *testing.T) {
 	o := newOperator(t)
 	o.removed("upleaves")
 	o.expect(0, up("testdata/leaving.yaml", "upleaves"), "CREATE_COMPLETE")
-	o.expect(0, up("testdata/leaving.yaml", "upleaves", "--yes", "-P", "size=1"), "web/2/server.serve: the hook delete is done", "Heat goes on with web/1/server", "Heat goes on with web/2/server", "UPDATE_COMPLETE")
+	o.expect(0, up("testdata/leaving.yaml", "upleaves", "--yes", "-P", "size=1"), "web/2/server.serve: the delete hook is done", "Heat continues with web/1/server", "Heat continues with web/2/server", "UPDATE_COMPLETE")
 	o.expect(0, []string{"down", "upleaves", "--yes"}, "upleaves is deleted: the stack and the deployment.")
 }

@@ -121,7 +121,7 @@ func TestUpAndDown(t *testing.T) {
 		o.removed(stack)
 		o.expect(0, up(x[0], stack), "Heat creates the stack "+stack, "done in", stack+" is CREATE_COMPLETE", x[1], x[2])
 		o.expect(0, []string{"status", "--stack", stack}, "done")
-		if text := o.expect(0, up(x[0], stack), "Nothing has to change"); strings.Contains(text, "  role  ") {
+		if text := o.expect(0, up(x[0], stack), "Nothing to change"); strings.Contains(text, "  role  ") {
 			t.Errorf("coming back tells of roles that were done before:\n%s", text)
 		}
 		o.expect(0, []string{"down", stack, "--yes"}, "Heat deletes the stack", stack+" is deleted: the stack and the deployment.")
@@ -198,7 +198,7 @@ func TestUpUpdates(t *testing.T) {
 	db, err := place.bed.Server(id)
 	do(t, err)
 	expectFile(t, db, "var/lib/count", "run 1\nupdate 2 with level=2\n")
-	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "Nothing has to change")
+	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "Nothing to change")
 }
 
 // A role fails: the reason and its place are told. With a mended script the same command runs
@@ -308,7 +308,7 @@ func TestDownRunsDeleteHooks(t *testing.T) {
 		do(t, err)
 		inServer(t, b, "touch", "/tmp/free")
 	}
-	o.expect(0, []string{"down", "uphooks", "--yes"}, "db.base: the hook delete is done", "Heat goes on with", "uphooks is deleted: the stack and the deployment.")
+	o.expect(0, []string{"down", "uphooks", "--yes"}, "db.base: the delete hook is done", "Heat continues with", "uphooks is deleted: the stack and the deployment.")
 }
 
 // Heat is away for a while, in the middle: it is said, and nothing is lost. This test runs
@@ -319,7 +319,7 @@ func TestUpWhileHeatIsAway(t *testing.T) {
 	c := o.start(up("testdata/changing.yaml", "upaway")...)
 	until(t, "Heat to be at it", func() bool { return strings.Contains(c.printed(), "Heat creates the stack") })
 	place.bed.Judge.Outage(t, 1_000_000, 0)
-	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer, which stops nothing") })
+	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer; what has started continues") })
 	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
 	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "return to it with the same command") {
 		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
