@@ -65,8 +65,8 @@ func (r *CellRecord) of(cell contract.CellName, s contract.Source) Count {
 	return r.Stamp[s]
 }
 
-// Standing says whether a role is up to date with the cells that it follows.
-type Standing struct {
+// FollowStatus says whether a role is up to date with the cells that it follows.
+type FollowStatus struct {
 	// Newer says that a watched cell has changed since the role ran.
 	Newer bool
 	// Waits is a cell that has not reached the stamp of the others; "" is none.
@@ -82,11 +82,11 @@ type Standing struct {
 }
 
 // Due reports whether the role has to run.
-func (s Standing) Due() bool { return s.Newer && s.Waits == "" && s.Behind == nil }
+func (s FollowStatus) Due() bool { return s.Newer && s.Waits == "" && s.Behind == nil }
 
-// Stand compares the versions with which a role ran, by cell, with the current ones.
-func Stand(follows []contract.Follow, ran map[contract.CellName]Count, now func(contract.CellName) CellRecord) Standing {
-	var s Standing
+// FollowStatusOf compares the versions with which a role ran, by cell, with the current ones.
+func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, now func(contract.CellName) CellRecord) FollowStatus {
+	var s FollowStatus
 	newest, all := Stamp{}, together(follows, now)
 	for i := range follows {
 		f := &follows[i]

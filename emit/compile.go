@@ -146,7 +146,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	if env == nil || o.stopped(diags) {
 		return nil
 	}
-	given := givenParameters(template, env, o, diags)
+	given := suppliedParameters(template, env, o, diags)
 	given.ReadFile, given.OpenFolder = files.read, files.open
 	if o.stopped(diags) {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // References from one stack to another: into a nested stack through its parameters,
 // out of it through its outputs. What an agent can compute crosses as an expression;
-// the parts that only Heat can compute cross as parameters and outputs (carry.go).
+// the parts that only Heat can compute cross as parameters and outputs (passing.go).
 //
 // A property that passes a role's output stays in the template, but Heat cannot know
 // its value: it gets a placeholder, and the parameter may be used in roles' inputs
@@ -110,7 +110,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, 
 		return nil, err
 	}
 	if TimeOf(e) == contract.Run {
-		if e, err = b.carryDown(nest, e); err != nil {
+		if e, err = b.passDown(nest, e); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +184,7 @@ func (b *binder) across(call *hot.Expr, n *program.StackResource, m *program.Mem
 			return nil, &source.Diagnostic{Code: source.NotYet, At: call.At, Message: fmt.Sprintf("this needs a role's output by way of %s: hotc does not follow run-time values through CloudFormation templates", m.Stack.Template.File.Portable),
 				Hint: "read the role's output directly"}
 		}
-		out = b.carryUp(n, m, out)
+		out = b.exportUp(n, m, out)
 	}
 	return b.part(call, out, path)
 }

@@ -115,7 +115,7 @@ func (b *binder) placeInGroup(call *hot.Expr, s *program.Server, name contract.F
 	if err == nil && n != s.StackResource {
 		inside := *s
 		inside.StackResource = nil // the caller does the last step, as for every input
-		e, err = b.carryTo(n.In, &inside, e)
+		e, err = b.passTo(n.In, &inside, e)
 	}
 	b.note(call, contract.Deploy, fmt.Sprintf("the size of %q is left to Heat", group), "", "")
 	return e, err

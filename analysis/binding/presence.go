@@ -208,24 +208,24 @@ func (b *binder) existsFor(target, reader *program.Server) (*hot.Expr, error) {
 	}
 	for ; !around[s]; s = s.Around() {
 		m := s.Member()
-		e = b.in(s.StackResource.In).carryUp(s.StackResource, m, e)
+		e = b.in(s.StackResource.In).exportUp(s.StackResource, m, e)
 		wrap(b.existencesOf(s.StackResource, m))
 	}
 	if e == yes {
 		return nil, nil
 	}
-	return b.carryTo(s, reader, e)
+	return b.passTo(s, reader, e)
 }
 
-// carryTo turns an expression of a stack into one of a server in it or below it.
-func (b *binder) carryTo(from *program.Stack, reader *program.Server, e *hot.Expr) (*hot.Expr, error) {
+// passTo turns an expression of a stack into one of a server in it or below it.
+func (b *binder) passTo(from *program.Stack, reader *program.Server, e *hot.Expr) (*hot.Expr, error) {
 	var down []*program.Stack
 	for s := reader.Stack; s != from; s = s.Around() {
 		down = append(down, s)
 	}
 	var err error
 	for i := len(down) - 1; i >= 0 && err == nil; i-- {
-		if e, err = b.carryDown(down[i].StackResource, e); err == nil {
+		if e, err = b.passDown(down[i].StackResource, e); err == nil {
 			e = down[i].StackResource.Indexed(e, down[i].Member().Name)
 		}
 	}
@@ -263,7 +263,7 @@ func (b *binder) existenceConditions() {
 			if !within(s.Stack, d.In) || changesMembers(s, d.In) {
 				continue
 			}
-			if e, err := b.carryTo(d.In, s, d.Expr); err == nil {
+			if e, err := b.passTo(d.In, s, d.Expr); err == nil {
 				b.analysis.Witnesses[s.Path] = append(b.analysis.Witnesses[s.Path], Witness{d, e})
 			}
 		}

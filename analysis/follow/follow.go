@@ -231,7 +231,7 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 	visit = func(e *hot.Expr, decided []contract.CellName) {
 		e.Walk(func(x *hot.Expr) bool {
 			if choice, is := x.If(); is && choice.Else != nil && choice.Else.Kind == hot.CallExpr && choice.Else.Func == hot.AbsentRef {
-				if key := choice.Condition.Ref(); key.Kind == hot.ToDeploy && f.heat.Carries(key.Name) {
+				if key := choice.Condition.Ref(); key.Kind == hot.ToDeploy && f.heat.Relays(key.Name) {
 					visit(choice.Then, append(slices.Clip(decided), contract.HeatCell(key.Name)))
 					return false
 				}

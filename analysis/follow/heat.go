@@ -56,8 +56,8 @@ func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.
 	}
 }
 
-// Carries says whether a relay may carry the value of a key.
-func (h *HeatValues) Carries(key string) bool { return h.secret[key] == nil }
+// Relays says whether a relay may carry the value of a key.
+func (h *HeatValues) Relays(key string) bool { return h.secret[key] == nil }
 
 // Secret is the path from a secret to a value of Heat's for an input; nil if there is none.
 func (h *HeatValues) Secret(in *program.Input) *trace.Path {
@@ -76,7 +76,7 @@ func (h *HeatValues) Reads(in *program.Input) bool { return len(h.keys[in]) > 0 
 func (h *HeatValues) cells(in *program.Input) []contract.CellName {
 	var cells []contract.CellName
 	for _, key := range h.keys[in] {
-		if h.Carries(key) {
+		if h.Relays(key) {
 			cells = append(cells, contract.HeatCell(key))
 		}
 	}

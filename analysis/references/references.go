@@ -114,10 +114,10 @@ func (c *checker) enabled(condition *yaml.Entry) (bool, source.Severity) {
 // fold evaluates an expression with the supplied values. Where a template has several uses,
 // with values of their own, its parameters are left open.
 func (c *checker) fold(e *hot.Expr) (*hot.Expr, error) {
-	return hot.Fold(e, c.given)
+	return hot.Fold(e, c.supplied)
 }
 
-func (c *checker) given(call *hot.Expr) (*hot.Expr, error) {
+func (c *checker) supplied(call *hot.Expr) (*hot.Expr, error) {
 	r := call.Ref()
 	if r.Kind == hot.ToFile && source.IsRemote(r.Name) {
 		c.diags.NotFetched(call.At, r.Name)
@@ -151,7 +151,7 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 	var seen []*hot.Expr
 	folded, err := hot.Fold(e, func(call *hot.Expr) (*hot.Expr, error) {
 		seen = append(seen, call)
-		return c.given(call)
+		return c.supplied(call)
 	})
 	if err != nil {
 		if c.inOutput && e.Malformed() == nil {

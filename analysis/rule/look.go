@@ -176,7 +176,7 @@ func (l *Checker) valueIn(s *program.Stack, n *yaml.Node, k *Known) (v value.Val
 	if r, is := l.Template.NamedAt(n); is && r.Kind == hot.ToParameter {
 		return l.parameter(s, r, k)
 	}
-	folded, err := hot.Fold(l.call(n).expr, func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, k) })
+	folded, err := hot.Fold(l.call(n).expr, func(call *hot.Expr) (*hot.Expr, error) { return l.supplied(s, call, k) })
 	if err != nil || !folded.IsValue() {
 		return nil, false
 	}
@@ -190,7 +190,7 @@ func (l *Checker) offByDefault(n *yaml.Node, s *program.Stack) bool {
 	if r == nil || r.Condition == nil {
 		return false
 	}
-	folded, err := hot.Fold(l.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) { return l.given(s, call, &Known{}) })
+	folded, err := hot.Fold(l.Template.Enabled(r.Condition), func(call *hot.Expr) (*hot.Expr, error) { return l.supplied(s, call, &Known{}) })
 	return err == nil && folded.IsValue() && folded.Value == false
 }
 
@@ -214,9 +214,9 @@ func (l *Checker) Number(n *yaml.Node) (number int64, k Known, known bool) {
 	return number, k, known && isWhole && is
 }
 
-// given resolves a reference in a use of the template as far as it is known. Files are not
+// supplied resolves a reference in a use of the template as far as it is known. Files are not
 // read: they are large, and no property's value.
-func (l *Checker) given(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
+func (l *Checker) supplied(s *program.Stack, call *hot.Expr, k *Known) (*hot.Expr, error) {
 	if r := call.Ref(); r.Kind == hot.ToParameter && !r.Computed {
 		if v, known := l.parameter(s, r, k); known {
 			return hot.Constant(v, call.At), nil

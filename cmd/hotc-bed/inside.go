@@ -79,7 +79,7 @@ func makePlace(programs string, members int) (*place, error) {
 	}
 	digest := sha256.Sum256(agent)
 	url := p.zookeeper.URL("hotc")
-	e := p.bed.Judge.Endpoints
+	e := p.bed.Oracle.Endpoints
 	p.environment = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "HOTC_COORDINATOR="+url,
 		"HOTC_BED_FLAGS="+strings.Join([]string{"--coordinator", url, "--agent-url", p.bed.FilesURL + "/hotc-agent",
 			"--agent-sha256", runtime.GOARCH + "=" + hex.EncodeToString(digest[:])}, " "),

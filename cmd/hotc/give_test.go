@@ -19,7 +19,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	const cell = "/operator:db_password"
 	p := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "mysql"}}}}, Secrets: []contract.Secret{{Name: "db_password", Cell: cell}}}
 	snapshot := func(given time.Time) *deploy.Snapshot {
-		return &deploy.Snapshot{Ready: true, Given: []deploy.Given{{Since: given}}, Servers: []deploy.ServerSnapshot{{Path: "db", Alive: true,
+		return &deploy.Snapshot{Ready: true, Given: []deploy.Supplied{{Since: given}}, Servers: []deploy.ServerSnapshot{{Path: "db", Alive: true,
 			Incarnation: coordinator.IncarnationRecord{Number: 1},
 			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
 	}

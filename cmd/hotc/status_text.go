@@ -185,7 +185,7 @@ func roleDetail(v *status.Status, r *status.Role) string {
 // producerText is the state of a cell's writer.
 func producerText(v *status.Status, reader contract.ServerPath, cell contract.CellName) string {
 	if secret, known := v.Secrets[cell]; known {
-		if secret.GivenTo(reader) {
+		if secret.SuppliedTo(reader) {
 			return "has just arrived"
 		}
 		return "not supplied"

@@ -1,7 +1,7 @@
 """Stock Heat's (Debian's python3-heat) description of its resource types.
 
 `schemas.py table` prints the table of this package: a line with Heat's version, its newest version of HOT and the types that
-do nothing, then a line for each type: its name, and in JSON the names and types of its attributes and properties. `schemas.py judge`
+do nothing, then a line for each type: its name, and in JSON the names and types of its attributes and properties. `schemas.py oracle`
 answers, one JSON line each, whether Heat accepts a resource's properties and a reference to one of its attributes. `schemas.py show`
 prints the API's description of each type that is not hidden, one per line. older.py runs this file with the source of another release."""
 import itertools
@@ -223,7 +223,7 @@ def without_cloud():
     resource.Resource.client_plugin = lambda *args, **kw: mock.MagicMock()
 
 
-def judge():
+def oracle():
     without_cloud()
     types = classes()
     for line in sys.stdin:
@@ -256,4 +256,4 @@ def show():
             print(json.dumps(service.EngineService.resource_schema.__wrapped__(engine, utils.dummy_context(), kind)))
 
 
-{'table': table, 'judge': judge, 'show': show}[sys.argv[1]]()
+{'table': table, 'oracle': oracle, 'show': show}[sys.argv[1]]()

@@ -72,7 +72,7 @@ func layout(k *keyring, p *contract.Plan, planJSON []byte, files Files) ([]node,
 		return nil, err
 	}
 	// A server's reader sets must be known before its own nodes are built.
-	cells, sealed, given := l.cells(), l.sealed(), l.given()
+	cells, sealed, given := l.cells(), l.sealed(), l.supplied()
 	nodes = slices.Concat(nodes, fileNodes, l.relays(), l.groups(), []node{l.node(d.Servers(), nil, ofFolder, "")})
 	for i := range p.Servers {
 		s := &p.Servers[i]
@@ -139,7 +139,7 @@ func (l *layer) cells() map[contract.ServerPath][]node {
 	for _, s := range l.plan.Servers {
 		known[s.Path] = true
 	}
-	cells, crossing, empty := map[contract.ServerPath][]node{}, crossingCells(l.plan), l.emptyCell()
+	cells, crossing, empty := map[contract.ServerPath][]node{}, cellsForHeat(l.plan), l.emptyCell()
 	for _, c := range l.plan.Cells {
 		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
 			if !known[s] {
@@ -156,9 +156,9 @@ func (l *layer) cells() map[contract.ServerPath][]node {
 	return cells
 }
 
-// crossingCells are those that Heat reads, by way of a relay if there is one, which cannot open
+// cellsForHeat are those that Heat reads, by way of a relay if there is one, which cannot open
 // sealed ones.
-func crossingCells(p *contract.Plan) map[contract.CellName]bool {
+func cellsForHeat(p *contract.Plan) map[contract.CellName]bool {
 	cells := map[contract.CellName]bool{}
 	for _, r := range p.EachRole() {
 		for _, o := range r.ForHeat() {
@@ -277,8 +277,8 @@ func (l *layer) sealed() map[contract.ServerPath][]node {
 	return nodes
 }
 
-// given builds the nodes of the operator's secrets: as those of a server that writes sealed cells.
-func (l *layer) given() []node {
+// supplied builds the nodes of the operator's secrets: as those of a server that writes sealed cells.
+func (l *layer) supplied() []node {
 	if len(l.plan.Secrets) == 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Standing is what is known of a deployment without its secret: its record is not authenticated.
-type Standing struct {
+// Listed is what is known of a deployment without its secret: its record is not authenticated.
+type Listed struct {
 	Name coordinator.Deployment
 	// Known says that the session may read it; otherwise only its name is set.
 	Known  bool
@@ -25,7 +25,7 @@ type Standing struct {
 }
 
 // List returns the deployments below the ROOT, as far as the session's identities may read them.
-func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
+func List(ctx context.Context, s coordinator.Store) ([]Listed, error) {
 	names, err := s.Children(ctx, "")
 	if errors.Is(err, coordinator.ErrNotFound) {
 		return nil, nil
@@ -33,10 +33,10 @@ func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the deployments: %w", err)
 	}
-	var all []Standing
+	var all []Listed
 	for _, name := range names {
 		if d, err := coordinator.ParseDeployment(name); err == nil {
-			all = append(all, Standing{Name: d})
+			all = append(all, Listed{Name: d})
 		}
 	}
 	err = coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
@@ -52,7 +52,7 @@ func List(ctx context.Context, s coordinator.Store) ([]Standing, error) {
 	return all, nil
 }
 
-func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
+func (x *Listed) look(ctx context.Context, s coordinator.Store) error {
 	node, err := s.Read(ctx, x.Name.Root())
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (x *Standing) look(ctx context.Context, s coordinator.Store) error {
 
 // made reports which of the servers' nodes belong to servers that Heat creates unconditionally. If
 // the plan cannot be read, all do.
-func (x *Standing) made(ctx context.Context, s coordinator.Store) func(node string) bool {
+func (x *Listed) made(ctx context.Context, s coordinator.Store) func(node string) bool {
 	perhaps := map[string]bool{}
 	text, _, err := coordinator.ReadParts(ctx, s, x.Name.Plan())
 	if err == nil && coordinator.HasDigest(text, x.Record.Plan) {

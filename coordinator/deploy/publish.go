@@ -75,7 +75,7 @@ type Publication struct {
 	// continue with it.
 	Restore bool
 	Root    *InRoot // where it is closed
-	// After are the secrets that get a new value next, with their numbers (Given.Next).
+	// After are the secrets that get a new value next, with their numbers (Supplied.Next).
 	After map[contract.CellName]int
 }
 

@@ -28,8 +28,8 @@ type Snapshot struct {
 	Unrelayed []contract.ServerPath
 	// Members are the members of followed groups as reported by relays, by the groups' paths.
 	Members map[string]coordinator.MembersRecord
-	// Given is the state of the plan's secrets, as of ReadGiven.
-	Given []Given
+	// Supplied is the state of the plan's secrets, as of ReadGiven.
+	Given []Supplied
 }
 
 // ServerSnapshot is the current state of a server.
@@ -124,7 +124,7 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 		snapshot.Members, err = r.members(ctx, p)
 	}
 	if err == nil {
-		snapshot.Given, err = r.given(ctx, p)
+		snapshot.Given, err = r.supplied(ctx, p)
 	}
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 			u.tokens.slots[s.Path] = s.Slot
 		}
 	}
-	return u, u.reshape()
+	return u, u.changeNodes()
 }
 
 func (u *update) reader() *Reader { return &Reader{u.store, u.keys} }
@@ -161,7 +161,7 @@ func (u *update) begin(ctx context.Context) error {
 		return err
 	}
 	if u.live != nil { // it was begun before
-		return u.reshape()
+		return u.changeNodes()
 	}
 	return nil
 }

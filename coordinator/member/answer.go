@@ -23,7 +23,7 @@ func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) 
 		}
 		text, _, err := m.open(coordinator.KindRequests, "", what, node.Data)
 		if err != nil {
-			return asked, m.judge(ctx, err)
+			return asked, m.explainForged(ctx, err)
 		}
 		return coordinator.Decode[coordinator.RequestsRecord](path, text)
 	})

@@ -26,7 +26,7 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 			return none, coordinator.Forged(what, "a relay", errors.New("no relay of the deployment may sign it"))
 		}
 		if values, counter, err = coordinator.OpenIfAny[coordinator.HeatValues](path, node.Data, relay, m.deployment.Place(identity.ID, coordinator.KindHeatValues, m.server, "")); err != nil {
-			return none, m.judge(ctx, err)
+			return none, m.explainForged(ctx, err)
 		}
 		if counter != values.Number {
 			return none, coordinator.Forged(what, "a relay", errors.New("its two numbers differ"))

@@ -165,9 +165,9 @@ func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, err
 	return now, err
 }
 
-// judge explains a forged record: the deployment may have been destroyed and applied again since
+// explainForged explains a forged record: the deployment may have been destroyed and applied again since
 // this machine joined it.
-func (m *Member) judge(ctx context.Context, err error) error {
+func (m *Member) explainForged(ctx context.Context, err error) error {
 	if !errors.Is(err, coordinator.ErrForged) {
 		return err
 	}
@@ -194,7 +194,7 @@ func readOwn[T any](ctx context.Context, m *Member, kind, what string, path coor
 			return record, fmt.Errorf("read the %s of server %s: %w", what, m.server, m.gone(ctx, err))
 		}
 		record, _, err = coordinator.OpenIfAny[T](path, node.Data, m.known().key.Public(), m.ownPlace(kind))
-		return record, m.judge(ctx, err)
+		return record, m.explainForged(ctx, err)
 	})
 }
 

@@ -158,8 +158,8 @@ func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	return why, err
 }
 
-// whyNotStanding is "" when a deployment is complete.
-func whyNotStanding(ctx context.Context, s coordinator.Store, d coordinator.Deployment) (why string, err error) {
+// whyIncomplete is "" when a deployment is complete.
+func whyIncomplete(ctx context.Context, s coordinator.Store, d coordinator.Deployment) (why string, err error) {
 	for _, n := range []struct {
 		path coordinator.Path
 		why  string
@@ -179,7 +179,7 @@ func whyNotStanding(ctx context.Context, s coordinator.Store, d coordinator.Depl
 }
 
 func (m *Member) lookReady(ctx context.Context) (string, error) {
-	if why, err := whyNotStanding(ctx, m.store, m.deployment); why != "" || err != nil {
+	if why, err := whyIncomplete(ctx, m.store, m.deployment); why != "" || err != nil {
 		return why, err
 	}
 	if err := m.identify(ctx); err != nil {
@@ -244,7 +244,7 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	}
 	text, counter, err := m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text)
 	if err != nil {
-		return nil, 0, m.judge(ctx, err)
+		return nil, 0, m.explainForged(ctx, err)
 	}
 	s := contract.Server{Change: counter}
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -254,7 +254,7 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 		return nil, 0, err
 	}
 	if err := m.joinSets(ctx); err != nil {
-		return nil, 0, m.judge(ctx, err)
+		return nil, 0, m.explainForged(ctx, err)
 	}
 	return &s, version, m.take(&s, version)
 }
@@ -349,7 +349,7 @@ func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinato
 		record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
 		switch {
 		case errors.Is(err, coordinator.ErrForged):
-			return none, m.judge(ctx, err)
+			return none, m.explainForged(ctx, err)
 		case err != nil:
 			return none, coordinator.NewCellError(ref, err)
 		case ref.Server == m.server || record.State == coordinator.Empty:

@@ -339,7 +339,7 @@ func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordi
 		return coordinator.PublicRecord{}, fmt.Errorf("read the public key of server %s: %w", of, m.goneOf(ctx, of, "the public key of server "+string(of), err))
 	}
 	public, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](path, node.Data, m.keyOf(of), m.deployment.Place(m.known().identity.ID, coordinator.KindPublic, of, ""))
-	if err = m.judge(ctx, err); err != nil && !errors.Is(err, ErrDestroyed) {
+	if err = m.explainForged(ctx, err); err != nil && !errors.Is(err, ErrDestroyed) {
 		err = &coordinator.RecordError{Server: of, What: "the public key of server " + string(of), Err: err}
 	}
 	return public, err

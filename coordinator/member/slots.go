@@ -208,7 +208,7 @@ func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
 	}
 	said := ""
 	for range changes {
-		why, err := whyNotStanding(ctx, s, c.Deployment)
+		why, err := whyIncomplete(ctx, s, c.Deployment)
 		if err != nil || why == "" {
 			return err
 		}

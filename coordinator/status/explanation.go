@@ -232,7 +232,7 @@ func (i *Explanation) leadToCell(f *Finding, d Dependence) {
 
 // leadToOperator adds that a blocked read is for a secret that an operator has to supply.
 func (i *Explanation) leadToOperator(f *Finding, w coordinator.Wait, secret Secret) {
-	if secret.GivenTo(f.Server) {
+	if secret.SuppliedTo(f.Server) {
 		return
 	}
 	d := Dependence{Subject: "the secret parameter " + secret.name, Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since}

@@ -36,11 +36,11 @@ type Status struct {
 // Secret is a secret that an operator has supplied, or has to.
 type Secret struct {
 	name  string
-	given deploy.Given
+	given deploy.Supplied
 }
 
-// GivenTo reports whether a reader can open it.
-func (x Secret) GivenTo(reader contract.ServerPath) bool {
+// SuppliedTo reports whether a reader can open it.
+func (x Secret) SuppliedTo(reader contract.ServerPath) bool {
 	return !x.given.Since.IsZero() && !slices.Contains(x.given.Lacking, reader)
 }
 
@@ -63,7 +63,7 @@ type Role struct {
 	Index  int            // on its server
 	Plan   *contract.Role // its part of the plan
 	// standing says whether it is up to date with what it follows.
-	standing coordinator.Standing
+	standing coordinator.FollowStatus
 	// gone says that the server of the awaited cell has no agent; "" if it has one.
 	gone string
 }
@@ -204,7 +204,7 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 	for r := range v.Roles() {
 		now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
 		if r.Status == coordinator.RoleDone {
-			r.standing = coordinator.Stand(r.Plan.Follows, r.Followed, now)
+			r.standing = coordinator.FollowStatusOf(r.Plan.Follows, r.Followed, now)
 		}
 		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == coordinator.RoleDone || r.Status == coordinator.RolePending && c.Added) {
 			if missing, come := c.Missing(now); come || c.Asked {

@@ -115,7 +115,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 		parameters.Set(memberMetadata, dict("type", "json", "default", value.NewDict()))
 		server.Set("metadata", parameter(memberMetadata))
 	}
-	parameters.SetAll(inner.handedParameters())
+	parameters.SetAll(inner.argumentParameters())
 	outputs := dict("OS::stack_id", dict("value", id(memberServer)))
 	for _, name := range s.readThrough(n) {
 		outputs.Set(name, dict("value", attribute(memberServer, name)))

@@ -11,7 +11,7 @@ import (
 // parameters declares where the coordinator and the agent are, and the secret.
 func (s *stack) parameters() {
 	if !s.isRoot() {
-		s.editor.AddTo("parameters", "resources", s.handedParameters())
+		s.editor.AddTo("parameters", "resources", s.argumentParameters())
 		return
 	}
 	coordinator := dict("type", "string")

@@ -310,9 +310,9 @@ func (c *Config) Excludes(path string) bool {
 	return below && matches(c.exclude, local)
 }
 
-// Judge says what severity a finding has in a file; false if it is not looked for there. A code
+// SeverityOf says what severity a finding has in a file; false if it is not looked for there. A code
 // wins over its category, that over all; and of two parts of the configuration the later.
-func (c *Config) Judge(path string, d *source.Diagnostic) (source.Severity, bool) {
+func (c *Config) SeverityOf(path string, d *source.Diagnostic) (source.Severity, bool) {
 	severity, looked := d.Severity, true
 	names := []string{everything, "", string(d.Code)}
 	if r := pack.Of(d.Code); r != nil {

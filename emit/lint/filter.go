@@ -36,9 +36,9 @@ func fileKey(file *source.File) string {
 	return absolute(file.Name)
 }
 
-// judge says what is left of a finding.
-func (f *filter) judge(x Finding) (Finding, bool) {
-	severity, looked := f.Judge(x.File, x.Diagnostic)
+// apply says what is left of a finding.
+func (f *filter) apply(x Finding) (Finding, bool) {
+	severity, looked := f.SeverityOf(x.File, x.Diagnostic)
 	if !looked {
 		return x, false
 	}
@@ -72,13 +72,13 @@ func (f *filter) useless() (out []Finding) {
 	for _, file := range f.files {
 		for _, c := range f.comments[fileKey(file)] {
 			if slices.ContainsFunc(c.codes, func(code source.Code) bool {
-				_, looked := f.Judge(file.Name, &source.Diagnostic{Code: code})
+				_, looked := f.SeverityOf(file.Name, &source.Diagnostic{Code: code})
 				return !looked || rule.Of(code) == nil && !slices.ContainsFunc(f.packs, func(r *rule.Rule) bool { return r.Code == code })
 			}) {
 				continue
 			}
 			if d := c.useless(f.failed[fileKey(file)]); d != nil {
-				if x, looked := f.judge(Finding{Diagnostic: d, File: file.Name}); looked {
+				if x, looked := f.apply(Finding{Diagnostic: d, File: file.Name}); looked {
 					out = append(out, x)
 				}
 			}

@@ -133,7 +133,7 @@ func (r *run) report() *Report {
 		for _, d := range found[i] {
 			if key := d.Essence(); !seen[key] && !doubted(d) {
 				seen[key] = true
-				if x, is := f.judge(Finding{Diagnostic: d, File: fileOf(d, r.targets[i])}); is {
+				if x, is := f.apply(Finding{Diagnostic: d, File: fileOf(d, r.targets[i])}); is {
 					out.Findings = append(out.Findings, x)
 				}
 			}

@@ -126,7 +126,7 @@ const (
 // randomString is the value of an OS::Heat::RandomString (heat/engine/resources/openstack/
 // heat/random_string.py).
 func (s *scope) randomString(r *hot.Resource) (string, error) {
-	given, err := s.given(r, "length", int64(usualRandom))
+	given, err := s.supplied(r, "length", int64(usualRandom))
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +151,7 @@ func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
 	if err != nil {
 		return err
 	}
-	old, err := s.given(r, "sequence", nil)
+	old, err := s.supplied(r, "sequence", nil)
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func valueOf(d *value.Dict, key string, otherwise value.Value) value.Value {
 	return otherwise
 }
 
-// given is the value of a property, or another one where the template says none.
-func (s *scope) given(r *hot.Resource, name string, otherwise value.Value) (value.Value, error) {
+// supplied is the value of a property, or another one where the template says none.
+func (s *scope) supplied(r *hot.Resource, name string, otherwise value.Value) (value.Value, error) {
 	if r.Property(name) == nil {
 		return otherwise, nil
 	}
@@ -194,7 +194,7 @@ func (s *scope) given(r *hot.Resource, name string, otherwise value.Value) (valu
 }
 
 func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
-	v, err := s.given(r, name, nil)
+	v, err := s.supplied(r, name, nil)
 	list, _ := v.([]value.Value)
 	return list, err
 }

@@ -81,7 +81,7 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 		return hot.Constant(v, call.At), nil
 	}
 	if name == binding.DeployParameter && len(path) == 1 {
-		if e, err := s.handed(path[0]); e != nil || err != nil {
+		if e, err := s.argument(path[0]); e != nil || err != nil {
 			return e, err
 		}
 	}
@@ -111,8 +111,8 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name), Hint: hint}
 }
 
-// handed is a value of the stack around that only Heat would know.
-func (s *scope) handed(key value.Value) (*hot.Expr, error) {
+// argument is a value of the stack around that only Heat would know.
+func (s *scope) argument(key value.Value) (*hot.Expr, error) {
 	nest, member := s.stack.StackResource, ""
 	around := s.stack.Around()
 	if s.server != nil {

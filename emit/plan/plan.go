@@ -386,7 +386,7 @@ func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	if w.out.Deploy == nil {
 		w.out.Deploy = map[string]contract.DeployValue{}
 	}
-	carried := w.relayed && w.heatValues.Carries(key)
+	carried := w.relayed && w.heatValues.Relays(key)
 	if carried {
 		w.built.Carried[key] = true
 	}

@@ -391,7 +391,7 @@ func (a *agent) recall(r contract.Role) coordinator.RoleState {
 
 func (a *agent) host() *role.Host {
 	return &role.Host{
-		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.heat.all(), Carried: a.heat.carried,
+		Deployment: a.Boot.Deployment, Server: a.Boot.Server, Deploy: a.heat.all(), Carried: a.heat.relayed,
 		Drivers: a.Drivers, Cells: a.cells(), Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Ensure: a.ensure,

@@ -231,7 +231,7 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 		if err != nil {
 			return err
 		}
-		if coordinator.Stand(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
+		if coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
 			stamp = a.stampOf(r, noted, now).Keeping(change)
 			is.Stamp = stamp.Keeping
 		}

@@ -198,7 +198,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		return false, err
 	}
 	had := a.heat.ran(r, noted.Followed)
-	standing := coordinator.Stand(r.Follows, had, now.of)
+	standing := coordinator.FollowStatusOf(r.Follows, had, now.of)
 	if standing.Due() && r.Updating() != nil {
 		if err := a.hear(ctx); err != nil {
 			return false, err
@@ -214,7 +214,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if err != nil {
 			return false, err
 		}
-		if !coordinator.Stand(r.Follows, had, now.of).Due() {
+		if !coordinator.FollowStatusOf(r.Follows, had, now.of).Due() {
 			return true, nil // it has just changed: check again
 		}
 		return true, a.runUpdate(ctx, r, now, change)
@@ -227,7 +227,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 
 // sayBehind reports why a role is not brought up to date with what it follows, so that others, such
 // as Heat, do not wait for it.
-func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordinator.Standing) error {
+func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordinator.FollowStatus) error {
 	var now *coordinator.BehindState
 	if standing.Newer && standing.Waits == "" && standing.Behind != nil {
 		now = &coordinator.BehindState{Cause: coordinator.Shorten(standing.Behind), Heat: a.heat.number()}
@@ -399,7 +399,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 }
 
 // sayHowFar writes the stamps of the role's outputs, unless something newer is still arriving.
-func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.Standing, now seen, change int64) error {
+func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.FollowStatus, now seen, change int64) error {
 	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
 		return nil
 	}
@@ -447,5 +447,5 @@ func (a *agent) fits(ctx context.Context, r *contract.Role) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return coordinator.Stand(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of).Waits == "", nil
+	return coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of).Waits == "", nil
 }

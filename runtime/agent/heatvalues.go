@@ -179,8 +179,8 @@ func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o mem
 // cells are what the server's roles read and write.
 func (a *agent) cells() withHeat { return withHeat{a.session, a.heat} }
 
-// carried reports whether a relay may carry a deploy-time value of the server.
-func (h *heatValues) carried(key string) bool {
+// relayed reports whether a relay may carry a deploy-time value of the server.
+func (h *heatValues) relayed(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.plan != nil && h.plan.Deploy[key].Carried

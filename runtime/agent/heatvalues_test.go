@@ -21,7 +21,7 @@ func given(name string, sources ...contract.Source) func(*contract.Role) {
 	}
 }
 
-// carried says in the plan that a relay carries the server's values.
+// relayed says in the plan that a relay carries the server's values.
 func carried(s *contract.Server, keys ...string) {
 	s.Deploy = map[string]contract.DeployValue{}
 	for _, key := range keys {

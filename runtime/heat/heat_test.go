@@ -20,7 +20,7 @@ import (
 
 var shared heattest.Shared
 
-// logIn sets the variables of the judge's owner and connects.
+// logIn sets the variables of the oracle's owner and connects.
 func logIn(t *testing.T) *heat.Client {
 	t.Helper()
 	e := shared.Oracle(t).Endpoints

@@ -29,8 +29,8 @@ type Listed struct {
 const noStack = "none"
 
 // ListedOf puts deployments and the states of stacks together; nil states were not asked for.
-func ListedOf(all []deploy.Standing, states map[string]string) []Listed {
-	return lists.Map(all, func(x deploy.Standing) Listed {
+func ListedOf(all []deploy.Listed, states map[string]string) []Listed {
+	return lists.Map(all, func(x deploy.Listed) Listed {
 		row := Listed{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive, Relays: x.Relays}
 		if row.State = states[row.Stack]; row.State == "" && states != nil {
 			row.State = noStack

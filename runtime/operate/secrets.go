@@ -54,7 +54,7 @@ type Giving struct {
 // Compare says what giving the values would do. live says that the deployment is on the
 // coordinator.
 func (o *Operator) Compare(ctx context.Context, p *contract.Plan, values []SecretValue, live bool) (g Giving, err error) {
-	given := make([]deploy.Given, len(p.Secrets))
+	given := make([]deploy.Supplied, len(p.Secrets))
 	if live {
 		if given, err = deploy.ReadGiven(ctx, o, o.Deployment, o.Secret, p); err != nil {
 			return g, err
@@ -114,7 +114,7 @@ func (g *Giving) Reach(p *contract.Plan, now *status.Status) []deploy.RoleChange
 
 // CheckSizes refuses values that the coordinator cannot hold.
 func (o *Operator) CheckSizes(values []SecretValue) error {
-	limit := deploy.GivenLimit(o)
+	limit := deploy.SuppliedLimit(o)
 	for _, g := range values {
 		if len(g.Value) > limit {
 			return source.Fail(source.MissingSecret, fmt.Sprintf("nothing was applied: --secret-param %s has %d bytes as JSON, the limit of a sealed value is %d", g.Secret.Name, len(g.Value), limit),

@@ -73,7 +73,7 @@ type value struct {
 
 // decide computes the status of a wait. A superseded one succeeds, whatever the status of its
 // roles: a failure would leave the stack in progress forever.
-func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
+func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *passedValues) verdict {
 	if w.superseded {
 		return verdict{state: coordinator.HeatDone, reason: "superseded: another update has overtaken the one that waited"}
 	}
@@ -83,7 +83,7 @@ func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Ser
 // decide computes the status of a wait from that of its roles. It succeeds when each of the stack's
 // current servers is the machine that has joined, and all its roles are done as in the current
 // plan; it fails with the first role that has failed.
-func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *carried) verdict {
+func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *passedValues) verdict {
 	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
 	var failed time.Time
 	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
@@ -109,7 +109,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			if w.About.Role != "" && (role.Name != w.About.Role || role.Signal(w.About.Wait) == nil && planned) {
 				continue
 			}
-			state, what, at := standing(role, server, now.State, c.owes(role, server.Path, now))
+			state, what, at := statusOf(role, server, now.State, c.owes(role, server.Path, now))
 			switch {
 			case state == coordinator.HeatWaits:
 				out.waitFor(what)
@@ -174,10 +174,10 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 	return nil, fmt.Sprintf("server %s (%s): its agent has not joined", named.Server, named.ID)
 }
 
-// standing is the status of a role: HeatDone, HeatFailed with the chain of causes and the time, or
+// statusOf is the status of a role: HeatDone, HeatFailed with the chain of causes and the time, or
 // HeatWaits. owed is the change of Heat's values for which it has to run, if any: it will not if
 // its agent has seen the change and reports why not.
-func standing(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
+func statusOf(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
 	is := now.Role(r.Name)
 	switch updated := is.Update; {

@@ -75,7 +75,7 @@ type Relay struct {
 	anew     bool              // Heat was signalled since
 	settles  int               // rounds since the stack was cancelled
 	said     map[string]string // the last message, by subject
-	carried  carried           // to the servers
+	carried  passedValues      // to the servers
 	waiting  map[string]bool   // the waits that were already logged
 	// members are the last records of the followed groups, left the members that are gone by these.
 	members map[string]*relay.Members
@@ -151,7 +151,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	if err != nil {
 		return err
 	}
-	r.carried = carried{Values: values}
+	r.carried = passedValues{Values: values}
 	var seen []wait
 	refused := false
 	next := time.NewTimer(0)
@@ -223,7 +223,7 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		err = r.attendHooks(ctx, s)
 	}
 	if err == nil {
-		told = r.carry(ctx, s, seen)
+		told = r.passValues(ctx, s, seen)
 		err = r.tellMembers(ctx, s, seen)
 		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
 	}

@@ -307,7 +307,7 @@ func (w *world) judgeFollowing(v *verdict) {
 			if len(r.Follows) == 0 || waits[key] || w.stuck(v, s, r) {
 				continue
 			}
-			stands := coordinator.Stand(r.Follows, state.Followed, now)
+			stands := coordinator.FollowStatusOf(r.Follows, state.Followed, now)
 			switch {
 			case stands.Waits != "", stands.Due():
 				w.history.violate("%s is not up to date at rest: %+v", key, stands)

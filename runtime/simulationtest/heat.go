@@ -176,8 +176,8 @@ func (h *heat) take(p *process, r *http.Request, body []byte) (status int, token
 	return http.StatusOK, "", ""
 }
 
-// judge looks at everything Heat has heard.
-func (h *heat) judge() {
+// checkAll looks at everything Heat has heard.
+func (h *heat) checkAll() {
 	h.mu.Lock()
 	all := slices.Clone(h.heard)
 	h.mu.Unlock()

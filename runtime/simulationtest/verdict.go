@@ -18,9 +18,9 @@ type verdict struct {
 	excused map[contract.RoleKey]bool
 }
 
-// judge says what is wrong with a deployment at rest: every role is done, failed
+// check says what is wrong with a deployment at rest: every role is done, failed
 // with its cause, or waits for what can never come.
-func (w *world) judge(s *deploy.Snapshot) {
+func (w *world) check(s *deploy.Snapshot) {
 	v := &verdict{world: w, snapshot: s, servers: map[contract.ServerPath]*deploy.ServerSnapshot{},
 		cells: map[contract.CellName]contract.Cell{}, excused: map[contract.RoleKey]bool{}}
 	if w.isGone() {

@@ -339,13 +339,13 @@ func (w *world) snapshot() *deploy.Snapshot {
 
 func (w *world) outcome() *Outcome {
 	o := &Outcome{Case: w.Case, Snapshot: w.snapshot(), Lasted: w.cluster.now()}
-	w.judge(o.Snapshot)
+	w.check(o.Snapshot)
 	w.judgeDestroyed()
 	w.judgeRelays()
 	for _, m := range w.waitsWith() {
 		w.history.violate("Heat waits with %v for ever", m)
 	}
-	w.heat.judge()
+	w.heat.checkAll()
 	w.history.finish(o)
 	return o
 }

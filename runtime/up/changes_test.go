@@ -109,12 +109,12 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-var judge heattest.Shared
+var oracle heattest.Shared
 
 // What stock Heat foresees in groups and nested stacks has its path; what only refers to
 // something that changes is left out there, too.
 func TestReplacementsInNestedStacksAreForeseen(t *testing.T) {
-	e := judge.Oracle(t).Endpoints
+	e := oracle.Oracle(t).Endpoints
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "OS_") {
 			t.Setenv(name, "")
@@ -238,7 +238,7 @@ func TestWhichParametersGetAnotherValue(t *testing.T) {
 		if u.Values = raw(c.values); u.Values != nil {
 			u.Values["apart"] = nil
 		}
-		got, unknown, _, err := u.given()
+		got, unknown, _, err := u.supplied()
 		if err != nil || strings.Join(got, " ") != c.want || strings.Join(unknown, " ") != c.unknown {
 			t.Errorf("%+v: %v, unknown %v, %v", c, got, unknown, err)
 		}

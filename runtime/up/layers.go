@@ -52,7 +52,7 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	if err != nil {
 		return err
 	}
-	if c.Given, c.Unknown, c.Derived, err = u.given(); err != nil {
+	if c.Given, c.Unknown, c.Derived, err = u.supplied(); err != nil {
 		return err
 	}
 	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)

@@ -21,7 +21,7 @@ var ErrTakenOver = errors.New("another update has taken over")
 type overs struct {
 	tag  string // the stack's, as we have asked for it
 	ours bool   // Heat has begun with that
-	// given are the parameters that have other values than we gave.
+	// supplied are the parameters that have other values than we gave.
 	given func(*heat.Stack) []string
 
 	updated  time.Time // the last action that was looked at, in Heat's seconds

@@ -195,7 +195,7 @@ func (u *Up) asked() bool {
 	if u.unhealthy || !slices.Contains(u.stack.Tags, u.tag) {
 		return false
 	}
-	others, _, _, err := u.given()
+	others, _, _, err := u.supplied()
 	return err == nil && len(others) == 0
 }
 
@@ -275,7 +275,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 func (u *Up) othersGave(s *heat.Stack) []string {
 	is := *u
 	is.stack = s
-	others, _, _, _ := is.given()
+	others, _, _, _ := is.supplied()
 	return others
 }
 

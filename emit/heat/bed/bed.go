@@ -43,8 +43,8 @@ const (
 
 // Bed is the running cloud. Its methods may be used at the same time.
 type Bed struct {
-	// Judge is stock Heat.
-	Judge *heattest.Oracle
+	// Oracle is stock Heat.
+	Oracle *heattest.Oracle
 	// FilesURL is where servers find the files of Options.Files.
 	FilesURL string
 
@@ -94,7 +94,7 @@ func New(o Options) (*Bed, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Judge = j
+	b.Oracle = j
 	return b, nil
 }
 
@@ -153,5 +153,5 @@ func (b *Bed) Close() error {
 	}
 	b.listener.Close()
 	b.files.Close()
-	return b.Judge.Close()
+	return b.Oracle.Close()
 }

@@ -61,7 +61,7 @@ func newLives(t testing.TB, stack string) *lives {
 // server is the machine that is a server now.
 func (l *lives) server(name string) *bed.Server {
 	l.t.Helper()
-	s, err := place.bed.Server(place.bed.Judge.Find(l.t, l.stack).Server(l.t, name).ID)
+	s, err := place.bed.Server(place.bed.Oracle.Find(l.t, l.stack).Server(l.t, name).ID)
 	do(l.t, err)
 	return s
 }
@@ -82,7 +82,7 @@ func (l *lives) expectStatus(parts ...string) {
 func (l *lives) expectMachines(want ...string) {
 	l.t.Helper()
 	var has []string
-	for _, r := range place.bed.Judge.Find(l.t, l.stack).Resources(l.t) {
+	for _, r := range place.bed.Oracle.Find(l.t, l.stack).Resources(l.t) {
 		if r.Type == "OS::Nova::Server" {
 			has = append(has, r.Path)
 		}
@@ -214,7 +214,7 @@ resources:
 	role := strings.Replace(reads, "\n  app:\n", "\n    metadata:\n      hotc:\n        roles: [{name: backup, driver: script, source: 'echo backup >>/var/lib/count'}]\n  app:\n", 1)
 	do(t, os.WriteFile(l.path, []byte(role), 0o600))
 	l.expect(1, up(l.path, l.stack, "--yes"), "H703", "the server db has no agent, and this update keeps its machine: its roles would never run")
-	place.bed.Judge.Find(t, l.stack).MarkUnhealthy(t, "db")
+	place.bed.Oracle.Find(t, l.stack).MarkUnhealthy(t, "db")
 	l.expect(0, up(l.path, l.stack, "--yes"), "Heat replaces db: it gets its first roles", "Heat may replace app: it refers to what is replaced", "adopted is UPDATE_COMPLETE: 2 servers, 2 roles done")
 	expectFile(t, l.server("db"), "var/lib/count", "backup\n")
 	expectFile(t, l.server("db"), "var/lib/mine", "mine\n")
@@ -334,7 +334,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 	}
 	stuck = l.start(up(more, l.stack, "-P", "level=4", "--yes")...)
 	until(t, "Heat to have it again", func() bool { return strings.Contains(stuck.printed(), "Heat updates the stack") })
-	until(t, "the update", func() bool { return place.bed.Judge.Find(t, l.stack).Status(t).Status == "IN_PROGRESS" })
+	until(t, "the update", func() bool { return place.bed.Oracle.Find(t, l.stack).Status(t).Status == "IN_PROGRESS" })
 	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is busy with another operation (UPDATE_IN_PROGRESS): this update takes over", "UPDATE_COMPLETE")
 	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v:\n%s", err, stuck.printed())

@@ -47,7 +47,7 @@ func TestUpChangesWhatHeatGives(t *testing.T) {
 	o := newOperator(t)
 	o.removed("upgiven")
 	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1"), "CREATE_COMPLETE")
-	s := place.bed.Judge.Find(t, "upgiven")
+	s := place.bed.Oracle.Find(t, "upgiven")
 	web, err := place.bed.Server(s.Server(t, "web").ID)
 	do(t, err)
 	o.expect(0, up("testdata/given.yaml", "upgiven", "-P", "level=1", "-P", "size=3", "--yes"), "parameter size", "UPDATE_COMPLETE")

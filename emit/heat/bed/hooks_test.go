@@ -92,7 +92,7 @@ func ownedByUser(t *testing.T, name string, environments ...string) *deployment 
 		args = append(args, "-e", file)
 	}
 	openstack(t, w, append(args, name)...)
-	d.stack = w.bed.Judge.Find(t, name)
+	d.stack = w.bed.Oracle.Find(t, name)
 	t.Cleanup(func() {
 		if t.Failed() {
 			d.tell()

@@ -22,7 +22,7 @@ func TestUpMovesParameters(t *testing.T) {
 	}
 	count := "run 1 first\n"
 	o.expect(0, up("testdata/moves.yaml", "moves"), "CREATE_COMPLETE")
-	web, err := place.bed.Server(place.bed.Judge.Find(t, "moves").Server(t, "web").ID)
+	web, err := place.bed.Server(place.bed.Oracle.Find(t, "moves").Server(t, "web").ID)
 	do(t, err)
 	for _, step := range []struct {
 		flags []string
@@ -45,7 +45,7 @@ func TestUpMovesParameters(t *testing.T) {
 	// Its server's user-data is as old as the server: what Heat has now, nobody can bring there.
 	o.expect(1, up("testdata/moves.yaml", "moves", "--yes"), "values from Heat added")
 	expectFile(t, web, "var/lib/count", count)
-	if now := place.bed.Judge.Find(t, "moves").Server(t, "web").ID; now != web.ID {
+	if now := place.bed.Oracle.Find(t, "moves").Server(t, "web").ID; now != web.ID {
 		t.Error("web was replaced")
 	}
 }

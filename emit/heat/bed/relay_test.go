@@ -40,7 +40,7 @@ func (w *world) owned(name string, parameters ...string) *deployment {
 		args = append(args, "--parameter", x)
 	}
 	openstack(t, w, args...)
-	return w.watched(&deployment{world: w, name: name, stack: w.bed.Judge.Find(t, name)})
+	return w.watched(&deployment{world: w, name: name, stack: w.bed.Oracle.Find(t, name)})
 }
 
 // relay is a running hotc relay.
@@ -144,7 +144,7 @@ func TestRelays(t *testing.T) {
 	d.await("reader1", "reads", "blocked")
 	d.await("reader2", "reads", "blocked")
 	boot := inServer(t, writer, "cat", "/etc/hotc/boot.json")
-	for _, not := range []string{"signal", "password", "user_id", d.bed.Judge.Endpoints.AuthURL} {
+	for _, not := range []string{"signal", "password", "user_id", d.bed.Oracle.Endpoints.AuthURL} {
 		if strings.Contains(boot, not) {
 			t.Errorf("the boot file has %q: %s", not, boot)
 		}

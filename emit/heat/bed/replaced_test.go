@@ -75,7 +75,7 @@ func TestRelayBalancerFollowsReplacedMembers(t *testing.T) {
 	d.says("web/0 join done", "balancer proxy done", "4 roles: 4 done")
 
 	second := d.machine("web/1", nil)
-	d.bed.Judge.LoseServer(t, second.ID)
+	d.bed.Oracle.LoseServer(t, second.ID)
 	until(t, "its agent to be gone", func() bool { return !d.status()["web/1"].Alive })
 	if list := d.balanced(); !strings.Contains(list, second.ID) {
 		t.Errorf("Heat has not said that %s is gone, and the balancer has %q", second.ID, list)

@@ -55,7 +55,7 @@ func TestRollbackOfAnUpdateWithAnotherPlan(t *testing.T) {
 	o := newOperator(t)
 	o.removed("rollplan")
 	o.expect(0, up("testdata/rollback.yaml", "rollplan"), "CREATE_COMPLETE", "url = url-good")
-	d := &deployment{world: &world{t: t, bed: place.bed}, name: "rollplan", stack: place.bed.Judge.Find(t, "rollplan")}
+	d := &deployment{world: &world{t: t, bed: place.bed}, name: "rollplan", stack: place.bed.Oracle.Find(t, "rollplan")}
 	path := filepath.Join(t.TempDir(), "made")
 	o.expect(0, []string{"compile", withLevelBroken(t), "-o", path, "--signal=relay"})
 	o.expect(0, []string{"apply", path, "--stack", d.name}, "a new plan")
@@ -87,7 +87,7 @@ func TestRollbackOfACreation(t *testing.T) {
 	r := o.start("relay", "--stack", "rollnew")
 	w := &world{t: t, bed: place.bed}
 	openstack(t, w, "stack", "create", "-t", filepath.Join(path, "stack.yaml"), "-e", filepath.Join(o.state, "s.env.yaml"), "--parameter", "level=bad", "--enable-rollback", "rollnew")
-	d := &deployment{world: w, name: "rollnew", stack: place.bed.Judge.Find(t, "rollnew")}
+	d := &deployment{world: w, name: "rollnew", stack: place.bed.Oracle.Find(t, "rollnew")}
 	d.becomes("ROLLBACK_COMPLETE")
 	do(t, r.Process.Kill())
 	_ = r.Wait()

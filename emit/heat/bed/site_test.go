@@ -24,7 +24,7 @@ func TestThreeTierSite(t *testing.T) {
 	d := &deployment{world: w, name: "site"}
 	d.apply()
 	openstack(t, w, "stack", "create", "-t", w.dir+"/stack.yaml", "-e", w.secret+".env.yaml", "--wait", "site")
-	d.stack = w.bed.Judge.Find(t, "site")
+	d.stack = w.bed.Oracle.Find(t, "site")
 	t.Cleanup(func() {
 		if t.Failed() {
 			d.tell()
@@ -65,7 +65,7 @@ func TestThreeTierSite(t *testing.T) {
 
 // clientEnvironment is what the client is told of the stacks' owner.
 func (w *world) clientEnvironment() []string {
-	e := w.bed.Judge.Endpoints
+	e := w.bed.Oracle.Endpoints
 	return append(os.Environ(), "OS_AUTH_URL="+e.AuthURL, "OS_USERNAME="+e.Username, "OS_PASSWORD="+e.Password,
 		"OS_PROJECT_ID="+e.Project, "OS_USER_DOMAIN_NAME=Default", "OS_IDENTITY_API_VERSION=3")
 }

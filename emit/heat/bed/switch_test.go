@@ -160,7 +160,7 @@ func withoutOutputs(t *testing.T, template string) string {
 func TestRelayWhileServersDoNotReachHeat(t *testing.T) {
 	b := theBed(t)
 	var ports []string
-	for _, address := range []string{b.Judge.Endpoints.AuthURL, b.Judge.Endpoints.HeatURL} {
+	for _, address := range []string{b.Oracle.Endpoints.AuthURL, b.Oracle.Endpoints.HeatURL} {
 		u, err := url.Parse(address)
 		do(t, err)
 		ports = append(ports, u.Port())
@@ -176,7 +176,7 @@ func TestRelayWhileServersDoNotReachHeat(t *testing.T) {
 	d := relayed(t, "testdata/relayed.yaml", "unreached")
 	d.relay()
 	db := d.machine("db", nil)
-	if out, err := db.Exec(t.Context(), "python3", "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=2)", b.Judge.Endpoints.AuthURL); err == nil || !strings.Contains(err.Error(), "timed out") {
+	if out, err := db.Exec(t.Context(), "python3", "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=2)", b.Oracle.Endpoints.AuthURL); err == nil || !strings.Contains(err.Error(), "timed out") {
 		t.Fatalf("the server reaches Keystone: %s %v", out, err)
 	}
 	open(t, db, "first")

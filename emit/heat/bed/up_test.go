@@ -170,7 +170,7 @@ func TestUpIsKilledAtEveryStage(t *testing.T) {
 			t.Errorf("only %d commands were ended by signal %d before their time", ended, end)
 		}
 		o.expect(0, up("testdata/changing.yaml", stack, "-P", "level=1"), "is CREATE_COMPLETE", "endpoint = up")
-		s := place.bed.Judge.Find(t, stack)
+		s := place.bed.Oracle.Find(t, stack)
 		db, err := place.bed.Server(s.Server(t, "db").ID)
 		do(t, err)
 		expectFile(t, db, "var/lib/count", "run 1\n")
@@ -185,7 +185,7 @@ func TestUpUpdates(t *testing.T) {
 	o := newOperator(t)
 	o.removed("upchanges")
 	o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=1"), "CREATE_COMPLETE")
-	s := place.bed.Judge.Find(t, "upchanges")
+	s := place.bed.Oracle.Find(t, "upchanges")
 	id := s.Server(t, "db").ID
 	o.expect(2, up("testdata/changing.yaml", "upchanges", "-P", "level=2"), "db.base: input level changes (parameter level): its update hook runs", "cannot ask for confirmation", "--yes")
 	text := o.expect(0, up("testdata/changing.yaml", "upchanges", "-P", "level=2", "--yes"), "db.base: input level changes (parameter level): its update hook runs", "updated", "UPDATE_COMPLETE")
@@ -302,7 +302,7 @@ func TestDownRunsDeleteHooks(t *testing.T) {
 	o.removed("uphooks")
 	o.expect(0, up("testdata/hooks.yaml", "uphooks"), "CREATE_COMPLETE")
 	o.expect(3, []string{"down", "uphooks", "--yes"}, "the hook delete", "--skip-hooks")
-	s := place.bed.Judge.Find(t, "uphooks")
+	s := place.bed.Oracle.Find(t, "uphooks")
 	for _, server := range s.Booted(t) {
 		b, err := place.bed.Server(server.ID)
 		do(t, err)
@@ -318,13 +318,13 @@ func TestUpWhileHeatIsAway(t *testing.T) {
 	o.removed("upaway")
 	c := o.start(up("testdata/changing.yaml", "upaway")...)
 	until(t, "Heat to be at it", func() bool { return strings.Contains(c.printed(), "Heat creates the stack") })
-	place.bed.Judge.Outage(t, 1_000_000, 0)
+	place.bed.Oracle.Outage(t, 1_000_000, 0)
 	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer; what has started continues") })
 	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
 	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "return to it with the same command") {
 		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
 	}
-	place.bed.Judge.Outage(t, 0, 0)
+	place.bed.Oracle.Outage(t, 0, 0)
 	if err := c.Wait(); err != nil || !strings.Contains(c.printed(), "Heat answers again") || !strings.Contains(c.printed(), "upaway is CREATE_COMPLETE") {
 		t.Errorf("%v:\n%s", err, c.printed())
 	}
@@ -355,7 +355,7 @@ func TestGCAfterStackDelete(t *testing.T) {
 	o.expect(1, up("testdata/changing.yaml", "upgone"), "H702", "the stack upgone exists, but its secret does not", "--secret-file")
 	lost := filepath.Join(t.TempDir(), "lost")
 	o.expect(1, up("testdata/changing.yaml", "upgone", "--secret-file", lost), "H702", "there is no "+lost)
-	place.bed.Judge.Find(t, "upgone").Delete(t)
+	place.bed.Oracle.Find(t, "upgone").Delete(t)
 	until(t, "the agents to be away", func() bool {
 		_, text := o.run("list")
 		return strings.Contains(text, "upgone  none") && strings.Contains(text, "0 of 2")
@@ -373,7 +373,7 @@ func TestUpSwitchesWhoTellsHeat(t *testing.T) {
 	o.removed("upswitch")
 	site := up("testdata/changing.yaml", "upswitch", "-P", "level=1", "--yes")
 	o.expect(0, site, "CREATE_COMPLETE", "endpoint = up")
-	s := place.bed.Judge.Find(t, "upswitch")
+	s := place.bed.Oracle.Find(t, "upswitch")
 	id := s.Server(t, "db").ID
 	for _, signal := range []string{"heat", "relay", "heat", "relay"} {
 		o.expect(0, append(site, "--signal="+signal), "UPDATE_COMPLETE", "endpoint = up")

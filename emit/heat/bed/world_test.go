@@ -137,7 +137,7 @@ func (w *world) input(dir string) heattest.Input {
 // the test fails; they are removed with the test.
 func (w *world) create(name string) *deployment {
 	w.t.Helper()
-	return w.watched(&deployment{world: w, name: name, stack: w.bed.Judge.Create(w.t, name, w.input(w.dir))})
+	return w.watched(&deployment{world: w, name: name, stack: w.bed.Oracle.Create(w.t, name, w.input(w.dir))})
 }
 
 // watched tells what there is to know of a deployment whose test fails, and removes it with

@@ -44,7 +44,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	all.Wait()
 }
 
-// Whoever waits for an answer in vain learns what the judge was at.
+// Whoever waits for an answer in vain learns what the oracle was at.
 func TestNoAnswer(t *testing.T) {
 	j, err := New()
 	if err != nil {
@@ -66,6 +66,6 @@ func TestNoAnswer(t *testing.T) {
 		}
 	}
 	if err := j.ask("status", arguments{"ident": st.identity}, nil); err == nil {
-		t.Error("a judge that was given up goes on")
+		t.Error("an oracle that was given up goes on")
 	}
 }

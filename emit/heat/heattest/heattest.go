@@ -92,7 +92,7 @@ func Start(t testing.TB) *Oracle {
 	}
 	t.Cleanup(func() {
 		if err := j.Close(); err != nil {
-			t.Errorf("ending the judge: %v", err)
+			t.Errorf("ending the oracle: %v", err)
 		}
 	})
 	return j
@@ -123,7 +123,7 @@ func (s *Shared) Oracle(t testing.TB) *Oracle {
 type MissingError struct{ Packages []string }
 
 func (e *MissingError) Error() string {
-	return "stock Heat is needed as judge: apt-get install " + strings.Join(e.Packages, " ") +
+	return "stock Heat is needed as oracle: apt-get install " + strings.Join(e.Packages, " ") +
 		" (`make test` does it), or set " + SkipVariable + "=1 to go without"
 }
 
@@ -131,7 +131,7 @@ func refuse(t testing.TB, err error) {
 	t.Helper()
 	var missing *MissingError
 	if errors.As(err, &missing) && os.Getenv(SkipVariable) == "1" {
-		t.Skipf("NOT JUDGED BY STOCK HEAT (%s=1): packages %s are missing", SkipVariable, strings.Join(missing.Packages, " "))
+		t.Skipf("NOT COMPARED WITH STOCK HEAT (%s=1): packages %s are missing", SkipVariable, strings.Join(missing.Packages, " "))
 	}
 	t.Fatal(err)
 }
@@ -185,7 +185,7 @@ func NewAt(site Site) (*Oracle, error) {
 
 // unpack writes the Python program to a folder of its own.
 func unpack() (string, error) {
-	folder, err := os.MkdirTemp("", "hotc-judge-")
+	folder, err := os.MkdirTemp("", "hotc-oracle-")
 	if err != nil {
 		return "", err
 	}
@@ -195,13 +195,13 @@ func unpack() (string, error) {
 	}
 	if err != nil {
 		os.RemoveAll(folder)
-		return "", fmt.Errorf("unpacking the judge: %w", err)
+		return "", fmt.Errorf("unpacking the oracle: %w", err)
 	}
 	return folder, nil
 }
 
 func (j *Oracle) start(site Site) error {
-	cmd := exec.Command(interpreter, append([]string{filepath.Join(j.folder, "judge.py"), "serve", j.folder}, site.flags()...)...)
+	cmd := exec.Command(interpreter, append([]string{filepath.Join(j.folder, "oracle.py"), "serve", j.folder}, site.flags()...)...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUTF8=1", "PYTHONPATH=")
 	cmd.Stderr = &j.stderr
 	stdin, err := cmd.StdinPipe()
@@ -213,7 +213,7 @@ func (j *Oracle) start(site Site) error {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting the judge: %w", err)
+		return fmt.Errorf("starting the oracle: %w", err)
 	}
 	j.process, j.requests = cmd, stdin
 	lines := bufio.NewReader(stdout)
@@ -225,7 +225,7 @@ func (j *Oracle) start(site Site) error {
 	if err != nil {
 		cmd.Process.Kill()
 		cmd.Wait()
-		return fmt.Errorf("the judge did not start: %w\n%s", err, j.stderr.String())
+		return fmt.Errorf("the oracle did not start: %w\n%s", err, j.stderr.String())
 	}
 	if first.Event == "missing" {
 		stdin.Close()
@@ -248,7 +248,7 @@ func (j *Oracle) listen(lines *bufio.Reader) {
 		j.mu.Lock()
 		if err != nil {
 			if j.ended == nil {
-				j.ended = fmt.Errorf("the judge has ended (%w)\n%s", err, j.stderr.String())
+				j.ended = fmt.Errorf("the oracle has ended (%w)\n%s", err, j.stderr.String())
 			}
 			for id, ch := range j.waiting {
 				delete(j.waiting, id)
@@ -349,7 +349,7 @@ func (j *Oracle) giveUp(op string, limit time.Duration) {
 	}
 	j.mu.Lock()
 	if j.ended == nil {
-		j.ended = fmt.Errorf("the judge has not answered %q for %v. It was at:\n%s", op, limit, j.stderr.String())
+		j.ended = fmt.Errorf("the oracle has not answered %q for %v. It was at:\n%s", op, limit, j.stderr.String())
 	}
 	j.mu.Unlock()
 	_ = j.process.Process.Kill()

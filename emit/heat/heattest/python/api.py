@@ -42,6 +42,6 @@ class Servers:
         heat = heat_api.version_negotiation_filter(heat, conf)
         heat = request_id.RequestId(heat_api.faultwrap_filter(heat, conf))
         self.heat, self.keystone = Outage(heat), Outage(engine.identity.app)
-        log = logging.getLogger('judge.http')
+        log = logging.getLogger('oracle.http')
         for sock, app in ((heat_socket, self.heat), (keystone_socket, self.keystone)):
             eventlet.spawn(wsgi.server, sock, app, log=log, debug=False)

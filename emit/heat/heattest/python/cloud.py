@@ -1,7 +1,7 @@
 """Nova and Neutron as the stock resource classes see them through their client libraries.
 
 OS::Nova::Server is the stock class. Its Nova is the one below: it keeps for each server what Heat had resolved when it
-asked for it, which is what the judge is after, and leaves the booting to a hypervisor."""
+asked for it, which is what the oracle is after, and leaves the booting to a hypervisor."""
 import base64
 import hashlib
 import ipaddress
@@ -34,7 +34,7 @@ class Packed(str):
 
 
 class Cloud:
-    """Networks, ports and servers of all the judge's stacks."""
+    """Networks, ports and servers of all the oracle's stacks."""
 
     def __init__(self, hypervisor):
         self.hypervisor = hypervisor

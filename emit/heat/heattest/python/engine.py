@@ -60,7 +60,7 @@ class Engine:
         self.cloud = cloud.Cloud(hypervisor)
         self._configure(folder, heat_url)
         self._stand_in(stock)
-        self.service = service.EngineService('judge', rpc_api.ENGINE_TOPIC)
+        self.service = service.EngineService('oracle', rpc_api.ENGINE_TOPIC)
         self.service.start()
         resources.global_env()
         if not stock:

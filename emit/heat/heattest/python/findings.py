@@ -16,7 +16,7 @@ def line_of(record):
 
 
 class Log(logging.Handler):
-    """Everything that Heat has warned of since the judge began."""
+    """Everything that Heat has warned of since the oracle began."""
 
     def __init__(self):
         super().__init__(logging.WARNING)

@@ -1,4 +1,4 @@
-"""What the judge can be asked: a method for each kind of request, and the table of them."""
+"""What the oracle can be asked: a method for each kind of request, and the table of them."""
 import logging
 import uuid
 import warnings
@@ -16,7 +16,7 @@ import stacks
 PREVIEW = ('added', 'deleted', 'replaced', 'unchanged', 'updated')
 
 
-class Judge:
+class Oracle:
     """An engine with its HTTP APIs at an address. `folder` holds the database, `boots` is who boots servers."""
 
     def __init__(self, folder, address='127.0.0.1', boots=None, stock=False):
@@ -45,7 +45,7 @@ class Judge:
         return {'auth_url': ident.url, 'heat_url': ident.services['orchestration'] % {'tenant_id': owner['project']},
                 'username': owner['name'], 'password': owner['password'], 'project': owner['project']}
 
-    def validate(self, path, environments=(), parameters=None, name='judged'):
+    def validate(self, path, environments=(), parameters=None, name='checked'):
         """All that the service checks before it starts to create a stack."""
         verdict = {'accepted': False, 'error': '', 'warnings': [], 'resources': [], 'bytes': 0}
         ctx = self.engine.identity.context()

@@ -1,4 +1,4 @@
-"""The users, passwords and tokens of one judge: Keystone's part of the cloud.
+"""The users, passwords and tokens of one oracle: Keystone's part of the cloud.
 
 Passwords and tokens are real and are checked, so that a signal with wrong credentials is refused here as in a cloud.
 `Identity.app` is the part of Keystone's HTTP API that servers use; `KeystoneClient` is what the engine sees of it."""
@@ -53,7 +53,7 @@ class Identity:
         """The request context of the stacks' owner, in a project of his."""
         user = self.users[self.owner]
         return heat_context.RequestContext.from_dict({
-            'tenant_id': project or user['project'], 'tenant': 'judge', 'username': user['name'],
+            'tenant_id': project or user['project'], 'tenant': 'oracle', 'username': user['name'],
             'user_id': user['id'], 'password': None, 'roles': list(user['roles']), 'is_admin': False,
             'auth_url': self.url, 'auth_token': self.issue(user['id'])})
 
@@ -105,7 +105,7 @@ class Identity:
                 'expires_at': '2099-01-01T00:00:00.000000Z', 'catalog': catalog,
                 'roles': [{'id': role, 'name': role} for role in user['roles']],
                 'user': {'id': user['id'], 'name': user['name'], 'domain': domain},
-                'project': {'id': user['project'], 'name': 'judge', 'domain': domain}}
+                'project': {'id': user['project'], 'name': 'oracle', 'domain': domain}}
 
 
 def reply(start_response, status, body, *headers):
@@ -130,7 +130,7 @@ class TokenCheck:
             return refuse(start_response, '401 Unauthorized', 'The request you have made requires authentication.',
                           ('WWW-Authenticate', 'Keystone uri="%s"' % self.identity.url))
         environ.update(HTTP_X_USER_ID=user['id'], HTTP_X_USER_NAME=user['name'], HTTP_X_PROJECT_ID=user['project'],
-                       HTTP_X_PROJECT_NAME='judge', HTTP_X_ROLES=','.join(user['roles']),
+                       HTTP_X_PROJECT_NAME='oracle', HTTP_X_ROLES=','.join(user['roles']),
                        HTTP_X_AUTH_URL=self.identity.url, HTTP_X_IDENTITY_STATUS='Confirmed')
         return self.app(environ, start_response)
 

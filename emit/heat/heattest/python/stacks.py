@@ -1,4 +1,4 @@
-"""Stacks as the judge's user looks at them: status, resources with their paths, servers that have booted, outputs."""
+"""Stacks as the oracle's user looks at them: status, resources with their paths, servers that have booted, outputs."""
 import time
 
 import eventlet

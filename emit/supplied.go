@@ -13,9 +13,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// givenParameters collects the values of parameters that the compiler knows: of
+// suppliedParameters collects the values of parameters that the compiler knows: of
 // environments and of -P, and without Heat the defaults.
-func givenParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Supplied {
+func suppliedParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Supplied {
 	g := &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
 	if o.WithoutHeat {
 		for _, p := range t.Parameters {
@@ -49,14 +49,14 @@ func givenParameters(t *hot.Template, env *environment.Environment, o Options, d
 				fmt.Sprintf("omit -P %s, which the process list shows, and pass the value when you create the stack, with -e and a file that only you can read", name))
 		}
 	}
-	givenTwice(t, env, o, diags)
+	suppliedTwice(t, env, o, diags)
 	castParameters(t, g, diags)
 	return g
 }
 
-// givenTwice says of secret parameters which other values nobody would get. It shows no
+// suppliedTwice says of secret parameters which other values nobody would get. It shows no
 // line of an environment, where such a value stands.
-func givenTwice(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) {
+func suppliedTwice(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) {
 	for _, name := range o.SecretParameters {
 		if p := t.Parameter(name); p == nil || !p.Hidden {
 			continue // binding says so

@@ -36,8 +36,8 @@ func nodesOf(nodes []node) map[coordinator.Path]node {
 	return all
 }
 
-// reshape computes the nodes of the live plan and of the new one.
-func (u *update) reshape() error {
+// changeNodes computes the nodes of the live plan and of the new one.
+func (u *update) changeNodes() error {
 	nodes, err := layout(u.keys, u.to, nil, nil)
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func TestGiveRefuses(t *testing.T) {
 	p := deploytest.WithGiven("app")
 	b.Publish(t, p)
 	store := b.Operator(t)
-	large := json.RawMessage(`"` + strings.Repeat("s", deploy.GivenLimit(store)) + `"`)
+	large := json.RawMessage(`"` + strings.Repeat("s", deploy.SuppliedLimit(store)) + `"`)
 	err := deploy.Give(t.Context(), store, deploytest.Site, deploytest.Secret, p, p.Secrets[0], large, deploytest.Noon)
 	if !errors.Is(err, coordinator.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
 		t.Errorf("too large: %.200v", err)

@@ -46,7 +46,7 @@ func startHeat(t *testing.T) *heat {
 	if os.Getenv(hottest.SkipVariable) == "1" {
 		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
 	}
-	cmd := exec.Command("/usr/bin/python3", "../../compiler/resourcetype/schemas.py", "judge")
+	cmd := exec.Command("/usr/bin/python3", "../../compiler/resourcetype/schemas.py", "oracle")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func startHeat(t *testing.T) *heat {
 	return &heat{in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-func (h *heat) judge(t *testing.T, kind string, props map[string]any, attribute string) verdict {
+func (h *heat) oracle(t *testing.T, kind string, props map[string]any, attribute string) verdict {
 	t.Helper()
 	line, err := json.Marshal(map[string]any{"type": kind, "properties": props, "attribute": attribute})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestAgreesWithHeat(t *testing.T) {
 		if i%3 > 0 {
 			mistake = g.spoil(kind.Properties, props)
 		}
-		heats := h.judge(t, kind.Name, props, "")
+		heats := h.oracle(t, kind.Name, props, "")
 		all := found(t, kind.Name, props)
 		refused := slices.DeleteFunc(slices.Clone(all), func(d *source.Diagnostic) bool { return laterRefused(kind.Name, d) })
 		if len(refused) > 0 && heats.Whole == "" {
@@ -158,7 +158,7 @@ func TestAttributesAgreeWithHeat(t *testing.T) {
 		kind := types.Lookup(name)
 		for _, attribute := range slices.AppendSeq([]string{"nowhere", "show", "fixed_ips"}, maps.Keys(kind.Attributes)) {
 			ours := kind.HasAttribute(attribute)
-			if heats := h.judge(t, name, map[string]any{}, attribute).Attribute; ours != (heats == "") && kind.Attributes != nil {
+			if heats := h.oracle(t, name, map[string]any{}, attribute).Attribute; ours != (heats == "") && kind.Attributes != nil {
 				t.Errorf("%s: %s: hotc says %v, Heat %q", name, attribute, ours, heats)
 			}
 		}

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Stock Heat as judge of templates.
+"""Stock Heat as oracle of templates.
 
-  judge.py check TEMPLATE… [-e ENV]… [-P NAME=VALUE]…    would stock Heat accept these templates?
-  judge.py serve FOLDER [--address A] [--bed SOCKET --network CIDR] [--stock]
+  oracle.py check TEMPLATE… [-e ENV]… [-P NAME=VALUE]…    would stock Heat accept these templates?
+  oracle.py serve FOLDER [--address A] [--bed SOCKET --network CIDR] [--stock]
                                                          requests and replies, one JSON object a line
 
 `serve` is what the Go package talks to: {"id": 1, "op": "validate", …} is answered, perhaps after the answers to later
@@ -19,18 +19,18 @@ PACKAGES = {'heat': 'python3-heat', 'heatclient': 'python3-heatclient', 'novacli
 
 
 def missing_packages():
-    """Debian packages without which there is no judge."""
+    """Debian packages without which there is no oracle."""
     missing = [package for module, package in sorted(PACKAGES.items()) if importlib.util.find_spec(module) is None]
     return missing + ([] if os.path.isdir('/etc/heat/environment.d') else ['heat-common'])
 
 
 def check(arguments):
     import handlers
-    folder, accepted = tempfile.mkdtemp(prefix='judge-'), True
+    folder, accepted = tempfile.mkdtemp(prefix='oracle-'), True
     try:
-        judge = handlers.Judge(folder)
+        oracle = handlers.Oracle(folder)
         for template in arguments.template:
-            verdict = judge.validate(path=template, environments=arguments.environment,
+            verdict = oracle.validate(path=template, environments=arguments.environment,
                                      parameters=dict(p.split('=', 1) for p in arguments.parameter))
             accepted = accepted and verdict['accepted']
             print('%s: %s' % (template, 'accepted, %d resources' % len(verdict['resources'])
@@ -57,7 +57,7 @@ def serve(arguments):
     stuck.tell_on_signal()
     try:
         boots = hypervisor.Bed(arguments.bed, arguments.network) if arguments.bed else hypervisor.Nobody()
-        lines.serve(handlers.Judge(folder, arguments.address, boots, arguments.stock), requests, replies)
+        lines.serve(handlers.Oracle(folder, arguments.address, boots, arguments.stock), requests, replies)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)         # no farewell: threads of unfinished stacks would have to be waited for
@@ -81,7 +81,7 @@ def main():
         return serve(arguments)
     missing = missing_packages()
     if missing:
-        sys.exit('judge.py: these Debian packages are missing: ' + ' '.join(missing))
+        sys.exit('oracle.py: these Debian packages are missing: ' + ' '.join(missing))
     if not all('=' in p for p in arguments.parameter):
         parser.error('-P takes NAME=VALUE')
     return check(arguments)

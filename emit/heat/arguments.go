@@ -40,7 +40,7 @@ func (s *stack) handing(n *program.StackResource) *value.Dict {
 			d.Set(ParameterSignals, handles)
 		}
 	}
-	if values := s.handedValues(n); values.Len() > 0 {
+	if values := s.argumentValues(n); values.Len() > 0 {
 		d.Set(ParameterDeploy, section{Dict: values})
 	}
 	if slot := s.slot(); slot != nil {
@@ -54,8 +54,8 @@ func (s *stack) anyRoles() bool {
 	return slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
 }
 
-// handedValues are the values that only Heat knows, those of all uses.
-func (s *stack) handedValues(n *program.StackResource) *value.Dict {
+// argumentValues are the values that only Heat knows, those of all uses.
+func (s *stack) argumentValues(n *program.StackResource) *value.Dict {
 	exprs := map[string]*hot.Expr{}
 	for other := range usesOf(s.stacks, n) {
 		maps.Copy(exprs, s.analysis.DeployArguments[other])
@@ -72,10 +72,10 @@ func namedValues(exprs map[string]*hot.Expr) *value.Dict {
 	return values
 }
 
-// handedParameters declares what a nested template with agents gets. They have defaults: a type
+// argumentParameters declares what a nested template with agents gets. They have defaults: a type
 // that the template stands for may be a real one, which has no such properties
 // (heat/engine/resources/template_resource.py, _validate_against_facade).
-func (s *stack) handedParameters() *value.Dict {
+func (s *stack) argumentParameters() *value.Dict {
 	text := func(description string) tree {
 		return dict("type", "string", "default", "", "description", description)
 	}

@@ -25,10 +25,10 @@ func (d declaration) hidden() bool {
 	return d.Hidden != nil && d.Hidden != false && d.Hidden != "false"
 }
 
-// given are the parameters that get another value by the update, those of which nobody knows,
+// supplied are the parameters that get another value by the update, those of which nobody knows,
 // and the resources that read the former. Heat shows nobody what hidden ones have: those are
 // told apart by fingerprints, which stand in the stack's tags.
-func (u *Up) given() (parameters, unknown, derived []string, err error) {
+func (u *Up) supplied() (parameters, unknown, derived []string, err error) {
 	var is struct {
 		Resources map[string]map[string]any `json:"resources"`
 	}

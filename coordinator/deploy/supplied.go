@@ -26,15 +26,15 @@ func secretReaders(p *contract.Plan) []contract.ServerPath {
 	return slices.Compact(all)
 }
 
-// GivenLimit bounds the JSON of a secret that Give stores, in bytes.
-func GivenLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
+// SuppliedLimit bounds the JSON of a secret that Give stores, in bytes.
+func SuppliedLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
 
 // Give seals a secret of the plan for its readers. It replaces a previous value: roles that run
 // from then on read the new one, and those that have run and can be brought up to date run with it.
 // The same value keeps its version, and is written only if a reader lacks it. For each reader whose
 // public key is unusable there is a *RecordError; the others get the secret. ErrTooLarge.
 func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
-	if limit := GivenLimit(s); len(value) > limit {
+	if limit := SuppliedLimit(s); len(value) > limit {
 		return fmt.Errorf("store secret %s: it has %d bytes as JSON, the limit of a sealed cell is %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
 	}
 	for {
@@ -173,8 +173,8 @@ func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key 
 	return token.Public(), unchanged, err
 }
 
-// Given is the state of a secret of the plan.
-type Given struct {
+// Supplied is the state of a secret of the plan.
+type Supplied struct {
 	Since time.Time // zero: it was never supplied
 	// Lacking are the readers that cannot open it: those rebuilt since, for whose new keys it was
 	// not sealed, and all of them if a Give was interrupted.
@@ -186,7 +186,7 @@ type Given struct {
 }
 
 // Record is its cell, without the value.
-func (g *Given) Record() coordinator.CellRecord {
+func (g *Supplied) Record() coordinator.CellRecord {
 	if g.Since.IsZero() {
 		return coordinator.CellRecord{State: coordinator.Empty}
 	}
@@ -194,15 +194,15 @@ func (g *Given) Record() coordinator.CellRecord {
 }
 
 // Becomes reports whether a value differs from the one that was supplied before.
-func (g *Given) Becomes(secret coordinator.Secret, d coordinator.Deployment, name string, value json.RawMessage) bool {
+func (g *Supplied) Becomes(secret coordinator.Secret, d coordinator.Deployment, name string, value json.RawMessage) bool {
 	return !g.Since.IsZero() && g.fingerprint != secret.Fingerprint(d, name, value)
 }
 
 // Next is the number of the value that replaces this one.
-func (g *Given) Next() int { return g.incarnation + 1 }
+func (g *Supplied) Next() int { return g.incarnation + 1 }
 
 // ReadGiven returns the state of a plan's secrets, in their order.
-func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Given, error) {
+func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Supplied, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
 	}
@@ -210,15 +210,15 @@ func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.given(ctx, p)
+	all, err := r.supplied(ctx, p)
 	for _, one := range all {
 		err = cmp.Or(err, one.bad)
 	}
 	return all, err
 }
 
-func (r *Reader) given(ctx context.Context, p *contract.Plan) ([]Given, error) {
-	all := make([]Given, len(p.Secrets))
+func (r *Reader) supplied(ctx context.Context, p *contract.Plan) ([]Supplied, error) {
+	all := make([]Supplied, len(p.Secrets))
 	err := coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, p.Secrets[i].Ref())
 		if _, is := unreadable(err); is {

@@ -17,14 +17,14 @@ import (
 // name a server, and Heat resolves them one after the other: only what a wait says differently than
 // before is news, whatever others say meanwhile.
 
-// carried are the values from Heat that the servers have, and why one cannot get its values.
-type carried struct {
+// passedValues are the values from Heat that the servers have, and why one cannot get its values.
+type passedValues struct {
 	*relay.Values
 	refused map[contract.ServerPath]string
 }
 
-// carry writes Heat's current values for the servers. relay.ErrStale: query Heat again.
-func (r *Relay) carry(ctx context.Context, s *relay.Session, seen []wait) error {
+// passValues writes Heat's current values for the servers. relay.ErrStale: query Heat again.
+func (r *Relay) passValues(ctx context.Context, s *relay.Session, seen []wait) error {
 	now := news(seen, s.Plan, s.Servers(), r.carried.Values)
 	for path, is := range r.going.tell {
 		values, there := now[path]
@@ -140,7 +140,7 @@ func digestOf(named contract.HeatServer) string {
 }
 
 // cannot is why a server cannot get its values; "" if it can.
-func (c *carried) cannot(server contract.ServerPath) string {
+func (c *passedValues) cannot(server contract.ServerPath) string {
 	if c == nil {
 		return ""
 	}
@@ -149,7 +149,7 @@ func (c *carried) cannot(server contract.ServerPath) string {
 
 // owes is the number of the change of Heat's values for which a done role still has to run; 0 is
 // none.
-func (c *carried) owes(r *contract.Role, server contract.ServerPath, now relay.Server) int64 {
+func (c *passedValues) owes(r *contract.Role, server contract.ServerPath, now relay.Server) int64 {
 	if c == nil {
 		return 0
 	}

@@ -54,8 +54,8 @@ func Key(e *hot.Expr) string { return contract.Digest(value.EncodeJSON(Written(e
 // Written is an expression as the value that a template would contain.
 func Written(e *hot.Expr) value.Value { return e.AsValue(nil) }
 
-// carryUp turns an expression of a member into one of the enclosing stack.
-func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
+// exportUp turns an expression of a member into one of the enclosing stack.
+func (b *binder) exportUp(n *program.StackResource, m *program.Member, e *hot.Expr) *hot.Expr {
 	return Slots(e, func(x *hot.Expr) *hot.Expr {
 		key := "hotc_" + Key(x)
 		name := key
@@ -72,9 +72,9 @@ func (b *binder) carryUp(n *program.StackResource, m *program.Member, e *hot.Exp
 	})
 }
 
-// carryDown turns an expression of the stack that contains a stack resource into one of
+// passDown turns an expression of the stack that contains a stack resource into one of
 // its members'.
-func (b *binder) carryDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, error) {
+func (b *binder) passDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, error) {
 	var err error
 	out := Slots(e, func(x *hot.Expr) *hot.Expr {
 		if own := b.dependOn(n, x); own != nil {
@@ -114,7 +114,7 @@ func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr)
 // inMember turns an input's expression into one of a group's member: the group's
 // definition is evaluated in the enclosing stack.
 func (b *binder) inMember(s *program.Server, e *hot.Expr) (*hot.Expr, error) {
-	out, err := b.carryDown(s.StackResource, e)
+	out, err := b.passDown(s.StackResource, e)
 	if err != nil {
 		return nil, err
 	}
