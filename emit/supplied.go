@@ -68,7 +68,7 @@ func suppliedTwice(t *hot.Template, env *environment.Environment, o Options, dia
 		for _, settings := range []map[string]environment.Setting{env.Parameters, env.Defaults} {
 			if x, given := settings[name]; given && x.Value != nil {
 				diags.Warning(source.SecretParameter, source.Place{}, fmt.Sprintf("%s sets the parameter %q to a value that is not used, since --secret-param supplies it", x.At, name),
-					"take it out of the environment, where everybody who may read that finds it")
+					"remove it from the environment, where anyone who can read the file sees it")
 			}
 		}
 	}

@@ -177,7 +177,7 @@ var errUnanswered = source.Fail(source.OperationFailed, "interrupted: nothing wa
 // confirm asks on standard error, so that the output stays clean.
 func confirm(ctx context.Context, io streams, question string) error {
 	if !io.interactive() {
-		return source.Fail(source.Usage, "cannot ask for confirmation: the input is not a terminal", "--yes goes on without asking")
+		return source.Fail(source.Usage, "cannot ask for confirmation: the input is not a terminal", "use --yes to skip the question")
 	}
 	fmt.Fprint(io.err, question+" [y/N] ")
 	answered := make(chan string, 1)

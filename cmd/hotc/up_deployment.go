@@ -130,7 +130,7 @@ func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	if err != nil {
 		return err
 	}
-	hint := "--skip-hooks goes on without the delete hooks"
+	hint := "--skip-hooks continues without the delete hooks"
 	h, err := s.deleteHooks(ctx, v, func(text string) { d.say(strings.TrimSuffix(text, ".")) })
 	if h != nil {
 		hint = "the server runs its own copy of the hook: fix the hook, update the server with \"hotc up\" or \"hotc apply\", and run the same command again; " + hint
