@@ -69,7 +69,7 @@ func HearsOfHeat(s *contract.Server) bool {
 	return HasDeleteHook(s)
 }
 
-// HasDeleteHook reports whether one of a server's roles has the hook delete.
+// HasDeleteHook reports whether one of a server's roles has the delete hook.
 func HasDeleteHook(s *contract.Server) bool {
 	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return OwesDelete(&r, RoleDone) })
 }

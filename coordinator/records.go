@@ -230,7 +230,7 @@ type RoleState struct {
 	LastLines string `json:"last_lines,omitempty"`
 	// Made is the definition that the role last ran with, or was updated to: contract.Role.Definition.
 	Made string `json:"made,omitempty"`
-	// Update is the last run of the hook update since the role itself ran.
+	// Update is the last run of the update hook since the role itself ran.
 	Update *UpdateState `json:"update,omitempty"`
 	// Followed are the versions of the followed cells in the role's last run, and Runs counts its
 	// runs for the stamps of its outputs.

@@ -32,7 +32,7 @@ type Request struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Name is the action's or the hook's.
 	Name string `json:"name,omitempty"`
-	// Change is the definition (contract.Role.Definition) to which the hook update brings the role.
+	// Change is the definition (contract.Role.Definition) to which the update hook brings the role.
 	Change string `json:"change,omitempty"`
 	// Again says that the hook has to run even if it has already failed for this change.
 	Again bool `json:"again,omitempty"`

@@ -17,11 +17,11 @@ func findHooksByHand(l *roles, role *program.Role) {
 			continue
 		}
 		if l.hooks != nil {
-			l.hooks.Notes = append(l.hooks.Notes, source.Note{At: t.At, Message: fmt.Sprintf("nor does it run the hook %s of %s", t.Name, role.Key())})
+			l.hooks.Notes = append(l.hooks.Notes, source.Note{At: t.At, Message: fmt.Sprintf("nor does it run the %s hook of %s", t.Name, role.Key())})
 			continue
 		}
 		l.hooks = &source.Diagnostic{Code: source.HookByHand, Severity: source.Info, At: t.At,
-			Message: fmt.Sprintf("`openstack stack %s` does not run the hook %s of %s", t.Name, t.Name, role.Key()),
+			Message: fmt.Sprintf("`openstack stack %s` does not run the %s hook of %s", t.Name, t.Name, role.Key()),
 			Hint:    "run `hotc suspend --run-hooks` before suspending the stack, `hotc resume --run-hooks` after resuming it"}
 		l.diags.Add(l.hooks)
 	}

@@ -35,7 +35,7 @@ type Effect string
 
 // The effects of a change.
 const (
-	EffectHook  Effect = "hook"  // the role has run: its agent runs the hook update
+	EffectHook  Effect = "hook"  // the role has run: its agent runs the update hook
 	EffectAgain Effect = "again" // it has run, is idempotent and has no such hook: it runs again
 	EffectRun   Effect = "run"   // it has not run: it will run as changed
 	EffectRetry Effect = "retry" // it has failed: it runs as changed when it is retried

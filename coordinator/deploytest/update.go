@@ -15,7 +15,7 @@ var (
 	webUpdate = Script("echo web is updated\n")
 )
 
-// WithUpdate is the plan whose role app.web has the hook update and another source.
+// WithUpdate is the plan whose role app.web has the update hook and another source.
 func WithUpdate(changes ...func(*contract.Plan)) *contract.Plan {
 	p := ThreeTier()
 	web := &p.Servers[1].Roles[0]

@@ -33,7 +33,7 @@ func TestWhyOutOfDate(t *testing.T) {
 			Followed: map[contract.CellName]coordinator.Count{cell: {1, 1}}}),
 	}}, nil)
 	for key, want := range map[contract.RoleKey]Finding{
-		"db.mysql": {Since: ended, Message: "the hook update failed: exit status 4 (site.yaml:9:9)"},
+		"db.mysql": {Since: ended, Message: "the update hook failed: exit status 4 (site.yaml:9:9)"},
 		"web.app":  {Message: "the role that writes what it follows failed (site.yaml:20:9): db.mysql: exit status 4 (site.yaml:9:9)"},
 	} {
 		r := v.RoleOf(key)

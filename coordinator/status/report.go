@@ -71,7 +71,7 @@ type (
 		Blocked        []WaitReport       `json:"blocked"`
 		BlockedSeconds float64            `json:"blocked_seconds"`
 		Cause          *coordinator.Cause `json:"cause,omitempty"`
-		// Update is the last run of the hook update, ToUpdate that one is due.
+		// Update is the last run of the update hook, ToUpdate that one is due.
 		Update   *coordinator.UpdateState `json:"update,omitempty"`
 		ToUpdate bool                     `json:"to_update,omitempty"`
 		// WaitsFor is the part of a change that a role waits for.

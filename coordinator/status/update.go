@@ -14,7 +14,7 @@ type Renewal uint8
 
 const (
 	UpToDate Renewal = iota
-	ToUpdate         // the hook update was requested, or what it follows has changed
+	ToUpdate         // the update hook was requested, or what it follows has changed
 	Updating         // the hook is running, or the role again
 	// Superseded is a run, or the role's first one, that is no longer for the newest state: it is
 	// finished, and the role is brought up to date after it.
@@ -72,10 +72,10 @@ func (r *Role) behind() *coordinator.Cause {
 	return r.Update.Cause
 }
 
-// hooked reports whether the hook update brings the role up to date: otherwise it runs again.
+// hooked reports whether the update hook brings the role up to date: otherwise it runs again.
 func (r *Role) hooked() bool { return contract.FindTask(r.Plan.Hooks, contract.HookUpdate) != nil }
 
-// either is the wording for the hook update or, without one, for running the role again.
+// either is the wording for the update hook or, without one, for running the role again.
 func (r *Role) either(hook, again string) string {
 	if r.hooked() {
 		return hook
@@ -105,7 +105,7 @@ func (r *Role) Shown() string {
 func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
-		run := "run " + r.either("the hook update", "the role again")
+		run := "run " + r.either("the update hook", "the role again")
 		why := "its agent was asked to " + run
 		if r.standing.Newer {
 			why = "what it follows has changed"
@@ -118,16 +118,16 @@ func UpdateDetail(r *Role) string {
 		}
 		return why
 	case Updating:
-		return r.either("the hook update is running", "the role is running again")
+		return r.either("the update hook is running", "the role is running again")
 	case Superseded:
 		since := "the plan has changed since"
 		if r.standing.Newer {
 			since = "what it follows has changed since"
 		}
 		if r.Status == coordinator.RoleRunning {
-			return "it runs to completion, then " + r.either("the hook update runs", "again") + ": " + since
+			return "it runs to completion, then " + r.either("the update hook runs", "again") + ": " + since
 		}
-		return r.either("the hook update", "the role") + " runs to completion, then again: " + since
+		return r.either("the update hook", "the role") + " runs to completion, then again: " + since
 	case OutOfDate:
 		if r.standing.Newer {
 			root := r.standing.Behind.Root()
@@ -137,7 +137,7 @@ func UpdateDetail(r *Role) string {
 			}
 			return CauseText(r.behind()) + ": " + why
 		}
-		return r.either("the hook update failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
+		return r.either("the update hook failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
 	case Unreached:
 		return "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ")
 	case UpToDate:

@@ -200,7 +200,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 	for _, level := range []string{"3", "4"} {
 		b.change("db", b.updatable(level, ""))
 	}
-	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the hook update runs to completion, then again: the plan has changed since" {
+	if r := look(); r.Shown() != "superseded" || status.UpdateDetail(r) != "the update hook runs to completion, then again: the plan has changed since" {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
 	if err := os.WriteFile(filepath.Join(db.work, "go"), nil, 0o600); err != nil {

@@ -154,7 +154,7 @@ func culprit(v *status.Status, r *status.Role) *status.Role {
 	return first
 }
 
-// updateAgain asks for the hook update of a role again, which has failed, or for the role itself.
+// updateAgain asks for the update hook of a role again, which has failed, or for the role itself.
 func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
 	p := role.Plan
 	if first := culprit(v, role); first != nil {

@@ -190,7 +190,7 @@ func statusOf(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 	case owed > 0:
 		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	case updated != nil && updated.Status == coordinator.RoleFailed:
-		return coordinator.HeatFailed, failure("the hook update failed: ", key, updated.Cause), updated.Ended
+		return coordinator.HeatFailed, failure("the update hook failed: ", key, updated.Cause), updated.Ended
 	case updated != nil && updated.Status != coordinator.RoleDone, is.Made != r.Definition() && !is.ByHand:
 		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	}

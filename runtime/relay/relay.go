@@ -356,7 +356,7 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 			if ended(ctx, s, err) {
 				return end, nil, err
 			}
-			if errors.Is(err, relay.ErrNotWritten) { // a new output, which the hook update will write
+			if errors.Is(err, relay.ErrNotWritten) { // a new output, which the update hook will write
 				return heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: string(x.cell.Cell) + " " + err.Error()}, nil, nil
 			}
 			return failed(signal.ShortReason(err.Error())), nil, nil

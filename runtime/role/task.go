@@ -16,7 +16,7 @@ import (
 )
 
 // Task is an action or a hook: another source that the role's tool runs, with the role's
-// inputs, in the role's folder. Only the hook update writes outputs.
+// inputs, in the role's folder. Only the update hook writes outputs.
 type Task struct {
 	contract.Task
 	Kind coordinator.RequestKind // Action or Hook

@@ -291,7 +291,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 	until(t, "the hook", hooks(1))
 	second := l.start(up(l.path, l.stack, "-P", "level=3", "--yes")...)
 	until(t, "the second to take over", func() bool { return strings.Contains(second.printed(), "The plan is on the coordinator") })
-	l.expectStatus("a one superseded", "the hook update runs to completion, then again: the plan has changed since")
+	l.expectStatus("a one superseded", "the update hook runs to completion, then again: the plan has changed since")
 	third := l.start(up(l.path, l.stack, "-P", "level=4", "--yes")...)
 	until(t, "the third to take over", func() bool { return strings.Contains(third.printed(), "The plan is on the coordinator") })
 	open(t, a, "")

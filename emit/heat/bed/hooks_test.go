@@ -41,7 +41,7 @@ func TestDeleteHooks(t *testing.T) {
 	again := &command{Cmd: d.destroying("--run-hooks")}
 	again.Stdout, again.Stderr = again, again
 	do(t, again.Start())
-	until(t, "hotc to wait for the agent", func() bool { return strings.Contains(again.printed(), "agents that are not there: workers/1") })
+	until(t, "hotc to wait for the agent", func() bool { return strings.Contains(again.printed(), "agents that are not running: workers/1") })
 	do(t, other.Resume())
 	err = again.Wait()
 	out = again.printed()

@@ -55,7 +55,7 @@ func TestRelayUpdatesAmongFaults(t *testing.T) {
 	if n, err := cache.Kill(syscall.SIGKILL, "hotc-agent", "run"); n != 1 || err != nil {
 		t.Fatalf("%d agents were killed: %v", n, err)
 	}
-	d.ends("UPDATE_FAILED", "the hook update failed: cache.store: interrupted")
+	d.ends("UPDATE_FAILED", "the update hook failed: cache.store: interrupted")
 	d.says("cache store not updated", "web app not updated")
 	if why := d.on("why", "web.app"); !strings.Contains(why, "cache.store") || !strings.Contains(why, "interrupted") {
 		t.Errorf("hotc why web.app does not name the reason:\n%s", why)

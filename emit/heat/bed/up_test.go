@@ -301,7 +301,7 @@ func TestDownRunsDeleteHooks(t *testing.T) {
 	o := newOperator(t)
 	o.removed("uphooks")
 	o.expect(0, up("testdata/hooks.yaml", "uphooks"), "CREATE_COMPLETE")
-	o.expect(3, []string{"down", "uphooks", "--yes"}, "the hook delete", "--skip-hooks")
+	o.expect(3, []string{"down", "uphooks", "--yes"}, "the delete hook", "--skip-hooks")
 	s := place.bed.Oracle.Find(t, "uphooks")
 	for _, server := range s.Booted(t) {
 		b, err := place.bed.Server(server.ID)
@@ -350,7 +350,7 @@ func TestGCAfterStackDelete(t *testing.T) {
 	o.expect(0, []string{"root", "new"}, "closed")
 	o.expect(0, up("testdata/changing.yaml", "upgone"), "CREATE_COMPLETE")
 	o.expect(0, []string{"list"}, "upgone  CREATE_COMPLETE", "2 of 2")
-	o.expect(1, []string{"gc", "upgone", "--yes"}, "the stack upgone is there", "hotc down upgone")
+	o.expect(1, []string{"gc", "upgone", "--yes"}, "the stack upgone exists", "hotc down upgone")
 	o.env = append(o.env, "XDG_STATE_HOME="+t.TempDir()) // the secret is lost
 	o.expect(1, up("testdata/changing.yaml", "upgone"), "H702", "the stack upgone exists, but its secret does not", "--secret-file")
 	lost := filepath.Join(t.TempDir(), "lost")
