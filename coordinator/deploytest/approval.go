@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Ask starts a machine whose token was used, and returns when it has asked to be let in.
+// Ask starts a machine whose token was used, and returns when it has asked for approval.
 func (b Bed) Ask(t *testing.T, of Machine) (entered <-chan error) {
 	t.Helper()
 	ended, waits := make(chan error, 1), make(chan string, 8)
@@ -21,7 +21,7 @@ func (b Bed) Ask(t *testing.T, of Machine) (entered <-chan error) {
 	return ended
 }
 
-// ExpectAsking compares who asks to be a server.
+// ExpectAsking compares which machines ask to be a server.
 func (b Bed) ExpectAsking(t *testing.T, server contract.ServerPath, want ...Machine) {
 	t.Helper()
 	asking, err := Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), server)
@@ -35,7 +35,7 @@ func (b Bed) ExpectAsking(t *testing.T, server contract.ServerPath, want ...Mach
 	}
 }
 
-// Overwrite is what whoever has the token can do with what others have said.
+// Overwrite is what a holder of the token can do with what others have written.
 func (b Bed) Overwrite(t *testing.T, server contract.ServerPath, text string) {
 	t.Helper()
 	if err := set(t.Context(), b.Session(t, server), Site.ApprovalRequests(server), text); err != nil {

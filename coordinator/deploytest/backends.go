@@ -1,5 +1,5 @@
-// Package deploytest is a deployment to test with: plans, a coordinator that tests open
-// sessions with, and who does something with it, or to it.
+// Package deploytest is a deployment to test with: plans, a coordinator that tests open sessions
+// with, and those who act on it.
 package deploytest
 
 import (
@@ -18,15 +18,14 @@ var Shared zktest.Sharing
 // Main is the TestMain of a package that uses a real ZooKeeper.
 func Main(m *testing.M) { os.Exit(Shared.Main(m)) }
 
-// ForEachCoordinator runs a test on every back end. Most of the protocol's tests
-// need the quick one only; what depends on rights, limits and lost answers runs on
-// a real ZooKeeper too.
+// ForEachCoordinator runs a test on every back end. Most of the protocol's tests need only the
+// quick one; what depends on rights, limits and lost answers also runs on a real ZooKeeper.
 func ForEachCoordinator(t *testing.T, test func(t *testing.T, b Bed)) {
 	t.Run("memory", func(t *testing.T) { test(t, InMemory()) })
 	t.Run("zookeeper", func(t *testing.T) { test(t, InZooKeeper(t)) })
 }
 
-// InZooKeeper is a root of its own on a real server, another one in each run.
+// InZooKeeper is a root of its own on a real server, unique to each run.
 func InZooKeeper(t *testing.T) Bed {
 	url := Shared.Server(t).URL("hotc/" + rand.Text())
 	return Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {

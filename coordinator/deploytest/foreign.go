@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Write puts a text into a node as whoever may write there.
+// Write writes a node as someone allowed to.
 func Write(t *testing.T, s coordinator.Store, path coordinator.Path, data string) {
 	t.Helper()
 	if err := s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
@@ -19,7 +19,7 @@ func Write(t *testing.T, s coordinator.Store, path coordinator.Path, data string
 	}
 }
 
-// Signed is a text as who has a server's token can write it: signed, if it is a record.
+// Signed is a text as a holder of a server's token can write it: signed, if it is a record.
 func (b Bed) Signed(t *testing.T, kind string, server contract.ServerPath, item, text string) string {
 	t.Helper()
 	var record coordinator.IdentityRecord
@@ -39,7 +39,7 @@ func (b Bed) Signed(t *testing.T, kind string, server contract.ServerPath, item,
 	return string(signed)
 }
 
-// Deep is JSON that is nested as deeply as a node has room for.
+// Deep is JSON nested as deeply as a node has room for.
 func Deep(open, inner, end string) string {
 	const n = 30_000
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)

@@ -15,7 +15,7 @@ func (b Bed) ExpectLife(t *testing.T, id string, want bool) {
 	}
 }
 
-// WithoutLife takes the node away that agents of an earlier release did not make.
+// WithoutLife deletes the node that agents of an earlier release did not create.
 func (b Bed) WithoutLife(t *testing.T, id string) {
 	t.Helper()
 	if err := b.Operator(t).DeleteTree(t.Context(), Site.Life("db", id)); err != nil {
@@ -32,7 +32,7 @@ func (b Bed) Again(t *testing.T, s coordinator.Store) (*member.Session, error) {
 	return m.Enrol(t.Context(), "journal-db", "i-db", true, Noon)
 }
 
-// MakeAnew destroys a deployment, applies it again, and has another machine become db.
+// MakeAnew destroys a deployment, applies it again, and makes another machine db.
 func (b Bed) MakeAnew(t *testing.T) *member.Session {
 	t.Helper()
 	if err := deploy.Destroy(t.Context(), b.Operator(t), Site); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// forgetful is a session whose coordinator may get an older state back.
+// forgetful is a session whose coordinator may be restored to an older state.
 type forgetful struct {
 	coordinator.Store
 	ended *atomic.Int64
@@ -24,7 +24,7 @@ func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
 	return coordinator.Connection{Up: true, Ended: int(f.ended.Load())}, nil
 }
 
-// Remains is a machine's agent with its disk, as it begins again.
+// Remains is a machine's agent with its disk, as it restarts.
 type Remains struct {
 	Machine
 	Disk  *Disk
@@ -74,7 +74,7 @@ func (b Bed) MustBegin(t *testing.T, r *Remains, number int) *member.Session {
 	return m
 }
 
-// Lose takes away all that stands, as a coordinator that has lost its data.
+// Lose deletes everything, as a coordinator that has lost its data.
 func (b Bed) Lose(t *testing.T, all ...*Remains) {
 	t.Helper()
 	if err := b.Operator(t).DeleteTree(t.Context(), Site.Root()); err != nil {

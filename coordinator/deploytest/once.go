@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// PublishOnce applies a plan with tokens that are good for one enrolment.
+// PublishOnce applies a plan with tokens that are valid for one enrolment.
 func (b Bed) PublishOnce(t *testing.T, p *contract.Plan) {
 	t.Helper()
 	if _, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, Enrolling(coordinator.EnrolOnce))); err != nil {
@@ -20,7 +20,7 @@ func (b Bed) PublishOnce(t *testing.T, p *contract.Plan) {
 	}
 }
 
-// AwaitingApproval is a machine's agent before it is let in.
+// AwaitingApproval is a machine's agent before its approval.
 func (b Bed) AwaitingApproval(t *testing.T, of Machine) *member.Member {
 	t.Helper()
 	m := member.Join(b.Session(t, of.server), Site, of.server, TokenOf(of.server))
@@ -49,7 +49,7 @@ func (b Bed) Become(t *testing.T, m *member.Member, of Machine, enrolledBefore b
 	return Enrolled(t, m, of.Id, enrolledBefore)
 }
 
-// Enrolled is a member that is the server now.
+// Enrolled is a member that is now the server.
 func Enrolled(t *testing.T, m *member.Member, id string, enrolledBefore bool) *member.Session {
 	t.Helper()
 	s, err := m.Enrol(t.Context(), id, "i-"+strings.TrimPrefix(id, "journal-"), enrolledBefore, Noon)

@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
-// ExpectWhole checks that all that a plan needs is there.
+// ExpectWhole checks that all that a plan needs exists.
 func (b Bed) ExpectWhole(t *testing.T, want *contract.Plan) {
 	t.Helper()
 	live, err := deploy.ReadPlan(t.Context(), b.Operator(t), Site, Secret)

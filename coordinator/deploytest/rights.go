@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// ExpectRights tries to read a node and to write back what it holds.
+// ExpectRights tries to read a node and to write back its data.
 func ExpectRights(t *testing.T, who string, s coordinator.Store, path coordinator.Path, reads, writes bool) {
 	t.Helper()
 	_, err := s.Read(t.Context(), path)
@@ -19,7 +19,7 @@ func ExpectRights(t *testing.T, who string, s coordinator.Store, path coordinato
 		data = []byte(`{"state":"empty"}`)
 	}
 	if writes {
-		return // tried by the protocol's tests; here it would change the deployment
+		return // covered by the protocol's tests; here it would change the deployment
 	}
 	err = s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data})
 	Expect(t, who+" writes "+string(path), false, err)

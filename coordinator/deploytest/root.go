@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// MakeRoot closes the bed's ROOT, and gives what Publish wants to know of it.
+// MakeRoot closes the bed's ROOT, and returns what Publish needs to know of it.
 func (b Bed) MakeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Limit) deploy.InRoot {
 	t.Helper()
 	root, err := deploy.MakeRoot(t.Context(), b.Open(t), key, limit, Noon)

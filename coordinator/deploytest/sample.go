@@ -54,7 +54,7 @@ func (b Bed) Operator(t *testing.T) coordinator.Store {
 
 func TokenOf(server contract.ServerPath) string { return Secret.ServerToken(Site, server) }
 
-// Session is that of a server's agent, without anything asked for yet.
+// Session is that of a server's agent, before any request.
 func (b Bed) Session(t *testing.T, server contract.ServerPath) coordinator.Store {
 	return b.Open(t, coordinator.ServerCredential(server, TokenOf(server)))
 }
@@ -83,7 +83,7 @@ func (b Bed) Apply(t *testing.T, p *contract.Plan) (deploy.Published, error) {
 	return deploy.Publish(t.Context(), b.Open(t), Publication(p))
 }
 
-// Publication is a plan as the bed publishes it, but for what is said otherwise.
+// Publication is a plan as the bed publishes it, with changes.
 func Publication(p *contract.Plan, with ...func(*deploy.Publication)) deploy.Publication {
 	w := deploy.Publication{Deployment: Site, Secret: Secret, Plan: p, JSON: Text(p), Files: Contents, Now: Noon}
 	for _, change := range with {
@@ -209,7 +209,7 @@ func FanOut(n int) *contract.Plan {
 	return p
 }
 
-// Patience bounds what would otherwise hang a test for ever; no test is about it.
+// Patience bounds what would otherwise block a test for ever; no test is about it.
 const Patience = 5 * time.Minute
 
 func Within(t *testing.T, d time.Duration) context.Context {
@@ -220,7 +220,7 @@ func Within(t *testing.T, d time.Duration) context.Context {
 
 func JsonString(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
 
-// Soon takes what must come, and fails the test when it does not.
+// Soon receives what must come, and fails the test when it does not.
 func Soon[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {

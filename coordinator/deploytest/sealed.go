@@ -87,7 +87,7 @@ func ExpectValue(t *testing.T, m awaiter, cell contract.CellName, want string) {
 	}
 }
 
-// ExpectNowhere looks through everything on the coordinator, as it is and out of base64.
+// ExpectNowhere searches everything on the coordinator, as it is and decoded from base64.
 func ExpectNowhere(t *testing.T, s coordinator.Store, path coordinator.Path, secret string) {
 	t.Helper()
 	node, err := s.Read(t.Context(), path)

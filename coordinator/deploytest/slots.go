@@ -13,13 +13,13 @@ func SharedBy(name string) coordinator.Credential {
 	return coordinator.ServerCredential(path, Secret.ServerToken(Site, path))
 }
 
-// InSlot is a server of a slot, as its agent opens the session.
+// InSlot is a server of a replica slot, as its agent opens the session.
 func (b Bed) InSlot(t *testing.T, c *member.Claim, name string, number int) *member.Member {
 	t.Helper()
 	return b.JoinSlot(t, c, name, number, func(s coordinator.Store) coordinator.Store { return s })
 }
 
-// JoinSlot is inSlot with a store that does more.
+// JoinSlot is InSlot with a store that does more.
 func (b Bed) JoinSlot(t *testing.T, c *member.Claim, name string, number int, with func(coordinator.Store) coordinator.Store) *member.Member {
 	t.Helper()
 	server := c.Slot.Within(contract.ServerPath("app/*/"+name), number)

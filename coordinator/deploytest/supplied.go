@@ -10,7 +10,7 @@ import (
 
 const GivenPassword = contract.CellName("/operator:db_password")
 
-// WithGiven is a database and an application that read a secret of the operator's.
+// WithGiven is a database and an application that read a secret supplied by the operator.
 func WithGiven(readers ...contract.ServerPath) *contract.Plan {
 	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
 		Secrets: []contract.Secret{{Name: "db_password", Cell: GivenPassword, At: "site.yaml:2:3", Declaration: json.RawMessage(`{}`), Readers: readers}},

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Attacker holds a session that may do everything.
+// Attacker holds a session with all rights.
 type Attacker struct {
 	T     *testing.T
 	Store coordinator.Store
@@ -45,7 +45,7 @@ func (a Attacker) Replace(path coordinator.Path, old, by string) {
 	a.Write(path, strings.ReplaceAll(text, old, by))
 }
 
-// Sign writes a record as the attacker can: with a key of his own.
+// Sign writes a record as the attacker can: with its own key.
 func (a Attacker) Sign(kind string, server contract.ServerPath, item, record string) string {
 	a.T.Helper()
 	key, err := sign.DeriveKey("the attacker's", "his own")
@@ -82,7 +82,7 @@ func (d *Disk) Remember(r member.Remembered) error {
 	return nil
 }
 
-// Comes is an agent with a disk at its start, up to its plan.
+// Comes is an agent with a disk from its start up to its plan.
 func (b Bed) Comes(t *testing.T, server contract.ServerPath, token string, d *Disk) (*member.Member, *contract.Server, error) {
 	t.Helper()
 	m := member.Join(b.Session(t, server), Site, server, token)

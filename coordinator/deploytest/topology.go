@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
-// Keyed is an agent of a machine that has never been there.
+// Keyed is an agent of a new machine.
 func (b Bed) Keyed(t *testing.T, server contract.ServerPath, id string) *member.Session {
 	t.Helper()
 	m := member.Join(b.Session(t, server), Site, server, TokenOf(server))

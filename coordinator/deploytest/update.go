@@ -28,7 +28,7 @@ func WithUpdate(changes ...func(*contract.Plan)) *contract.Plan {
 	return p
 }
 
-// Stands makes a server's agent report how its one role stands.
+// Stands makes a server's agent report the status of its one role.
 func Stands(t *testing.T, m *member.Session, role string, status coordinator.RoleStatus) {
 	t.Helper()
 	err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{{Name: role, Status: status}}}, nil)

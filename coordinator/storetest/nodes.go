@@ -41,7 +41,7 @@ func createAndRead(b *bench) {
 	b.failsAt(err, coordinator.ErrNotFound, b.at("none"))
 	b.failsAt(s.Create(b.ctx, []coordinator.NewNode{node(b.at("none/child"), "")}), coordinator.ErrNotFound, b.at("none/child"))
 	b.ok(s.Create(b.ctx, nil))
-	b.read(s, "") // the root is there, and everyone's
+	b.read(s, "") // the root exists, and is everyone's
 }
 
 func createInAnyOrder(b *bench) {
@@ -55,7 +55,7 @@ func createAgain(b *bench) {
 	for i := range 300 {
 		nodes = append(nodes, node(b.at(fmt.Sprintf("n%03d", i)), strconv.Itoa(i)))
 	}
-	// An interrupted call has left some of them.
+	// An interrupted call has created some of them.
 	b.create(nodes[0], nodes[7], nodes[150], nodes[299])
 	b.create(nodes...)
 	b.create(nodes...)
@@ -66,7 +66,7 @@ func createAgain(b *bench) {
 	other[200] = node(nodes[200].Path, "other")
 	b.failsAt(b.operator.Create(b.ctx, other), coordinator.ErrExists, nodes[200].Path)
 	b.holds(b.operator, nodes[200].Path, "200", 0)
-	// Written since: the data differs, and what is there stays.
+	// Written since: the data differs, and what exists stays.
 	b.set(b.operator, nodes[3].Path, "written")
 	b.failsAt(b.operator.Create(b.ctx, nodes), coordinator.ErrExists, nodes[3].Path)
 	b.holds(b.operator, nodes[3].Path, "written", 1)
@@ -145,7 +145,7 @@ func commitAtomic(b *bench) {
 	b.holds(s, b.at("c"), "0", 0)
 }
 
-// commitWithoutLoss counts with several sessions at once.
+// commitWithoutLoss counts in several sessions at once.
 func commitWithoutLoss(b *bench) {
 	b.create(node(b.at("counter"), "0"), node(b.at("mirror"), "0"))
 	const writers, times = 4, 25
@@ -198,8 +198,8 @@ func deleteTree(b *bench) {
 	b.holds(s, b.at("a"), "again", 0)
 }
 
-// A node that may not be listed goes if it has no children; else that is said, and all
-// beside it goes.
+// A node that may not be listed is deleted if it has no children; otherwise that is reported, and
+// all beside it is deleted.
 func deleteClosedTree(b *bench) {
 	mine := grant(alice, coordinator.MayAll)
 	b.create(node(b.at("a"), ""), node(b.at("a/empty"), "", mine), node(b.at("a/full"), "", mine), node(b.at("a/other"), ""))

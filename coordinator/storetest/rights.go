@@ -23,7 +23,7 @@ func rightsReadWrite(b *bench) {
 	b.failsAt(r.Commit(b.ctx, write(b.at("cell"), 1, "x")), coordinator.ErrRefused, b.at("cell"))
 	b.ok(r.Commit(b.ctx, check(b.at("cell"), 1)))
 	b.failsAt(a.Commit(b.ctx, check(b.at("cell"), 1)), coordinator.ErrRefused, b.at("cell")) // a check reads
-	// One part that is refused refuses all.
+	// If one part is refused, all are.
 	b.failsAt(a.Commit(b.ctx, write(b.at("cell"), 1, "x"), write(b.root, 0, "x")), coordinator.ErrRefused, b.root)
 	b.holds(r, b.at("cell"), "1", 1)
 	b.set(a, b.at("both"), "1")
@@ -48,7 +48,7 @@ func rightsReadWrite(b *bench) {
 	}
 }
 
-// What can only be handed over cannot be read before, and not by its giver afterwards.
+// What can only be handed over cannot be read before, nor afterwards by who handed it over.
 func rightsHandOver(b *bench) {
 	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
 	b.create(
@@ -72,12 +72,12 @@ func rightsHandOver(b *bench) {
 	b.holds(c, b.at("pass"), "hush", 0) // the data, and its version, stay
 	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
 	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
-	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay there
+	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay
 	b.failsAt(coordinator.Allow(b.ctx, a, b.at("pass"), grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
 	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), alice, grant(carol, coordinator.MayRead|coordinator.MayWrite)), coordinator.ErrRefused, b.at("pass"))
 	b.ok(a.Authenticate(b.ctx, carol))
 	b.holds(a, b.at("pass"), "hush", 0)
-	for _, s := range []coordinator.Store{a, c} { // again, as carol, is nothing
+	for _, s := range []coordinator.Store{a, c} { // repeating it as carol changes nothing
 		b.ok(coordinator.HandOver(b.ctx, s, b.at("pass"), alice, to))
 	}
 	b.ok(coordinator.HandOver(b.ctx, a, b.at("all"), alice, to)) // all rights include this one
@@ -85,8 +85,8 @@ func rightsHandOver(b *bench) {
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
 }
 
-// What somebody has been allowed to read is not handed over any more: whoever gets it
-// must be the only one who has seen it.
+// What someone has been allowed to read cannot be handed over any more: the receiver must be the
+// only one who has seen it.
 func rightsHandOverFirst(b *bench) {
 	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
 	other := coordinator.Credential{User: carol.User, Password: "0ther"}
@@ -95,7 +95,7 @@ func rightsHandOverFirst(b *bench) {
 	for name, grants := range map[string][]coordinator.Grant{
 		"alice": {grant(alice, coordinator.MayRead)},
 		"bob":   {grant(bob, coordinator.MayRead)},
-		"other": {grant(other, coordinator.MayRead)}, // carol's name, and not carol
+		"other": {grant(other, coordinator.MayRead)}, // carol's name, but another user
 		"carol": {to},
 	} {
 		path := b.at("pass-" + name)
@@ -103,7 +103,7 @@ func rightsHandOverFirst(b *bench) {
 		b.ok(coordinator.Allow(b.ctx, a, path, grants...))
 		b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
 	}
-	path := b.at("pass-taken") // by another one of carol's name
+	path := b.at("pass-taken") // by another user of carol's name
 	b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
 	b.ok(coordinator.HandOver(b.ctx, a, path, alice, grant(other, coordinator.MayRead)))
 	b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
@@ -144,14 +144,14 @@ func rightsHandOverOnce(b *bench) {
 	}
 }
 
-// Rights are added by who may hand a node over; those that stand stay, as does the
-// data with its version.
+// Rights are added by those who may hand a node over; existing ones stay, as does the data with its
+// version.
 func rightsAdded(b *bench) {
 	b.create(
 		node(b.at("file"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)),
 		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
 	a, r := b.open(alice), b.open(bob)
-	for range 2 { // again is nothing
+	for range 2 { // repeating it changes nothing
 		b.ok(coordinator.Allow(b.ctx, b.operator, b.at("file"), grant(bob, coordinator.MayRead), grant(alice, coordinator.MayRead)))
 	}
 	for _, s := range []coordinator.Store{b.operator, a, r} {
@@ -168,7 +168,7 @@ func rightsAdded(b *bench) {
 	b.holds(r, b.at("pass"), "hush", 0)
 }
 
-// Rights are replaced, while another node is as it was; the data stays, with its version.
+// Rights are replaced, while another node is unchanged; the data stays, with its version.
 func rightsReplaced(b *bench) {
 	b.create(
 		node(b.at("record"), "one", grant(operator, coordinator.MayAll)),
@@ -176,7 +176,7 @@ func rightsReplaced(b *bench) {
 		node(b.at("given"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
 	a, r := b.open(alice), b.open(bob)
 	guard := coordinator.Op{Path: b.at("record"), Version: 0}
-	for range 2 { // again is nothing
+	for range 2 { // repeating it changes nothing
 		b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead)))
 	}
 	b.holds(r, b.at("cell"), "text", 0)
@@ -184,11 +184,11 @@ func rightsReplaced(b *bench) {
 	b.is(err, coordinator.ErrRefused)
 	b.failsAt(coordinator.SetRights(b.ctx, r, b.at("cell"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrRefused, b.at("cell"))
 	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("none"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrNotFound, b.at("none"))
-	// Rights that stand twice are set to what they are once.
+	// Rights that are already set twice are replaced by one.
 	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("given"), grant(alice, coordinator.MayRead|coordinator.MayWrite)))
 	b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("given"), guard, grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
 	b.failsAt(a.Commit(b.ctx, write(b.at("given"), 0, "x")), coordinator.ErrRefused, b.at("given"))
-	// Who was overtaken changes nothing.
+	// A call that was overtaken changes nothing.
 	b.set(b.operator, b.at("record"), "two")
 	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll)), coordinator.ErrVersion, b.at("cell"))
 	b.holds(r, b.at("cell"), "text", 0)
@@ -200,12 +200,12 @@ func rightsParent(b *bench) {
 		node(b.at("bin"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren|coordinator.MayRead)))
 	a, r := b.open(alice), b.open(bob)
 	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/mine"), "x")}))
-	b.holds(a, b.at("agent/mine"), "x", 0) // without grants it is its creator's
+	b.holds(a, b.at("agent/mine"), "x", 0) // without grants it belongs to its creator
 	_, err := b.operator.Read(b.ctx, b.at("agent/mine"))
 	b.failsAt(err, coordinator.ErrRefused, b.at("agent/mine"))
 	b.failsAt(r.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/his"), "x")}), coordinator.ErrRefused, b.at("agent/his"))
 	b.failsAt(a.Create(b.ctx, []coordinator.NewNode{node(b.at("hers"), "x")}), coordinator.ErrRefused, b.at("hers"))
-	// All rights on a node do not allow to delete it.
+	// All rights on a node do not include deleting it.
 	b.failsAt(a.DeleteTree(b.ctx, b.at("agent/mine")), coordinator.ErrRefused, b.at("agent/mine"))
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("agent/mine")))
 	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("bin/mine"), "x")}))
@@ -223,7 +223,7 @@ func rightsAuthenticate(b *bench) {
 	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
 	b.ok(s.Authenticate(b.ctx, bob))
 	b.holds(s, b.at("cell"), "x", 0)
-	// What it creates is still its first identity's.
+	// What it creates still belongs to its first identity.
 	b.create(node(b.at("dir"), "", grant(bob, coordinator.MayCreateChildren)))
 	b.ok(s.Create(b.ctx, []coordinator.NewNode{node(b.at("dir/mine"), "x")}))
 	b.holds(b.open(alice), b.at("dir/mine"), "x", 0)
@@ -239,12 +239,12 @@ func rightsWrongPassword(b *bench) {
 	if !b.exists(s, b.at("cell")) {
 		b.Fatal("a wrong password hides the node")
 	}
-	// The right one helps, even after the wrong one.
+	// The right credential helps, even after the wrong one.
 	b.ok(s.Authenticate(b.ctx, alice))
 	b.holds(s, b.at("cell"), "x", 0)
 }
 
-// rightsColon is about names with the character that ZooKeeper ends a user at.
+// rightsColon is about names with the character that ends a user in ZooKeeper.
 func rightsColon(b *bench) {
 	one := coordinator.Credential{User: "server-a:b", Password: "x"}
 	two := coordinator.Credential{User: "server-a", Password: "y"}
@@ -269,18 +269,18 @@ func announce(b *bench) {
 	b.ok(a.Announce(ctx, b.at("agent/presence"), []byte("here")))
 	b.until(tokens, func() bool { return b.exists(watcher, b.at("agent/presence")) })
 	b.holds(a, b.at("agent/presence"), "here", 0)
-	// It has no children.
+	// It cannot have children.
 	if a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/presence/child"), "")}) == nil {
 		b.Fatal("an ephemeral node has a child")
 	}
-	// Its end is seen, though its keeper may not delete it.
+	// Its deletion is noticed, though its keeper may not delete it.
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("agent/presence")))
 	b.eventually("made again", func() bool { return b.exists(watcher, b.at("agent/presence")) })
 	a.Close()
 	b.until(tokens, func() bool { return !b.exists(watcher, b.at("agent/presence")) })
 }
 
-// announceOver is an agent's new process while the old one's session still stands.
+// announceOver is an agent's new process while the old one's session still exists.
 func announceOver(b *bench) {
 	b.create(node(b.at("agent"), "", grant(operator, coordinator.MayAll),
 		grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren)))
@@ -293,7 +293,7 @@ func announceOver(b *bench) {
 	defer cancel2()
 	b.ok(second.Announce(ctx2, path, []byte("second")))
 	b.holds(second, path, "second", 0)
-	// The one that was replaced comes back when the other has gone, and not before.
+	// The one that was replaced returns when the other has gone, and not before.
 	time.Sleep(50 * time.Millisecond)
 	b.holds(second, path, "second", 0)
 	cancel2()
@@ -303,12 +303,12 @@ func announceOver(b *bench) {
 	})
 	cancel1()
 	b.eventually("the node is gone", func() bool { return !b.exists(first, path) })
-	// A node that is not ephemeral is nobody's to replace.
+	// A node that is not ephemeral cannot be replaced by anyone.
 	b.create(node(b.at("agent/solid"), ""))
 	b.failsAt(first.Announce(b.ctx, b.at("agent/solid"), nil), coordinator.ErrExists, b.at("agent/solid"))
 }
 
-// announceAgain takes the parent away too.
+// announceAgain deletes the parent, too.
 func announceAgain(b *bench) {
 	b.create(node(b.at("agent"), ""))
 	ctx, cancel := context.WithCancel(b.ctx)

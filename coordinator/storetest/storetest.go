@@ -7,8 +7,8 @@
 // test, and any of them may leave nodes there: each test works below a root of
 // its own.
 //
-// The tests wait for what must come about and set no time for it, except one so
-// long that only something that never comes exceeds it.
+// The tests wait for what must happen and set no time for it, except one so long that only what
+// never happens exceeds it.
 package storetest
 
 import (
@@ -27,7 +27,7 @@ import (
 // Open starts a session that the test closes, or that is closed when it ends.
 type Open func(t testing.TB, creds ...coordinator.Credential) coordinator.Store
 
-// never is longer than anything takes on a machine that is busy with other things.
+// never is longer than anything takes on a busy machine.
 const never = 2 * time.Minute
 
 // Run runs the suite.
@@ -97,7 +97,7 @@ type bench struct {
 	ctx      context.Context
 	start    Open
 	root     coordinator.Path
-	operator coordinator.Store // its nodes are the test's
+	operator coordinator.Store // owns the test's nodes
 }
 
 func (b *bench) open(creds ...coordinator.Credential) coordinator.Store {
@@ -211,7 +211,7 @@ func (b *bench) until(tokens <-chan struct{}, holds func() bool) {
 	}
 }
 
-// eventually waits for what no watch tells of.
+// eventually waits for what no watch reports.
 func (b *bench) eventually(what string, holds func() bool) {
 	b.Helper()
 	for !holds() {
@@ -237,7 +237,7 @@ func drained[T any](b *bench, c <-chan T) {
 	}
 }
 
-// stacks are those of all goroutines.
+// stacks are the stack traces of all goroutines.
 func stacks() string {
 	buf := make([]byte, 4<<20)
 	return string(buf[:runtime.Stack(buf, true)])

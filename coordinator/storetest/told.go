@@ -6,8 +6,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Who may hand a node over is told by name who may do what, as far as he knows them; others
-// by their users, and what everybody may.
+// Those who may hand a node over are told by name who may do what, as far as they know them; others
+// by their users, and what everyone may do.
 func rightsTold(b *bench) {
 	other := coordinator.Credential{User: bob.User, Password: "0ther"}
 	everybody := coordinator.Credential{}
@@ -24,7 +24,7 @@ func rightsTold(b *bench) {
 		grant(coordinator.Credential{User: operator.User}, coordinator.MayAll), grant(alice, coordinator.MayHandOver))
 	b.told(b.open(), "open", nil, grant(everybody, coordinator.MayAll))
 	b.told(b.operator, "own", []coordinator.Credential{operator}, grant(operator, coordinator.MayAll))
-	// Who may only read is told users, and not whether they are those that he knows.
+	// A mere reader is told users, and not whether they are those it knows.
 	b.told(b.open(bob), "cell", []coordinator.Credential{bob, alice, operator},
 		grant(everybody, coordinator.MayDeleteChildren), grant(coordinator.Credential{User: operator.User}, coordinator.MayAll),
 		grant(coordinator.Credential{User: alice.User}, coordinator.MayRead|coordinator.MayWrite), grant(coordinator.Credential{User: bob.User}, coordinator.MayRead))
@@ -45,8 +45,8 @@ func (b *bench) told(s coordinator.Store, path string, known []coordinator.Crede
 	}
 }
 
-// A node that stands with other rights than it would be made with is none of whoever makes it:
-// somebody else did.
+// A node that exists with other rights than it would be created with counts as another user's:
+// Create fails.
 func rightsStanding(b *bench) {
 	stranger := b.open()
 	own, everybody := grant(operator, coordinator.MayAll), grant(coordinator.Credential{}, coordinator.MayAll)
@@ -63,11 +63,11 @@ func rightsStanding(b *bench) {
 		"less":       node(b.at("less"), "x", own, grant(alice, coordinator.MayRead)),
 	} {
 		b.failsAt(b.operator.Create(b.ctx, []coordinator.NewNode{want}), coordinator.ErrRights, b.at(path))
-		want.Data = []byte("other") // it is said first
+		want.Data = []byte("other") // it is reported first
 		b.failsAt(b.operator.Create(b.ctx, []coordinator.NewNode{want}), coordinator.ErrRights, b.at(path))
 	}
 	b.create(node(b.at("right"), "x", grant(alice, coordinator.MayWrite), own, grant(alice, coordinator.MayRead)))
-	// Who may not change the rights of what is his is let make it again, too.
+	// A user who may not change the rights of a node of its own may create it again, too.
 	b.create(node(b.at("agent"), "", own, grant(alice, coordinator.MayCreateChildren)))
 	a := b.open(alice)
 	for range 2 {

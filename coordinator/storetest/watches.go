@@ -19,7 +19,7 @@ func watch(b *bench) {
 	defer cancel()
 	tokens, err := s.Watch(ctx, b.at("a"))
 	b.ok(err)
-	b.token(tokens) // the first at once, though nothing is there
+	b.token(tokens) // the first at once, though there is no node
 	if b.exists(s, b.at("a")) {
 		b.Fatal("it is there already")
 	}
@@ -29,7 +29,7 @@ func watch(b *bench) {
 		b.set(writer, b.at("a"), strconv.Itoa(i))
 		b.until(tokens, func() bool { return string(b.read(s, b.at("a")).Data) == strconv.Itoa(i) })
 	}
-	// Tokens do not pile up.
+	// Tokens do not accumulate.
 	for range 20 {
 		b.set(writer, b.at("a"), "same")
 	}
@@ -39,7 +39,7 @@ func watch(b *bench) {
 	b.until(tokens, func() bool { return b.read(s, b.at("a")).Version == 40 })
 	b.ok(writer.DeleteTree(b.ctx, b.at("a")))
 	b.until(tokens, func() bool { return !b.exists(s, b.at("a")) })
-	// A node that is deleted and made again, of the same version.
+	// A node that is deleted and created again, with the same version.
 	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("a"), "new")}))
 	b.until(tokens, func() bool { return b.exists(s, b.at("a")) })
 	b.ok(writer.DeleteTree(b.ctx, b.at("a")))
@@ -76,8 +76,7 @@ func watchWithoutRights(b *bench) {
 	}
 }
 
-// watchSeveral lets watchers of one session read at their own pace: none takes
-// another's news away.
+// watchSeveral lets watchers of one session read at their own pace: none takes another's tokens.
 func watchSeveral(b *bench) {
 	s, writer := b.operator, b.open(operator)
 	b.create(node(b.at("a"), "0"))
@@ -110,8 +109,8 @@ func watchSeveral(b *bench) {
 	running.Wait()
 }
 
-// watchMissesNothing hands a value back and forth: each side blocks until it sees
-// the other's write, so that a single lost change blocks both.
+// watchMissesNothing passes a value back and forth: each side blocks until it sees the other's
+// write, so that a single lost change blocks both.
 func watchMissesNothing(b *bench) {
 	const pairs, times = 4, 100
 	var running sync.WaitGroup

@@ -18,13 +18,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// graceToEnd is how long agents have to end their roles, and what those left in
-// the background.
+// graceToEnd is how long agents have to end their roles, and background processes of these.
 const graceToEnd = 20 * time.Second
 
-// Roles runs one agent for each server until the roles of all have ended, and tells of
-// their progress meanwhile. Agents stay until the last role: one may have started in the
-// background what another one's role talks to.
+// Roles runs one agent for each server until the roles of all have ended, and reports their
+// progress meanwhile. Agents stay until the last role: one may have started in the background what
+// another's role talks to.
 func (r *Run) Roles(ctx context.Context) (*Result, error) {
 	boots := r.setup.Boots
 	p := newProgress(r)
@@ -58,7 +57,7 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 		}
 		p.started(b.Server, cmd.Process.Pid)
 		mistake.GoIn(&wait, func() {
-			_ = cmd.Wait() // how its roles ended is in the coordinator
+			_ = cmd.Wait() // the coordinator knows how its roles ended
 			p.settle(b.Server)
 		})
 	}
@@ -104,15 +103,15 @@ func (r *Run) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, err
 	cmd := exec.CommandContext(ctx, r.setup.Agent, "run", "--boot", boot, "--state", own, "--work", filepath.Join(r.setup.Workdir, name),
 		"--instance-id", id, "--end-leftovers", "--install-nothing")
 	cmd.Stdout, cmd.Stderr = log, log
-	// in a group of its own: Ctrl-C reaches hotc, which asks the agents to end; so does the kernel
-	// where hotc is killed
+	// in its own process group: Ctrl-C reaches hotc, which asks the agents to end; so does the
+	// kernel when hotc is killed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = graceToEnd
 	return cmd, nil
 }
 
-// Trouble is what an agent that never got to its roles said last.
+// Trouble is the last message of an agent that never got to its roles.
 func (r *Run) Trouble(server contract.ServerPath) string {
 	text, err := os.ReadFile(filepath.Join(r.setup.Workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
 	if err != nil {

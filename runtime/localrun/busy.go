@@ -12,10 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
-// busy names a role of a cycle that does something else beside its reads, in the background or
-// in the foreground, which may still let it write what is awaited; "" is none. A read that
-// waits is a process without children: `hotc-agent get`, or the tool itself. What there is more
-// of these does something else.
+// busy names a role of a cycle that does something beside its reads, in the background or in the
+// foreground, and may still write what is awaited; "" is none. A waiting read is a process without
+// children: `hotc-agent get`, or the tool itself. More of these than reads do something else.
 func (p *progress) busy(c status.Cycle) contract.RoleKey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -28,8 +27,8 @@ func (p *progress) busy(c status.Cycle) contract.RoleKey {
 	return ""
 }
 
-// leaves is how many processes below one have no children, but for the agent's own and for
-// those that wait for what another one of them writes.
+// leaves counts the childless processes below one, except the agent's own and those that wait for
+// the output of another of them.
 func leaves(children map[int][]int, of int) int {
 	n := 0
 	for _, child := range children[of] {
@@ -44,19 +43,19 @@ func leaves(children map[int][]int, of int) int {
 	return n
 }
 
-// isGuard says that a process is the agent's, and watches over the role's.
+// isGuard reports whether a process is the agent's, guarding the role's.
 func isGuard(pid int) bool {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return bytes.HasSuffix(line, []byte("\x00guard\x00"))
 }
 
-// readsPipe says that a process waits at a pipe, as `sort` does behind a read.
+// readsPipe reports whether a process waits at a pipe, as `sort` does behind a read.
 func readsPipe(pid int) bool {
 	where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
 	return bytes.Contains(where, []byte("pipe"))
 }
 
-// childrenOf are the processes of this machine by their parents; none where there is no /proc.
+// childrenOf are the processes of this machine by parent; none where there is no /proc.
 func childrenOf() map[int][]int {
 	all := map[int][]int{}
 	names, _ := filepath.Glob("/proc/[0-9]*")

@@ -11,8 +11,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// breakCycles looks for roles that wait for each other, and fails them: nobody is there who
-// could decide otherwise. A role that does something else beside its reads is left to that. It returns the cycles, when ctx ends.
+// breakCycles looks for roles that wait for each other, and fails them: no operator could decide
+// otherwise. A role busy with something beside its reads is left alone. It returns the cycles, when
+// ctx ends.
 func (r *Run) breakCycles(ctx context.Context, p *progress) (broken []status.Cycle, err error) {
 	tick := time.NewTicker(status.BetweenLooks / 2)
 	defer tick.Stop()
@@ -44,7 +45,7 @@ func (r *Run) breakCycles(ctx context.Context, p *progress) (broken []status.Cyc
 				continue
 			}
 			switch err := r.breakCycle(ctx, c); {
-			case errors.Is(err, coordinator.ErrVersion): // one of them has gone on
+			case errors.Is(err, coordinator.ErrVersion): // one of them has moved on
 			case ctx.Err() != nil:
 				return broken, nil
 			case err != nil:

@@ -1,6 +1,6 @@
-// Package localrun runs the roles of a plan for real on this machine: a coordinator in this
-// process, and for each server an agent of its own with a folder of its own. Nothing here
-// prints: who starts a run is told of what happens.
+// Package localrun really runs the roles of a plan on this machine: a coordinator in this process,
+// and for each server an agent and a folder of its own. It prints nothing: its caller receives what
+// happens.
 package localrun
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
-// Name is the name of the deployment, since there is no stack.
+// Name is the name of the deployment, as there is no stack.
 const Name coordinator.Deployment = "run"
 
-// Setup is what is run.
+// Setup is what to run.
 type Setup struct {
 	Plan  *contract.Plan
 	JSON  []byte            // the plan's text
 	Files map[string][]byte // the plan's, by digest
-	// Boots are the boot files of the servers, but for the coordinator and the token.
+	// Boots are the boot files of the servers, without the coordinator and the token.
 	Boots   []contract.Boot
 	Given   []operate.SecretValue
 	Agent   string // path of hotc-agent
-	Workdir string // gets a folder for each server
+	Workdir string // will contain a folder for each server
 
-	// Changed is told what a role's agent reports, Beside of a role that does something else
-	// while it waits in a dependency cycle, Printed of each line that a role prints: that may be
-	// nil. One of them is called at a time.
+	// Changed receives what a role's agent reports, Beside a role that does something else while it
+	// waits in a dependency cycle, Printed each line that a role prints: that may be nil. They are
+	// never called concurrently.
 	Changed func(role contract.RoleKey, old, now coordinator.RoleState)
 	Beside  func(contract.RoleKey, status.Cycle)
 	Printed func(role contract.RoleKey, line []byte)
 }
 
-// Run is a deployment on this machine, whose operator one is.
+// Run is a deployment on this machine, with its operator.
 type Run struct {
 	*operate.Operator
 	setup Setup
@@ -55,7 +55,7 @@ type Run struct {
 	server  *serving
 }
 
-// Result is how roles have ended.
+// Result is how the roles have ended.
 type Result struct {
 	States map[contract.ServerPath]coordinator.ServerState
 	// Broken are the dependency cycles whose roles were failed.
@@ -120,8 +120,8 @@ type serving struct {
 	ended chan error
 }
 
-// startServing returns when agents can connect. The server outlives Ctrl-C: agents
-// report over it how they end.
+// startServing returns when agents can connect. The server outlives Ctrl-C: agents report through
+// it how they end.
 func startServing(ctx context.Context, tree *memory.Tree, socket string) (*serving, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &serving{stop: stop, ended: make(chan error, 1)}

@@ -43,13 +43,13 @@ func role(name, at, text string) contract.Role {
 		Source: json.RawMessage(fmt.Sprintf(`{"file": %q, "interpreter": ["/bin/sh"]}`, digest))}
 }
 
-// play runs a plan with a real agent, and returns what was told.
+// play runs a plan with a real agent, and returns what was reported.
 func play(t *testing.T, dbScript string) (*Run, *Result, []string) {
 	t.Helper()
 	p, files := pair(dbScript)
 	agent := filepath.Join(t.TempDir(), "hotc-agent")
 	build := exec.Command("go", "build", "-o", agent, "github.com/hotc-dev/hotc/cmd/hotc-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is built elsewhere, so that little is compiled
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as elsewhere: uses the build cache
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -94,7 +94,7 @@ func TestPlanRuns(t *testing.T) {
 	}
 }
 
-// A failure reaches who reads, with its cause.
+// A failure reaches the readers, with its cause.
 func TestFailureReachesReaders(t *testing.T) {
 	r, result, _ := play(t, "exit 7")
 	app := result.States["app"]

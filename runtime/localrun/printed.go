@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// lookAtOutput is how often what roles print is looked at.
+// lookAtOutput is the interval of polling what roles print.
 const lookAtOutput = 100 * time.Millisecond
 
 // printed is one of the files that a role prints to.
@@ -19,13 +19,14 @@ type printed struct {
 	role contract.RoleKey
 	path string
 	from int64
-	rest []byte // a line whose end has not come
+	rest []byte // an unfinished line
 }
 
-// longestPrinted is how many bytes are read at once, and of how many a line is made at most.
+// longestPrinted limits the bytes read at once, and the length of a line.
 const longestPrinted = 64 << 10
 
-// followOutput tells what roles print, line by line, until it is stopped; then what is left, also a line that has no end.
+// followOutput reports what roles print, line by line, until it is stopped; then the rest, also an
+// unfinished line.
 func (r *Run) followOutput(p *progress) (stop func()) {
 	var files []*printed
 	for s, role := range r.setup.Plan.EachRole() {
@@ -56,7 +57,7 @@ func (r *Run) followOutput(p *progress) (stop func()) {
 	})
 }
 
-// show tells the lines that have come since the last time. A file that is not there has none.
+// show reports the lines added since the last call. A missing file has none.
 func (f *printed) show(tell func(contract.RoleKey, []byte), last bool) {
 	file, err := os.Open(f.path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// progress follows what agents report and tells of each change.
+// progress follows what agents report and passes on each change.
 type progress struct {
 	run    *Run
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func (p *progress) settleLocked(server contract.ServerPath) {
 	}
 }
 
-// follow tells of changes until its context ends.
+// follow passes on changes until its context ends.
 func (p *progress) follow(ctx context.Context) {
 	servers, states := map[coordinator.Path]contract.ServerPath{}, []coordinator.Path{}
 	for _, s := range p.run.setup.Plan.Servers {
@@ -56,14 +56,14 @@ func (p *progress) follow(ctx context.Context) {
 	}
 	changed, err := coordinator.WatchAll(ctx, p.run, states...)
 	if err != nil {
-		return // the final look still comes
+		return // the final read still follows
 	}
 	for path := range changed {
 		_ = p.look(ctx, servers[path])
 	}
 }
 
-// finish looks at every server once more, when all agents have ended.
+// finish reads every server once more, when all agents have ended.
 func (p *progress) finish(boots []contract.Boot) error {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
@@ -108,7 +108,7 @@ func (p *progress) started(server contract.ServerPath, pid int) {
 	p.agents[server] = pid
 }
 
-// anyBlocked says that a role waits for a value.
+// anyBlocked reports whether a role waits for a value.
 func (p *progress) anyBlocked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (p *progress) anyBlocked() bool {
 	return false
 }
 
-// beside tells that a role goes on beside its read.
+// beside reports that a role continues beside its read.
 func (p *progress) beside(role contract.RoleKey, c status.Cycle) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// Argument is an input of one run of an action, as text.
+// Argument is an input of one run of an action, as a string.
 type Argument struct{ Name, Text string }
 
-// ActionRequest is a request to run an action of a role, with arguments in the place of inputs.
+// ActionRequest is a request to run an action of a role, with arguments that replace inputs.
 func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argument) (coordinator.Request, error) {
 	if contract.FindTask(r.Plan.Actions, name) == nil {
 		names := lists.Map(r.Plan.Actions, func(t contract.Task) string { return t.Name })
@@ -49,8 +49,7 @@ func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argume
 	return request, nil
 }
 
-// Became is what has become of a request so far; one that the agent knows nothing of is an
-// error.
+// Became is what has become of a request so far; one unknown to the agent is an error.
 func (o *Operator) Became(ctx context.Context, p *contract.Plan, server contract.ServerPath, id string) (coordinator.Answer, error) {
 	answer, err := o.Answer(ctx, p, server, id)
 	if err != nil || answer.Status != "" {

@@ -17,11 +17,11 @@ type Admitted struct {
 	Server   contract.ServerPath `json:"server"`
 	Instance string              `json:"instance"`
 	Key      string              `json:"key"`
-	// Secrets are the parameters that have to be given again, for the machine's key.
+	// Secrets are the parameters that have to be supplied again, for the machine's key.
 	Secrets []string `json:"secrets"`
 }
 
-// Admit lets the machine with this key in as a server whose token was used before.
+// Admit approves the machine with this key as a server whose token was used before.
 func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key string) (*Admitted, error) {
 	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, p *contract.Plan) (*Admitted, error) {
 		knock, err := r.Admit(ctx, server, key)
@@ -35,14 +35,14 @@ func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key st
 	})
 }
 
-// AwaitingApproval are the machines that ask to be a server.
+// AwaitingApproval are the machines that ask to become a server.
 func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
 	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) ([]coordinator.ApprovalRequest, error) {
 		return r.AwaitingApproval(ctx, server)
 	})
 }
 
-// enrolling does something about who may be a server.
+// enrolling runs an operation on who may be a server.
 func enrolling[T any](ctx context.Context, o *Operator, server contract.ServerPath, do func(context.Context, *deploy.Reader, *contract.Plan) (T, error)) (found T, err error) {
 	v, err := o.Status(ctx)
 	if err == nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// Application is a plan that is put on the coordinator, with the secrets that are given with it.
+// Application is a plan to apply to the coordinator, with the secrets supplied with it.
 type Application struct {
 	deploy.Publication
 	Secrets []SecretValue
 	DryRun  bool
-	// SkipHooks takes roles out without their delete hooks.
+	// SkipHooks removes roles without their delete hooks.
 	SkipHooks bool
 	Say       func(string)
 }
@@ -27,8 +27,8 @@ type Application struct {
 // Applied is what an application has done, or would do.
 type Applied struct {
 	deploy.Published
-	// Given are the secrets that were given now, Same those that have the value already, Again
-	// those that have to be given again, since not all readers can open them.
+	// Given are the secrets supplied now, Same those that have the value already, Again those to
+	// supply again, since not all readers can open them.
 	Given, Same, Again []string
 }
 
@@ -68,7 +68,7 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 		done.Given = slices.DeleteFunc(done.Given, func(name string) bool { return slices.Contains(done.Same, name) })
 	}
 	if !a.DryRun {
-		within, enough := o.Long(ctx) // hooks may have taken their time
+		within, enough := o.Long(ctx) // hooks may have taken a while
 		defer enough()
 		if done.Published, err = deploy.Publish(within, o.Store, a.Publication); err == nil {
 			err = o.Give(within, a.Plan, a.Secrets)
@@ -78,7 +78,7 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 	return done, err
 }
 
-// merged puts together what changes of a role for several reasons.
+// merged merges changes that affect a role for several reasons.
 func merged(changes, more []deploy.RoleChange) []deploy.RoleChange {
 	for _, c := range more {
 		i := slices.IndexFunc(changes, func(x deploy.RoleChange) bool { return x.Key() == c.Key() })
@@ -91,12 +91,12 @@ func merged(changes, more []deploy.RoleChange) []deploy.RoleChange {
 	return changes
 }
 
-// SecretFlags are the flags that give secrets, for a command that is shown.
+// SecretFlags are the flags that supply secrets, for a command shown to the user.
 func SecretFlags(names ...string) string {
 	return strings.Join(lists.Map(names, func(name string) string { return " --secret-param " + coordinator.ShellWord(name) + "=FILE" }), "")
 }
 
-// deleteHooks runs the delete hooks of roles that are about to go, where they can.
+// deleteHooks runs the delete hooks of roles about to be removed, where they can run.
 func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange, say func(string)) error {
 	gone := map[contract.RoleKey]bool{}
 	for _, c := range changes {

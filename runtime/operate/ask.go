@@ -14,19 +14,19 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// ErrBusy is a request that others' came before, again and again.
+// ErrBusy is a request that others have preempted again and again.
 var ErrBusy = errors.New("the deployment changes too fast")
 
-// MostTries is how often a request is worked out anew when agents report meanwhile.
+// MostTries limits how often a request is computed again because agents report meanwhile.
 const MostTries = 5
 
-// NewRequest is a request about a role of a server as it stands.
+// NewRequest is a request about a role of a server in its current state.
 func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Request {
 	return coordinator.Request{ID: rand.Text(), Kind: kind, Incarnation: r.Server.Incarnation.Number,
 		Role: r.Name, Attempt: r.Attempt, Since: time.Now().UTC()}
 }
 
-// Post puts requests before agents of a deployment with that plan (deploy.Reader.Post).
+// Post posts requests to agents of a deployment with that plan (deploy.Reader.Post).
 func (o *Operator) Post(ctx context.Context, p *contract.Plan, posts []deploy.Posting, takeBack []contract.CellRef) error {
 	_, err := reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (none any, err error) {
 		return none, r.Post(ctx, posts, takeBack)
@@ -50,19 +50,18 @@ func reading[T any](ctx context.Context, o *Operator, p *contract.Plan, do func(
 	return do(within, r)
 }
 
-// Ask puts a request before a server's agent.
+// Ask posts a request to a server's agent.
 func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.ServerPath, r coordinator.Request) error {
 	for range MostTries {
 		err := o.Post(ctx, p, []deploy.Posting{{Server: server, Request: r}}, nil)
-		if !errors.Is(err, coordinator.ErrVersion) { // somebody else has asked meanwhile
+		if !errors.Is(err, coordinator.ErrVersion) { // another user has asked meanwhile
 			return err
 		}
 	}
 	return ErrBusy
 }
 
-// Answer is what a server's agent has answered to a request so far; without a
-// status, nothing.
+// Answer is what a server's agent has answered to a request so far; no status means no answer.
 func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (coordinator.Answer, error) {
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (coordinator.Answer, error) {
 		answers, err := r.Answers(ctx, server)
@@ -73,8 +72,7 @@ func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract
 	})
 }
 
-// Await waits for the final answer. say is told what it waits for, when that
-// changes.
+// Await waits for the final answer. say receives what it waits for, whenever that changes.
 func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -110,8 +108,7 @@ func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.
 	}
 }
 
-// present says whether a server's agent is there; an error says that its deployment
-// is not, any more.
+// present reports whether a server's agent is present; it fails if its deployment no longer exists.
 func (o *Operator) present(ctx context.Context, server contract.ServerPath) (bool, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
@@ -126,7 +123,7 @@ func (o *Operator) present(ctx context.Context, server contract.ServerPath) (boo
 	return there, err
 }
 
-// Known says whether a request of that id is among those that a server's agent was asked for.
+// Known reports whether a server's agent has been asked a request with that id.
 func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (bool, error) {
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (bool, error) {
 		asked, err := r.Requests(ctx, server)

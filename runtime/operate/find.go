@@ -26,7 +26,7 @@ func FindServer(v *status.Status, path string) (*status.Server, error) {
 func FindRole(v *status.Status, name string) (*status.Role, error) {
 	at := strings.LastIndexByte(name, '.')
 	if at <= 0 || at == len(name)-1 {
-		at = len(name) // no role is named: the server is what is wrong
+		at = len(name) // no role is named: the server is wrong
 	}
 	s, err := FindServer(v, name[:at])
 	if err != nil {
@@ -43,8 +43,8 @@ func FindRole(v *status.Status, name string) (*status.Role, error) {
 	return nil, source.Fail(source.UnknownName, "the server "+string(s.Path)+" has no role "+role, "its roles: "+strings.Join(known, ", "))
 }
 
-// Questioned are the roles that a question is about: a role, a server's, or with no name all
-// that have not finished.
+// Questioned are the roles that a question is about: a role, a server's, or without a name all that
+// have not finished.
 func Questioned(v *status.Status, name string) ([]*status.Role, error) {
 	if name == "" {
 		return v.Open(), nil
@@ -62,7 +62,7 @@ func Questioned(v *status.Status, name string) ([]*status.Role, error) {
 	return []*status.Role{r}, nil
 }
 
-// nearest is the begin of a hint: the one of the names that may have been meant.
+// nearest begins a hint with the name that was probably meant.
 func nearest(name string, names []string) string {
 	if near := hot.Nearest(name, names); near != "" {
 		return "did you mean " + near + "? "

@@ -17,12 +17,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// Hooked is what became of the hooks of one name (docs/json.md).
+// Hooked is the outcome of the hooks of one name (docs/json.md).
 type Hooked struct {
 	Stack string    `json:"stack"`
 	Hook  string    `json:"hook"`
 	Roles []HookRan `json:"roles"` // in the order in which they began
-	// Without are the roles whose hook did not run, since there is nothing for it to do.
+	// Without are the roles whose hook did not run because it has nothing to do.
 	Without []contract.RoleKey `json:"without"`
 }
 
@@ -37,19 +37,19 @@ type HookRan struct {
 	Ended    time.Time                `json:"ended,omitzero"`
 }
 
-// Failed says that a hook has not come to its end well.
+// Failed reports whether a hook did not succeed.
 func (h *Hooked) Failed() bool {
 	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != coordinator.AnswerDone })
 }
 
-// Say says of each role what became of its hook.
+// Say reports the outcome of each role's hook.
 func (h *Hooked) Say(say func(string)) {
 	for _, r := range h.Roles {
 		say(fmt.Sprintf("%s: the %s hook is %s.", r.Role, h.Hook, r.Status))
 	}
 }
 
-// Failure says which hooks have not come to their end well; nil is none.
+// Failure says which hooks did not succeed; nil is none.
 func (h *Hooked) Failure() error {
 	var failed *source.Diagnostic
 	for _, r := range h.Roles {
@@ -67,7 +67,7 @@ func (h *Hooked) Failure() error {
 	return failed
 }
 
-// EarlyHookError is a hook that was to run before its role has ended.
+// EarlyHookError is a hook requested before its role has ended.
 type EarlyHookError struct {
 	Role *status.Role
 	Hook string
@@ -77,7 +77,7 @@ func (e *EarlyHookError) Error() string {
 	return fmt.Sprintf("%s is %s: its %s hook runs when it has ended", e.Role.Key(), e.Role.Word(), e.Hook)
 }
 
-// AbsentError is hooks on servers whose agents are not there.
+// AbsentError is hooks on servers whose agents are absent.
 type AbsentError struct{ Servers []string }
 
 func (e *AbsentError) Error() string {
@@ -90,16 +90,16 @@ type hooking struct {
 	plan *contract.Plan
 	hook string
 	say  func(string)
-	// only are the roles whose hook is to run where it can; nil is all, or it is refused.
+	// only are the roles whose hook is to run where it can; nil is all of them, or an error.
 	only map[contract.RoleKey]bool
 
 	mu     sync.Mutex
 	result Hooked
 }
 
-// RunHooks runs a hook of all roles that have it, and waits: the readers' before
-// the writers', since those may still need these; at resume the other way round.
-// Hooks that do not depend on each other run at the same time.
+// RunHooks runs a hook of all roles that have it, and waits: the readers' before the writers',
+// since readers may still need these; at resume the other way round. Independent hooks run in
+// parallel.
 func (o *Operator) RunHooks(ctx context.Context, v *status.Status, hook string, say func(string)) (*Hooked, error) {
 	return o.runHooks(ctx, v, hook, nil, say)
 }
@@ -121,9 +121,9 @@ func (o *Operator) runHooks(ctx context.Context, v *status.Status, hook string, 
 	return &h.result, nil
 }
 
-// present chooses the roles once all of their agents are there. One may be away for a moment, when
-// its machine or its network pauses, or boots: that is waited out before its hook counts as one
-// that cannot run.
+// present chooses the roles once all of their agents are present. An agent may be away for a
+// moment, when its machine or its network pauses, or boots: that is waited out before its hook
+// counts as unable to run.
 func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role, error) {
 	for end, said := time.Now().Add(h.Away), ""; ; {
 		chosen, absent, err := h.choose(v)
@@ -154,11 +154,11 @@ func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role
 	}
 }
 
-// betweenLooks is how often it is looked whether agents are there again.
+// betweenLooks is the interval of checks whether agents have returned.
 const betweenLooks = 500 * time.Millisecond
 
-// choose are the roles whose hook is to run, and those of their servers whose agents are not
-// there. It refuses what would not come to an end.
+// choose returns the roles whose hook is to run, and their servers whose agents are absent. It
+// refuses what would never end.
 func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []string, err error) {
 	h.result.Without = []contract.RoleKey{}
 	for r := range v.Roles() {
@@ -184,7 +184,7 @@ func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []stri
 	return chosen, absent, nil
 }
 
-// round runs hooks that may run at the same time.
+// round runs hooks in parallel.
 func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
 	first := len(h.result.Roles)
 	h.result.Roles = append(h.result.Roles, make([]HookRan, len(roles))...)
@@ -225,8 +225,8 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 	return answer, err
 }
 
-// earlier finds an earlier command's request that has not been answered finally,
-// to wait for that one. A delete hook that is done in this incarnation stays done.
+// earlier finds an earlier command's request without a final answer, to wait for that one. A delete
+// hook that is done in this incarnation stays done.
 func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
 	var answers []coordinator.Answer
 	posted, err := reading(ctx, h.Operator, h.plan, func(ctx context.Context, reader *deploy.Reader) (posted coordinator.RequestsRecord, err error) {
@@ -249,8 +249,8 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	return id, final, nil
 }
 
-// rounds puts roles into an order by what they read: all of a round may run at the
-// same time. What waits in a cycle is taken in the order of the plan.
+// rounds orders roles by what they read: all of a round may run in parallel. Cycles are broken in
+// the order of the plan.
 func rounds(p *contract.Plan, roles []*status.Role, readersFirst bool) [][]*status.Role {
 	depths := depthsOf(p)
 	byDepth := map[int][]*status.Role{}
@@ -272,8 +272,8 @@ func rounds(p *contract.Plan, roles []*status.Role, readersFirst bool) [][]*stat
 	return all
 }
 
-// depthsOf says of each role how long the longest chain of roles is that it reads
-// from, or that stand before it on its server.
+// depthsOf is the length of the longest chain of roles that each role reads from, or that precede
+// it on its server.
 func depthsOf(p *contract.Plan) map[contract.RoleKey]int {
 	writer := map[contract.CellName]contract.RoleKey{}
 	for _, c := range p.Cells {

@@ -12,9 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 )
 
-// An agent may be away for a moment: its hook is waited for, and not refused or left out. The
-// hook of one that stays away is refused, or left out where only some are to run; a machine that
-// has left its group is waited for by nobody.
+// An agent may be away for a moment: its hook is waited for, and not refused or skipped. The hook
+// of one that stays away is refused, or skipped where only some are to run; a machine that has left
+// its group is not waited for.
 func TestHooksWaitForAgentsThatReturn(t *testing.T) {
 	b := deploytest.InMemory()
 	p := deploytest.ThreeTier()
@@ -60,7 +60,7 @@ func TestHooksWaitForAgentsThatReturn(t *testing.T) {
 }
 
 // A delete hook that is done does not run again, though its server's clock was set back since the
-// machine came.
+// machine was created.
 func TestADeleteHookThatIsDoneStaysDone(t *testing.T) {
 	b := deploytest.InMemory()
 	p := deploytest.ThreeTier()

@@ -11,13 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Listed is a deployment of a ROOT, with its stack (docs/json.md).
+// Listed is a deployment of a ROOT with its stack (docs/json.md).
 type Listed struct {
 	Stack string `json:"stack"`
-	// State is the stack's in Heat, "none" if there is none in the project, "" if Heat was not
-	// asked.
+	// State is the stack's in Heat, "none" if the project has none, "" if Heat was not asked.
 	State string `json:"state"`
-	// Known says that the rest could be looked at.
+	// Known says that the rest could be read.
 	Known   bool      `json:"known"`
 	Created time.Time `json:"created,omitzero"`
 	Servers int       `json:"servers"`
@@ -25,10 +24,10 @@ type Listed struct {
 	Relays  int       `json:"relays"`
 }
 
-// noStack is the state of a stack that is not there.
+// noStack is the state of a missing stack.
 const noStack = "none"
 
-// ListedOf puts deployments and the states of stacks together; nil states were not asked for.
+// ListedOf combines deployments and the states of stacks; nil: states were not queried.
 func ListedOf(all []deploy.Listed, states map[string]string) []Listed {
 	return lists.Map(all, func(x deploy.Listed) Listed {
 		row := Listed{Stack: string(x.Name), Known: x.Known, Created: x.Record.Created, Servers: x.Servers, Alive: x.Alive, Relays: x.Relays}
@@ -39,12 +38,11 @@ func ListedOf(all []deploy.Listed, states map[string]string) []Listed {
 	})
 }
 
-// unused is how old a deployment without a stack is before it is taken for left over: it may be
-// applied before its stack is created.
+// unused is the age from which a deployment without a stack counts as left over: it may be applied
+// before its stack is created.
 const unused = time.Hour
 
-// LeftOver are the deployments of some names that can be removed, or without names those that
-// are left over.
+// LeftOver are the named deployments that can be removed, or without names those left over.
 func LeftOver(all []Listed, names []string, now time.Time) ([]Listed, error) {
 	var chosen []Listed
 	for _, name := range names {

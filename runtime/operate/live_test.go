@@ -31,7 +31,7 @@ func operatorOf(t *testing.T, b deploytest.Bed) *operate.Operator {
 	return &operate.Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience}
 }
 
-// saysGone is a relay that has heard that the first machine of app is gone.
+// saysGone is a relay that has learned that the first machine of app is gone.
 func saysGone(t *testing.T, b deploytest.Bed) {
 	t.Helper()
 	key, err := deploytest.Secret.Relay(deploytest.Site)
@@ -51,7 +51,7 @@ func saysGone(t *testing.T, b deploytest.Bed) {
 	}
 }
 
-// reportDone has the agent of a server report that its roles are done.
+// reportDone makes a server's agent report that its roles are done.
 func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*member.Session) {
 	t.Helper()
 	for i := range p.Servers {
@@ -67,8 +67,8 @@ func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*
 	}
 }
 
-// What a member gave that has left its group is shown no more; a machine that comes in its place
-// gives its own.
+// The outputs of a member that has left its group are no longer shown; a machine that replaces it
+// has its own.
 func TestOutputsOfAMemberThatLeft(t *testing.T) {
 	b := deploytest.InMemory()
 	p := grouped()
@@ -115,7 +115,7 @@ func TestOutputsOfAMemberThatLeft(t *testing.T) {
 	}
 }
 
-// Who watches is shown another plan as soon as it stands, what relays say of members, and the end.
+// A watcher sees another plan as soon as it is published, what relays say of members, and the end.
 func TestWatchStatus(t *testing.T) {
 	b := deploytest.InMemory()
 	p := grouped()
@@ -135,7 +135,7 @@ func TestWatchStatus(t *testing.T) {
 		shown++
 		switch {
 		case len(v.Servers) == 3 && shown == 1:
-			b.Publish(t, more) // no server says anything of that
+			b.Publish(t, more) // no server reports any of that
 		case len(v.Servers) == 4 && len(done) == 0:
 			for _, s := range more.Servers {
 				if s.Path != "app" {
@@ -145,7 +145,7 @@ func TestWatchStatus(t *testing.T) {
 			b.Agent(t, "app") // whose role never ends
 			reportDone(t, more, done)
 		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == coordinator.PhaseDone:
-			saysGone(t, b) // nor of this
+			saysGone(t, b) // nor this
 		}
 		return nil
 	})
@@ -163,8 +163,8 @@ func TestWatchStatus(t *testing.T) {
 	}
 }
 
-// A role that is out of date because another one has failed is brought up to date when that one has
-// run: it is not asked for itself, and is no failure where it is at work by then.
+// A role that is out of date because another has failed is brought up to date once that has run: it
+// is not retried itself, and is no failure where it is at work by then.
 func TestAllAreRetriedButThoseThatWaitForAnother(t *testing.T) {
 	b := deploytest.InMemory()
 	p := grouped()

@@ -63,15 +63,15 @@ func (o *Operator) FollowLog(ctx context.Context, w io.Writer, v *status.Status,
 	}
 }
 
-// onlyServer is a plan of one server without its cells: to look at it costs little.
+// onlyServer is a plan of one server without its cells: reading its status is cheap.
 func onlyServer(p *contract.Plan, path contract.ServerPath) *contract.Plan {
 	return &contract.Plan{Format: p.Format, Servers: lists.Only(p.Servers, func(s contract.Server) bool { return s.Path == path })}
 }
 
-// gap stands where more was printed than the coordinator keeps.
+// gap marks where more was printed than the coordinator keeps.
 const gap = "\n[… hotc: some output was not kept …]\n"
 
-// newText is what a log has more than it had: both are the ends of one text.
+// newText is what a log has gained: both are the ends of one text.
 func newText(before, after []byte) []byte {
 	if bytes.HasPrefix(after, before) {
 		return after[len(before):]

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// site is a deployment whose app reads what its db writes; proxy reads of nobody.
+// site is a deployment whose app reads what its db writes; proxy reads nothing.
 func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
 	role := func(name string, in ...contract.Input) contract.Role {
 		return contract.Role{Name: name, Inputs: in, Hooks: []contract.Task{{Name: contract.HookDelete}}}
@@ -55,7 +55,7 @@ func keys(rounds [][]*status.Role) string {
 	return fmt.Sprint(all)
 }
 
-// Hooks run in the order of what reads from what, at a deletion the other way round.
+// Hooks run in the order of who reads from whom, at a deletion in reverse.
 func TestOrderOfHooks(t *testing.T) {
 	v := site(nil, true)
 	var all []*status.Role
@@ -70,7 +70,7 @@ func TestOrderOfHooks(t *testing.T) {
 	}
 }
 
-// What hinders hooks is an error that says which roles or servers, before anything is asked for.
+// What prevents hooks is an error that names roles or servers, before anything is requested.
 func TestHooksThatCannotRun(t *testing.T) {
 	o := &Operator{}
 	_, err := o.RunHooks(t.Context(), site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleRunning}}, true), contract.HookDelete, nil)
@@ -83,8 +83,8 @@ func TestHooksThatCannotRun(t *testing.T) {
 	}
 }
 
-// A retry takes back what the role and those after it on its server have marked, and runs again
-// what failed because of it.
+// A retry withdraws what the role and those after it on its server have marked, and runs again what
+// failed because of it.
 func TestRetry(t *testing.T) {
 	cause := &coordinator.Cause{Role: "db.disk", Reason: "full"}
 	v := site(map[string]coordinator.RoleState{

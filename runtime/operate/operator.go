@@ -1,6 +1,6 @@
-// Package operate is what an operator does with a live deployment: looks at how it stands, asks
-// its agents for something and waits for their answers, runs hooks in the order of what
-// reads from what. Nothing here prints; errors are the coordinator's and those of this package.
+// Package operate is what an operator does with a live deployment: read its status, send requests
+// to its agents and wait for their answers, run hooks in the order of who reads from whom. It
+// prints nothing; errors are the coordinator's and those of this package.
 package operate
 
 import (
@@ -23,11 +23,11 @@ type Operator struct {
 	Size       status.Size
 	// Away is how long an agent whose hook is to run may be away before it counts as gone.
 	Away time.Duration
-	// Command is one of hotc's for the same deployment, as a hint names it.
+	// Command is a hotc command for the same deployment, for hints.
 	Command func(words ...string) string
 }
 
-// ErrInterrupted is a wait that was ended from outside.
+// ErrInterrupted is a wait that was interrupted from outside.
 var ErrInterrupted = errors.New("interrupted")
 
 // Within bounds one exchange with the coordinator.
@@ -35,12 +35,12 @@ func (o *Operator) Within(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, o.Timeout)
 }
 
-// Long bounds what makes or deletes many nodes, which takes longer than one exchange.
+// Long bounds creating or deleting many nodes, which takes longer than one exchange.
 func (o *Operator) Long(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 20*o.Timeout)
 }
 
-// Status says how the deployment stands.
+// Status reads the deployment's status.
 func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
@@ -51,15 +51,15 @@ func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 	return o.StatusOf(ctx, p)
 }
 
-// StatusOf is Status with a plan that was read before.
+// StatusOf is Status with a plan read earlier.
 func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
 	return status.Look(within, o.Store, o.Deployment, o.Secret, p, o.Size)
 }
 
-// WatchServers tells of every change of what the servers of a plan report, of whether their agents
-// are there, of what relays say of groups' members, and of the plan.
+// WatchServers announces every change of what the servers of a plan report, of their agents'
+// presence, of what relays say of groups' members, and of the plan.
 func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
 	paths := []coordinator.Path{o.Deployment.Root()}
 	for group := range p.Followers() {
@@ -76,8 +76,8 @@ func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Remo
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) ([]deploy.Removed, error) { return r.Removed(ctx, p) })
 }
 
-// Settled is a status with the dependency cycles in it: it looks a second time where the first
-// look has some.
+// Settled is a status with its dependency cycles: it reads a second time where the first read has
+// some.
 func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Status, error) {
 	var seen status.Looks
 	if !seen.See(v, time.Now()) {

@@ -32,9 +32,9 @@ const (
 	OutputValue   OutputState = "value"
 	OutputWaiting OutputState = "waiting"
 	OutputFailed  OutputState = "failed"
-	// OutputHeat is an output that takes a value only Heat knows.
+	// OutputHeat is an output that needs a value only Heat knows.
 	OutputHeat OutputState = "heat"
-	// OutputMissing is one of a server that Heat did not make, or made of such.
+	// OutputMissing is one of a server that Heat did not create, or computed from such.
 	OutputMissing OutputState = "missing"
 )
 
@@ -51,8 +51,7 @@ type Output struct {
 	Message    string              `json:"message,omitempty"`
 }
 
-// Evaluation computes a plan's outputs from the cells as they are now, with the
-// evaluator that agents use.
+// Evaluation computes a plan's outputs from the current cells, with the agents' evaluator.
 type Evaluation struct {
 	ctx      context.Context
 	operator *Operator
@@ -61,12 +60,12 @@ type Evaluation struct {
 	places   map[contract.CellName]contract.CellRef
 	read     map[contract.CellName]coordinator.CellRecord
 	secret   map[contract.CellName]bool
-	// deploy are values of Heat's, where somebody else gives them: `hotc run`, or agents
-	// that tell what Heat decided.
+	// deploy are Heat's values where they have another source: `hotc run`, or agents that report
+	// what Heat decided.
 	deploy map[string]json.RawMessage
-	// unknown is why values of Heat's are not among them.
+	// unknown says why values of Heat's are missing there.
 	unknown map[string]string
-	// missing is why Heat did not make servers, or has them no more; "" is that it has.
+	// missing says why Heat did not create servers, or no longer has them; "" is that it has.
 	missing map[contract.ServerPath]string
 }
 
@@ -89,7 +88,7 @@ func (e *Evaluation) Learn() error {
 	return nil
 }
 
-// prefetch reads the cells of many outputs at the same time.
+// prefetch reads the cells of many outputs in parallel.
 func (e *Evaluation) prefetch(outputs []contract.Output) error {
 	reader, err := e.reader()
 	if err != nil {
@@ -106,7 +105,7 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 	return err
 }
 
-// readCell reads a cell; what a server has written that is not a record has failed.
+// readCell reads a cell; a malformed record counts as failed.
 func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
 	if bad, is := errors.AsType[*coordinator.RecordError](err); is {
@@ -238,7 +237,7 @@ func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
 	return nil, errUnavailable
 }
 
-// Deploy implements hot.Resolver: what Heat computed is in the servers' boot files.
+// Deploy implements hot.Resolver: Heat's values are in the servers' boot files.
 func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
 	if v, known := r.deploy[key]; known {
 		return v, nil
@@ -313,7 +312,7 @@ func (o *Operator) Evaluate(ctx context.Context, p *contract.Plan) *Evaluation {
 	return e
 }
 
-// Without gives the values that are Heat's where there is no Heat, and why others are not known.
+// Without supplies Heat's values where there is no Heat, and why others are not known.
 func (e *Evaluation) Without(values map[string]json.RawMessage, unknown map[string]string) *Evaluation {
 	e.deploy, e.unknown = values, unknown
 	return e

@@ -22,35 +22,34 @@ import (
 type Retried struct {
 	Stack string             `json:"stack"`
 	Roles []contract.RoleKey `json:"roles"` // those that run again, the one asked for first
-	// Hook is "update" where not the role runs again, but its hook that failed.
+	// Hook is "update" where the role's failed hook runs again instead of the role.
 	Hook string `json:"hook,omitempty"`
-	// Absent are those of them whose agents are not there: they run when they return.
+	// Absent are those of them whose agents are absent: they run when they return.
 	Absent []contract.RoleKey `json:"absent"`
-	// Kept are outputs that those roles have published before they failed, and that a role
-	// may have read which does not follow them.
+	// Kept are outputs that those roles published before they failed, and that a role which does
+	// not follow them may have read.
 	Kept []contract.CellName `json:"kept"`
 }
 
 // Retry asks agents to run failed roles again.
 type Retry struct {
 	*Operator
-	// Skip takes the role as done, with outputs that are given: Values, and Texts that are not
-	// read yet as what the outputs' types say.
+	// Skip takes the role as done, with supplied outputs: Values, and Texts that are still to be
+	// parsed as the outputs' types.
 	Skip   bool
 	Values map[string]json.RawMessage
 	Texts  map[string]string
-	// Settle decides about published outputs that another attempt may contradict: an error ends
-	// the retry.
+	// Settle decides about published outputs that another attempt may contradict: an error ends the
+	// retry.
 	Settle func(context.Context, []Kept) error
 }
 
-// Run retries a role, or the one of a server that has failed. It asks for nothing that would come to
-// nothing.
+// Run retries a role, or the failed one of a server. It requests nothing that would be in vain.
 func (r *Retry) Run(ctx context.Context, name string) (*Retried, error) {
 	return r.run(ctx, func(v *status.Status) (*status.Role, error) { return r.failedRole(v, name) })
 }
 
-// run retries the role that is found in the deployment as it stands; nil is none.
+// run retries the role that find returns for the current deployment; nil is none.
 func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role, error)) (*Retried, error) {
 	for range MostTries {
 		v, err := r.Status(ctx)
@@ -66,7 +65,7 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 		}
 		again := append([]*status.Role{}, role)
 		if role.Status != coordinator.RoleFailed {
-			again = nil // what is left are those that failed because of it
+			again = nil // what is left failed because of it
 		}
 		again = append(again, becauseOf(v, role)...)
 		if err := r.check(v, role, again); err != nil {
@@ -102,8 +101,8 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 	return nil, ErrBusy
 }
 
-// RunAll retries all roles that v says have failed, or whose update has, and not because another one
-// has. say is told of those whose agents are not there. Each is looked at once more before: what has run
+// RunAll retries all roles that v lists as failed, or whose update has failed, and not because of
+// another. say receives those whose agents are absent. Each is read again before: what has run
 // since has run for a change, or because of one that was retried before it.
 func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) (again []contract.RoleKey, err error) {
 	for role := range v.Roles() {
@@ -128,19 +127,19 @@ func (r *Retry) RunAll(ctx context.Context, v *status.Status, say func(string)) 
 	return again, nil
 }
 
-// sameRun says that a role has not run since, nor its hook update: neither with another definition
-// or for what it follows, nor because an operator has asked.
+// sameRun reports whether a role, or its hook update, has not run since: neither with another
+// definition or for what it follows, nor at an operator's request.
 func sameRun(was, is *status.Role) bool {
 	return was.Made == is.Made && was.Runs == is.Runs && was.Attempt == is.Attempt
 }
 
-// failedItself says that a role has failed, or its update has, and not because another one has.
+// failedItself reports whether a role, or its update, has failed, and not because of another.
 func failedItself(v *status.Status, r *status.Role) bool {
 	return (r.Status == coordinator.RoleFailed || r.Renewal() == status.OutOfDate) && culprit(v, r) == nil
 }
 
-// culprit is the role that has failed, or could not be brought up to date, because of which another
-// one has, or could not; nil is none but itself.
+// culprit is the role that has failed, or could not be brought up to date, and caused the same for
+// another; nil is none but itself.
 func culprit(v *status.Status, r *status.Role) *status.Role {
 	cause := r.Cause
 	if behind := r.Behind(); behind != nil {
@@ -154,7 +153,7 @@ func culprit(v *status.Status, r *status.Role) *status.Role {
 	return first
 }
 
-// updateAgain asks for the update hook of a role again, which has failed, or for the role itself.
+// updateAgain requests the failed hook update of a role again, or the role itself.
 func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
 	p := role.Plan
 	if first := culprit(v, role); first != nil {
@@ -175,15 +174,14 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 	return r.retried([]*status.Role{role}, nil, hook), nil
 }
 
-// retried is the result for roles that run again, or a hook of theirs.
+// retried is the result for roles, or a hook of theirs, that run again.
 func (r *Retry) retried(again []*status.Role, kept []Kept, hook string) *Retried {
 	absent := lists.Only(again, func(a *status.Role) bool { return !a.Server.Alive })
 	return &Retried{Stack: string(r.Deployment), Hook: hook, Roles: lists.Map(again, (*status.Role).Key), Absent: lists.Map(absent, (*status.Role).Key),
 		Kept: lists.Map(kept, func(k Kept) contract.CellName { return k.Cell })}
 }
 
-// failedRole is the role that is meant: of a server, the one that has failed, or whose
-// update has.
+// failedRole is the role that is meant: of a server, the one that has failed, or whose update has.
 func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) {
 	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
 		for _, r := range s.Roles {
@@ -212,7 +210,7 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 	return role, nil
 }
 
-// check refuses what would come to nothing.
+// check refuses what would be in vain.
 func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role) error {
 	key := string(role.Key())
 	switch {
@@ -232,7 +230,7 @@ func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role)
 	return nil
 }
 
-// values are the outputs of the skipped role, as they are given.
+// values are the supplied outputs of the skipped role.
 func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.RawMessage, error) {
 	given := maps.Clone(r.Values)
 	if given == nil {
@@ -282,8 +280,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 	return given, nil
 }
 
-// becauseOf are the failed roles of other servers whose chain of causes leads to a
-// role.
+// becauseOf are the failed roles of other servers whose chain of causes leads to a role.
 func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	var found []*status.Role
 	for r := range v.Roles() {
@@ -300,8 +297,8 @@ func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	return found
 }
 
-// Kept is an output that a failed attempt has published, and that roles may have read which
-// do not follow it: they keep what they read, whatever the next attempt writes.
+// Kept is an output that a failed attempt has published, and that roles may have read which do not
+// follow it: they keep what they read, whatever the next attempt writes.
 type Kept struct {
 	Role    *status.Role
 	Cell    contract.CellName
@@ -311,8 +308,8 @@ type Kept struct {
 	Same bool
 }
 
-// keptOutputs are those of the roles that are to run again. What a tool's resource writes
-// when it was applied is always true, and left out.
+// keptOutputs are those of the roles that are to run again. What a tool's resource writes once
+// applied is always true, and left out.
 func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 	var kept []Kept
 	for _, r := range again {
@@ -329,7 +326,7 @@ func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 	return kept
 }
 
-// keepers are the roles that may have read a cell, and do not follow it.
+// keepers are the roles that may have read a cell and do not follow it.
 func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	var keys []contract.RoleKey
 	for r := range v.Roles() {
@@ -342,7 +339,7 @@ func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	return keys
 }
 
-// requests is what is posted for roles to run again, and the cells that are taken back with it:
+// requests is what is posted for roles to run again, and the cells that are withdrawn with it:
 // theirs, and those of the roles after them on their servers.
 func requests(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
 	for _, a := range again {

@@ -16,14 +16,14 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-// SecretValue is a secret of the plan with its value. Nothing here writes one anywhere but into a
-// sealed cell: no message has a part of it, not even where it is wrong.
+// SecretValue is a secret of the plan with its value. This package writes it only to a sealed cell:
+// no message contains a part of it, not even where it is malformed.
 type SecretValue struct {
 	Secret contract.Secret
 	Value  json.RawMessage
 }
 
-// ReadSecret gives a text the type that the template declares.
+// ReadSecret parses a text as the type that the template declares.
 func ReadSecret(secret contract.Secret, text []byte) (json.RawMessage, error) {
 	var diags source.Diagnostics
 	t := hot.ParseTemplate(source.NewFile("declaration", secret.Declaration), &diags)
@@ -35,24 +35,23 @@ func ReadSecret(secret contract.Secret, text []byte) (json.RawMessage, error) {
 	if err == nil {
 		err = p.Check(string(text))
 	}
-	if err != nil { // which has a part of the value
+	if err != nil { // it contains a part of the value
 		return nil, source.Fail(source.MissingSecret, fmt.Sprintf("--secret-param %s: the template does not accept the value (%s)", secret.Name, secret.At),
 			"it declares "+string(value.EncodeJSON(p.Entry.Value.Data())))
 	}
 	return value.EncodeJSON(val), nil
 }
 
-// Giving is what becomes of the plan's secrets when values are given.
+// Giving is what becomes of the plan's secrets when values are supplied.
 type Giving struct {
-	Missing []string      // have no value, now or before
-	Again   []string      // cannot be opened by all readers
-	Same    []string      // have this very value already
-	Another []SecretValue // take another value
+	Missing []string      // no value, now or before
+	Again   []string      // not all readers can open them
+	Same    []string      // this very value already
+	Another []SecretValue // they receive another value
 	After   map[contract.CellName]int
 }
 
-// Compare says what giving the values would do. live says that the deployment is on the
-// coordinator.
+// Compare says what supplying the values would do. live: the deployment is on the coordinator.
 func (o *Operator) Compare(ctx context.Context, p *contract.Plan, values []SecretValue, live bool) (g Giving, err error) {
 	given := make([]deploy.Supplied, len(p.Secrets))
 	if live {
@@ -79,7 +78,7 @@ func (o *Operator) Compare(ctx context.Context, p *contract.Plan, values []Secre
 	return g, nil
 }
 
-// Reach are the roles of a plan that other values of secrets reach, or not, as they stand.
+// Reach are the roles of a plan that changed secrets reach, or not, in their current state.
 func (g *Giving) Reach(p *contract.Plan, now *status.Status) []deploy.RoleChange {
 	var all []deploy.RoleChange
 	for i := range p.Servers {
@@ -124,7 +123,7 @@ func (o *Operator) CheckSizes(values []SecretValue) error {
 	return nil
 }
 
-// Give puts the values into their cells.
+// Give writes the values to their cells.
 func (o *Operator) Give(ctx context.Context, p *contract.Plan, values []SecretValue) error {
 	for _, g := range values {
 		if err := deploy.Give(ctx, o, o.Deployment, o.Secret, p, g.Secret, g.Value, time.Now()); err != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// swarm is the shortest time between two looks: changes come in swarms.
+	// swarm is the shortest time between two reads: changes come in bursts.
 	swarm = 250 * time.Millisecond
-	// clocks is how often a status is shown again where nothing has changed but its clocks.
+	// clocks is how often a status is shown again where only its clocks have changed.
 	clocks = 5 * time.Second
 )
 
 // WatchStatus shows a status, and again whenever something has changed, until every server has
-// finished; ticking shows it now and then besides, for the clocks in it. It returns the last one.
+// finished; ticking also shows it periodically, for the clocks in it. It returns the last one.
 func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bool, show func(*status.Status) error) (*status.Status, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -55,7 +55,7 @@ func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bo
 	}
 }
 
-// nextChange waits for a change and for the swarm around it to pass.
+// nextChange waits for a change and the burst around it to pass.
 func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick <-chan time.Time) error {
 	select {
 	case _, open := <-changes:

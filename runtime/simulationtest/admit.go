@@ -9,9 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Where tokens are good for one enrolment the operator looks now and then whether a
-// machine asks to be let in, and lets in the one that was built last: he has read its
-// key on its console.
+// Where tokens are valid for one enrolment the operator checks now and then whether a machine asks
+// for approval, and approves the one that was built last, having read its key on its console.
 
 func (w *world) enrolment() coordinator.Enrolment {
 	if w.Faults.Once {
@@ -20,13 +19,13 @@ func (w *world) enrolment() coordinator.Enrolment {
 	return coordinator.EnrolAlways
 }
 
-// asksWith finds the key in what a machine that is not let in says.
+// asksWith finds the key in the message of a machine that is not approved.
 var asksWith = regexp.MustCompile(`--key (\S+)\)`)
 
-// isServer is what a machine says that is in.
+// isServer matches the message of an approved machine.
 var isServer = regexp.MustCompile(`: server \S+ of \S+, incarnation `)
 
-// listen notes the key of a machine that asks to be let in.
+// listen notes the key of a machine that asks for approval.
 func (m *machine) listen(console []byte) {
 	if found := asksWith.FindSubmatch(console); found != nil {
 		key := string(found[1])
@@ -36,7 +35,7 @@ func (m *machine) listen(console []byte) {
 	}
 }
 
-// keptOut says that a machine waits to be let in and rightly so: another one was built
+// keptOut reports whether a machine waits for approval, and rightly so: another one was built
 // later.
 func (m *machine) keptOut() bool {
 	if m.asks.Load() == nil {
@@ -70,7 +69,7 @@ func (w *world) admit() {
 	}
 }
 
-// newest is the machine of a server that was built last and is there; nil is none.
+// newest is the existing machine of a server that was built last; nil is none.
 func (w *world) newest(server contract.ServerPath) *machine {
 	var last *machine
 	for _, m := range w.machines {
@@ -81,7 +80,7 @@ func (w *world) newest(server contract.ServerPath) *machine {
 	return last
 }
 
-// checkAdmissions says which machine became a server without having been let in.
+// checkAdmissions reports machines that became a server without approval.
 func (h *history) checkAdmissions() {
 	if !h.world.Faults.Once {
 		return

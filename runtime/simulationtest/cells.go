@@ -13,8 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// register is what a cell is to those who use it: a write-once register with
-// incarnations.
+// register is a cell as its users see it: a write-once register with incarnations.
 type register struct {
 	incarnation int
 	state       coordinator.CellState
@@ -27,7 +26,7 @@ type act struct {
 	number int    // the caller's incarnation, where it writes
 	value  string // written or read
 	failed bool   // the read saw a failed cell
-	// unknown says that the caller never learned how it went.
+	// unknown says that the caller never learned the result.
 	unknown bool
 }
 
@@ -62,9 +61,8 @@ func (a act) step(r register) (bool, register) {
 	}
 }
 
-// checkCells looks at every cell's history twice: as the callers saw it, whether
-// there is an order in which a register would have answered so; and in truth,
-// commit by commit.
+// checkCells checks every cell's history twice: as the callers saw it, whether a register could
+// have answered so in some order; and in truth, commit by commit.
 func (h *history) checkCells() {
 	if h.world.program.Follow { // cells are not write-once registers there
 		h.checkCommits()
@@ -93,7 +91,7 @@ func describe(begin time.Time, operations []porcupine.Operation) string {
 	return b.String()
 }
 
-// until is when an operation was over; never, if nobody heard of its end.
+// until is when an operation was over; never, if its end was never reported.
 func until(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -140,8 +138,8 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 	}
 }
 
-// accessActs are the roles' reads and writes. A role that reads a cell again is
-// shown its first value: all its reads of it are one.
+// accessActs are the roles' reads and writes. A role that reads a cell again gets its first value:
+// all its reads of it are one.
 func (h *history) accessActs(acts map[contract.CellName][]porcupine.Operation) {
 	type shown struct {
 		run  *run
@@ -194,8 +192,8 @@ func (h *history) accessActs(acts map[contract.CellName][]porcupine.Operation) {
 	}
 }
 
-// sawAt is the moment from which on what a read shows may be the state: its call or,
-// on a replica that is behind, when that was the state of everything.
+// sawAt is the earliest moment of the state that a read may show: its call or, on a replica that is
+// behind, when that was the whole state.
 func (h *history) sawAt(a *access) time.Time {
 	c := h.world.cluster
 	c.mu.Lock()
@@ -210,7 +208,7 @@ func (h *history) sawAt(a *access) time.Time {
 	return from
 }
 
-// observation is what a read tells of one cell.
+// observation is what a read reveals of one cell.
 type observation struct {
 	cell   contract.CellName
 	value  string
@@ -245,8 +243,8 @@ func (a *access) observations() []observation {
 	return []observation{{cell: a.cells[0], value: a.value}}
 }
 
-// checkCommits goes through the truth: nobody writes for an incarnation that is
-// not the server's, a cell is written once in each, and a new one finds it empty.
+// checkCommits goes through the truth: no write for an incarnation other than the server's, one
+// write of a cell in each, and a new one finds the cell empty.
 func (h *history) checkCommits() {
 	c := h.world.cluster
 	c.mu.Lock()
@@ -281,7 +279,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 		path := deployment.Cell(contract.CellRef{Cell: name, Server: s.Path})
 		for _, x := range c.nodes[path] {
 			before, now := cell(c.state(path, x.commit).data), cell(x.data)
-			stamped := now.Version == before.Version && string(now.Value) == string(before.Value) // says what it is made of
+			stamped := now.Version == before.Version && string(now.Value) == string(before.Value) // only a stamp of its origin
 			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
 			switch {
 			case x.version == 0:
@@ -303,7 +301,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 	return found
 }
 
-// serverAt is the machine that was a server after the first so many commits. Locked.
+// serverAt is the machine that was a server after that many commits. Locked.
 func (c *cluster) serverAt(path contract.ServerPath, view int) *machine {
 	if x := c.state(deployment.Server(path), view); x.exists {
 		return c.commits[x.commit].machine

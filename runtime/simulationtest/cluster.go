@@ -14,12 +14,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/memory"
 )
 
-// cluster is a coordinator of several replicas behind a network. Its truth is the
-// in-process coordinator, whose rights and versions count; around it stand what a
-// network and an ensemble do to a session: requests take time, they or their
-// answers are lost and made again, a session sees what its replica has seen so
-// far (never less than it saw before, never less than its own writes), and a
-// machine that is cut off loses its ephemeral nodes after a while.
+// cluster is a coordinator of several replicas behind a network. Its truth is the in-process
+// coordinator, whose rights and versions count; around it is what a network and an ensemble do to a
+// session: requests take time, they or their answers are lost and repeated, a session sees what its
+// replica has seen so far (never less than before, never less than its own writes), and a machine
+// that is cut off loses its ephemeral nodes after a while.
 type cluster struct {
 	dice   dice
 	faults *Faults
@@ -42,9 +41,9 @@ type commit struct {
 	session string
 	machine *machine
 	writes  []write
-	gone    []contract.CellName // that were deleted
-	// asked and answered are when the session began with the request and had its
-	// answer; answered is zero when it never did.
+	gone    []contract.CellName // deleted by it
+	// asked and answered are when the session sent the request and got its answer; answered is zero
+	// when it never did.
 	asked, answered time.Time
 }
 
@@ -81,7 +80,7 @@ func newCluster(d dice, f *Faults, p *Program) *cluster {
 // now is the time since the beginning.
 func (c *cluster) now() time.Duration { return time.Since(c.begin) }
 
-// lastCommit is when something was written last.
+// lastCommit is when the last write happened.
 func (c *cluster) lastCommit() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +90,14 @@ func (c *cluster) lastCommit() time.Time {
 	return c.commits[len(c.commits)-1].at
 }
 
-// head is the number of commits; the state that a session sees is the one after so
-// many.
+// head is the number of commits; a session sees the state after some number of them.
 func (c *cluster) head() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.commits)
 }
 
-// asOf is how many commits were done at a moment. Locked.
+// asOf is how many commits there were at a moment. Locked.
 func (c *cluster) asOf(t time.Time) int {
 	n, _ := slices.BinarySearchFunc(c.commits, t, func(x commit, t time.Time) int {
 		if x.at.After(t) {
@@ -110,7 +108,7 @@ func (c *cluster) asOf(t time.Time) int {
 	return n
 }
 
-// state is a node after the first so many commits. Locked.
+// state is a node after that many commits. Locked.
 func (c *cluster) state(path coordinator.Path, view int) change {
 	changes := c.nodes[path]
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -152,7 +150,7 @@ func (c *cluster) answered(n int) {
 	}
 }
 
-// write does a commit for a session; done is its index, -1 where it was refused.
+// write does a commit for a session; done is its index, -1 if refused.
 func (c *cluster) write(s *session, asked time.Time, ops []coordinator.Op) (done int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +166,7 @@ func (c *cluster) write(s *session, asked time.Time, ops []coordinator.Op) (done
 		c.record(s, asked, writes...)
 		done = len(c.commits) - 1
 	}
-	// Whoever has the answer to a write, a refusal too, sees all that came before it.
+	// Whoever has the answer to a write, even a refusal, sees all that came before it.
 	s.seen = len(c.commits)
 	return done, err
 }
@@ -208,7 +206,7 @@ func (c *cluster) deleteTree(s *session, path coordinator.Path) error {
 	return nil
 }
 
-// below are a node and all that is below it, children first, a request's worth each.
+// below are a node and everything below it, children first, in batches of one request.
 func (c *cluster) below(path coordinator.Path) [][]coordinator.Path {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,8 +221,8 @@ func (c *cluster) below(path coordinator.Path) [][]coordinator.Path {
 	return slices.Collect(slices.Chunk(all, batch))
 }
 
-// look answers a read from the session's replica, which is behind by lag at most.
-// late says that the answer is older than the truth.
+// look answers a read from the session's replica, which is behind by at most lag. late says that
+// the answer is older than the truth.
 func (c *cluster) look(s *session, path coordinator.Path, lag time.Duration) (node change, late bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,8 +244,8 @@ func isEphemeral(path coordinator.Path) bool {
 	return strings.HasSuffix(string(path), "/agent/presence")
 }
 
-// mayRead asks the truth whether a session may read a node; one that is gone says so. A
-// replica that refuses has the rights as they are now, and so has all else.
+// mayRead asks the truth whether a session may read a node, or whether that is gone. A replica that
+// refuses has the current rights, and so all the rest.
 func (c *cluster) mayRead(s *session, path coordinator.Path) error {
 	_, err := s.inner.Read(context.Background(), path)
 	if err == nil || errors.Is(err, coordinator.ErrNotFound) {

@@ -9,18 +9,17 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// lives are how often the deployment was taken away and made again.
+// lives records how the deployment was destroyed and applied again.
 type lives struct {
-	// began and ended are when the operator began to destroy it and had done so; 0 is
-	// not yet.
+	// began and ended are when the operator began to destroy it and had done so; 0 is not yet.
 	began, ended time.Duration
-	// again says that it was applied anew.
+	// again says that it was applied again.
 	again bool
-	// plan is what the plan was changed to last; nil is not at all.
+	// plan is what the plan was last changed to; nil is never.
 	plan *contract.Plan
 }
 
-// finish destroys the deployment, and applies it anew, where that is planned.
+// finish destroys the deployment, and applies it again, where that is planned.
 func (w *world) finish() error {
 	f := w.Faults
 	if f.Destroy == 0 || !w.sleepUntil(f.Destroy, nil) {
@@ -30,7 +29,7 @@ func (w *world) finish() error {
 	err := w.destroy(f.Cut)
 	w.trace("destroyed: %v", err)
 	if f.Cut > 0 && errors.Is(err, errDead) {
-		if !w.sleep(f.Apply) { // any time will do
+		if !w.sleep(f.Apply) { // at any time
 			return nil
 		}
 		err = w.destroy(0)
@@ -70,14 +69,13 @@ func (w *world) getLives() lives {
 
 func (w *world) wasDestroyed() bool { return w.getLives().began > 0 }
 
-// isGone says that there is no deployment any more, and none is to come.
+// isGone reports whether the deployment is gone for good.
 func (w *world) isGone() bool {
 	l := w.getLives()
 	return l.ended > 0 && !l.again
 }
 
-// judgeDestroyed looks at what is left of a deployment that was taken away: nothing
-// of it, and no agent that knew it.
+// judgeDestroyed checks that nothing is left of a destroyed deployment, nor any agent that knew it.
 func (w *world) judgeDestroyed() {
 	l := w.getLives()
 	if l.ended == 0 {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// dice answer every question of chance from the seed and from what is asked, never
-// from how often or in which order was asked: so a fault hits the same operation
-// of the same agent in every replay, whatever else runs at that moment.
+// dice answer every question of chance from the seed and the question, never from how often or in
+// which order was asked: so a fault hits the same operation of the same agent in every replay,
+// whatever else runs at that moment.
 type dice uint64
 
 func (d dice) roll(about ...any) uint64 {
@@ -28,8 +28,8 @@ func (d dice) chance(p float64, about ...any) bool {
 	return float64(d.roll(about...)>>11)/(1<<53) < p
 }
 
-// between is a time from one to another. Its nanoseconds keep two operations from
-// happening in the same instant, whose order the scheduler would decide.
+// between is a duration within bounds. Its nanoseconds keep two operations from happening in the
+// same instant, whose order the scheduler would decide.
 func (d dice) between(from, to time.Duration, about ...any) time.Duration {
 	return from + time.Duration(d.roll(about...)%uint64(to-from))
 }

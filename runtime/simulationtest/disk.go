@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
-// disk is a machine's disk. It outlives the machine's processes, and knows what
-// of it would outlive a loss of power: what was synced, under names that were.
+// disk is a machine's disk. It outlives the machine's processes, and knows what of it would survive
+// a power loss: what was synced, under names that were.
 type disk struct {
 	mu     sync.Mutex
 	names  map[string]*file
@@ -31,14 +31,14 @@ func newDisk() *disk { return &disk{names: map[string]*file{}, synced: map[strin
 type mount struct {
 	disk *disk
 	dead bool
-	// writes does a write to a file, or lets the process end there.
+	// writes does a write to a file, or lets the process end at it.
 	writes func(func() error) error
 }
 
 var errDead = errors.New("the process does not exist any more")
 
-// crash ends what a process may do with the disk. With the power go the ends of
-// files that were not synced, all or (torn) a part of them.
+// crash ends a process's access to the disk. A power loss takes the unsynced ends of files, all or
+// (torn) a part of them.
 func (d *disk) crash(m *mount, power bool, torn func(unsynced int) int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,7 +82,7 @@ func (m *mount) Lock() (io.Closer, error) {
 
 type lock struct{ mount *mount }
 
-// Close lets another process in.
+// Close releases the lock.
 func (l lock) Close() error {
 	l.mount.disk.mu.Lock()
 	defer l.mount.disk.mu.Unlock()

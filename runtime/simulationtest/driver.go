@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// driverName is what roles of a generated program say.
+// driverName is the driver of roles in generated programs.
 const driverName = "simulated"
 
 // tool runs roles as their program says, in virtual time.
@@ -34,7 +34,7 @@ type run struct {
 	of      made
 
 	mu   sync.Mutex
-	read map[string]string // what each input was read as, first
+	read map[string]string // the first value read of each input
 }
 
 // Run implements driver.Driver.

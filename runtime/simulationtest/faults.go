@@ -9,32 +9,32 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// Faults is what goes wrong, and when. Times count from the beginning of the run.
+// Faults is what goes wrong, and when. Times count from the start of the run.
 type Faults struct {
-	// Apply is when the operator applies the plan. When Interrupted is not 0 the
-	// operator's program dies at that request, and is run again at Again.
+	// Apply is when the operator applies the plan. Unless Interrupted is 0, the operator's program
+	// dies at that request, and is run again at Again.
 	Apply       time.Duration
 	Interrupted int
 	Again       time.Duration
-	// Lost is the chance that a request, or its answer, is lost; the store makes it
-	// again. Slow is the chance that it takes seconds.
+	// Lost is the chance that a request, or its answer, is lost; the store repeats it. Slow is the
+	// chance that it takes seconds.
 	Lost, Slow float64
-	// Lag is how far behind a session's replica may be.
+	// Lag is how far a session's replica may be behind.
 	Lag time.Duration
-	// Room is how many bytes an agent's commit may have, less than it needs for all
-	// of its cells; 0 is a megabyte.
+	// Room is how many bytes an agent's commit may have, fewer than all of its cells need; 0 is a
+	// megabyte.
 	Room int
-	// Once makes the servers' tokens good for one enrolment. The operator lets in the
-	// machine that was built last.
+	// Once makes the servers' tokens valid for one enrolment. The operator approves the machine
+	// that was built last.
 	Once     bool
 	Machines []Machine
-	// HeatDown are the times in which nobody reaches Heat, HeatBusy is the chance that
-	// it has no time for a request, Token is how long one of Keystone's is good.
+	// HeatDown are the times in which Heat is unreachable, HeatBusy is the chance that it has no
+	// time for a request, Token is how long a token of Keystone's is valid.
 	HeatDown []Span
 	HeatBusy float64
 	Token    time.Duration
-	// Destroy is when the operator takes the deployment away, dying at request Cut of
-	// that if it is not 0, and Anew when it is applied once more; 0 is never.
+	// Destroy is when the operator destroys the deployment, dying at request Cut if that is not 0,
+	// and Anew when it is applied once more; 0 is never.
 	Destroy time.Duration
 	Cut     int
 	Anew    time.Duration
@@ -42,53 +42,52 @@ type Faults struct {
 	Updates Updates
 }
 
-// Machine is a server as it was built once.
+// Machine is one build of a server.
 type Machine struct {
 	Server   contract.ServerPath
 	Number   int
 	Instance string
-	// Made is when Heat has made it, Boot when it boots.
+	// Made is when Heat has created it, Boot when it boots.
 	Made, Boot time.Duration
-	// Undone is when Heat goes back from it to the one before; 0 is never.
+	// Undone is when Heat goes back from it to the previous one; 0 is never.
 	Undone time.Duration
 	// Once ends its agent when all is done.
 	Once bool
 	// Gone is when the machine is deleted; 0 is never.
 	Gone time.Duration
-	// Ends is how the machine's processes end, one after the other; the one after
-	// the last is left alone.
+	// Ends is how the machine's processes end, one after the other; the one after the last is left
+	// alone.
 	Ends []End
 	// Cut are the times in which it does not reach the coordinator.
 	Cut []Span
-	// Twice is when somebody starts a second agent by mistake; 0 is never.
+	// Twice is when a second agent is started by mistake; 0 is never.
 	Twice time.Duration
-	// NoFact makes the machine unable to tell its facts.
+	// NoFact makes the machine unable to report its facts.
 	NoFact bool
 }
 
 func (m *Machine) String() string { return fmt.Sprintf("%s#%d", m.Server, m.Number) }
 
-// Span is a time between two moments.
+// Span is the time between two moments.
 type Span struct{ From, To time.Duration }
 
-// End is how a process ends before its time: the first of the moments that it
-// reaches.
+// End is how a process ends early: at the first of these moments that it reaches.
 type End struct {
-	After   time.Duration // of the process's start; 0 is not by time
+	After   time.Duration // since the process's start; 0 is not by time
 	Request int           // at this request to the coordinator; 0 is at none
-	Taken   bool          // after that request or write was done, before anybody learns of it
-	Hook    int           // at this point of a hook's life, counted over the hooks; 0 is at none
-	Mark    int           // at this point of a role's life, counted over the roles; 0 is at none
+	Taken   bool          // after that request or write was done, before anyone learns of it
+	Hook    int           // at this point of a hook's life, counted over all hooks; 0 is at none
+	Mark    int           // at this point of a role's life, counted over all roles; 0 is at none
 	Write   int           // at this write, to the coordinator or to its journal; 0 is at none
-	Number  bool          // after the coordinator has made its machine the server, before it says so
-	// Asked ends the process by a signal (an orderly restart), else it is killed;
-	// Power takes what was not synced.
+	Number  bool          // after the coordinator has made its machine the server, before it reports so
+	// Asked ends the process by a signal (an orderly restart), otherwise it is killed; Power loses
+	// what was not synced.
 	Asked, Power bool
 	// Down is the time until the next process; negative is for ever.
 	Down time.Duration
 }
 
-// mishaps makes a fault plan for a program.
+// mishaps creates a fault plan for a program.
 type mishaps struct {
 	*rand.Rand
 }
@@ -97,8 +96,8 @@ func (g mishaps) perhaps(p float64) bool { return g.Float64() < p }
 
 func (g mishaps) within(d time.Duration) time.Duration { return 1 + time.Duration(g.Int64N(int64(d))) }
 
-// GenerateFaults makes a fault plan. With calm nothing goes wrong but that the
-// servers and the plan come in any order.
+// GenerateFaults creates a fault plan. With calm nothing goes wrong except that the servers and the
+// plan arrive in any order.
 func GenerateFaults(r *rand.Rand, p *Program, calm bool) *Faults {
 	g := mishaps{r}
 	f := &Faults{Apply: g.within(time.Minute)}
@@ -111,7 +110,7 @@ func GenerateFaults(r *rand.Rand, p *Program, calm bool) *Faults {
 	return f
 }
 
-// name gives machines that have no other the instance id of their own.
+// name gives machines without an instance id one of their own.
 func (f *Faults) name() {
 	for i := range f.Machines {
 		m := &f.Machines[i]
@@ -121,7 +120,7 @@ func (f *Faults) name() {
 	}
 }
 
-// addHeat lets Heat be away for a while, or busy.
+// addHeat makes Heat unreachable for a while, or busy.
 func (f *Faults) addHeat(r *rand.Rand, calm bool) {
 	g := mishaps{r}
 	f.Token = time.Hour
@@ -141,8 +140,8 @@ func (f *Faults) addHeat(r *rand.Rand, calm bool) {
 	}
 }
 
-// addDestruction lets the operator destroy some deployments, and make some of these
-// again, with new machines; an old one may be cut off meanwhile, and come back late.
+// addDestruction lets the operator destroy some deployments, and create some of these again, with
+// new machines; an old one may be cut off meanwhile, and return late.
 func (f *Faults) addDestruction(r *rand.Rand, p *Program) {
 	g := mishaps{r}
 	if !g.perhaps(0.15) {
@@ -194,7 +193,7 @@ func (g mishaps) trouble(f *Faults) {
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		g.machine(m)
-		// A server that is built anew, once or twice, with the old one gone or not.
+		// A server that is rebuilt, once or twice, with the old one gone or not.
 		for old := m; g.perhaps(0.2) && old.Number < 3; {
 			next := Machine{Server: old.Server, Number: old.Number + 1, Boot: old.Boot + g.within(80*time.Second)}
 			switch {
@@ -259,7 +258,7 @@ func (g mishaps) end() End {
 	return e
 }
 
-// last is when the last of what is planned happens.
+// last is when the last planned event happens.
 func (f *Faults) last() time.Duration {
 	last := max(f.Apply, f.Again, f.Destroy, f.Anew)
 	for _, u := range f.Updates {
@@ -277,7 +276,7 @@ func (f *Faults) last() time.Duration {
 	return last
 }
 
-// String tells the plan, for people who look at a failing seed.
+// String shows the plan to those who examine a failing seed.
 func (f *Faults) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apply at %v", f.Apply)

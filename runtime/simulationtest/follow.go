@@ -14,18 +14,18 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// In a case of following, roles follow what they read, changes of the plan are changes of
-// what they write, and a value says of itself what it was made of. So it can be seen
-// whether, at rest, all is made of what is newest, and whether a run mixed two changes.
+// In a case of following, roles follow what they read, changes of the plan change what they write,
+// and a value records what it was computed from. So it shows whether, at rest, all is computed from
+// what is newest, and whether a run mixed two changes.
 
-// origin is a value: which version of which role, on which machine, it was made of, by
-// those that were followed.
+// origin is what a value was computed from, of what was followed: a version of a role, on a
+// machine.
 type origin struct {
 	Cell contract.CellName          `json:"cell"`
 	Of   map[contract.Source]string `json:"of"`
 }
 
-// NewFollowing makes the case of a seed in which roles follow each other.
+// NewFollowing creates the case of a seed in which roles follow each other.
 func NewFollowing(seed uint64) Case {
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := Case{Seed: seed, Program: Generate(r, Options{Timed: true})}
@@ -38,7 +38,7 @@ func NewFollowing(seed uint64) Case {
 	return c
 }
 
-// addWatches has roles follow most of what earlier ones write.
+// addWatches makes roles follow most of what earlier ones write.
 func (p *Program) addWatches(r *rand.Rand) {
 	p.Follow = true
 	g := &generator{Rand: r, program: p}
@@ -54,7 +54,7 @@ func (p *Program) addWatches(r *rand.Rand) {
 				in.Watch = known && g.perhaps(0.8)
 			}
 			behaviour := p.Roles[s.Path.Role(role.Name)]
-			// A value tells all that its role followed: the reads come first.
+			// A value records all that its role followed: the reads come first.
 			slices.SortStableFunc(behaviour.Steps, func(a, b Step) int { return rank(a) - rank(b) })
 			behaviour.Steps = slices.DeleteFunc(behaviour.Steps, func(s Step) bool { return s.Op == Other })
 			for _, o := range role.Outputs {
@@ -67,8 +67,8 @@ func (p *Program) addWatches(r *rand.Rand) {
 	follow(&p.Plan, writers)
 }
 
-// link has a role write something, read more of what earlier ones write, and mostly end well:
-// so there are many ways from one to another.
+// link makes a role write something, read more of what earlier ones write, and mostly succeed: so
+// there are many paths from one to another.
 func (g *generator) link(s *contract.Server, r *contract.Role) {
 	behaviour := g.program.Roles[s.Path.Role(r.Name)]
 	if g.perhaps(0.8) {
@@ -108,8 +108,8 @@ func rank(s Step) int {
 	return 2
 }
 
-// follow writes into a plan what its roles follow, as the compiler does (analysis/follow),
-// in another way: sources are found from each role's inputs, again and again.
+// follow writes into a plan what its roles follow, as the compiler does (analysis/follow), by
+// another algorithm: sources are found from each role's inputs, again and again.
 func follow(p *contract.Plan, writers map[contract.CellName]contract.RoleKey) {
 	sources := map[contract.RoleKey]map[contract.Source]bool{}
 	of := func(c contract.CellName) map[contract.Source]bool { return sources[writers[c]] }
@@ -172,7 +172,7 @@ func follow(p *contract.Plan, writers map[contract.CellName]contract.RoleKey) {
 	}
 }
 
-// made is the value of an output, as a run makes it of what it has read.
+// made is the value of an output, as a run computes it from what it has read.
 func (r *run) made(cell contract.CellName) string {
 	if !r.process.world.program.Follow {
 		return r.process.machine.value(cell)
@@ -235,8 +235,8 @@ func (t tool) renew(ctx context.Context, job *driver.Job, key contract.RoleKey, 
 	return nil
 }
 
-// renewed notes with what a role was brought up to date: never with halves of a change, and
-// never twice with the same.
+// renewed records with what a role was brought up to date: never with parts of a change, and never
+// twice with the same.
 func (h *history) renewed(r *run) {
 	seen := map[contract.Source]string{}
 	state := fmt.Sprint(r.of.Version)
@@ -269,9 +269,9 @@ func (h *history) renewed(r *run) {
 	}
 }
 
-// mixed notes a run that had two versions of one source. That is allowed to one which an
-// operator's change asks for while something that it follows has failed, and to those after it,
-// which are for something else.
+// mixed records a run that had two versions of one source. That is allowed to a run that an
+// operator's change requests while something that it follows has failed, and to those after it,
+// which have another cause.
 func (h *history) mixed(r *run, source contract.Source, a, b string) {
 	h.mu.Lock()
 	key := fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)
@@ -288,13 +288,13 @@ func (h *history) mixed(r *run, source contract.Source, a, b string) {
 	h.violate("%s of %v has two versions of %s: %s and %s", r.key, r.process, source, a, b)
 }
 
-// returns says that a change goes back to the plan before: then a value may come back, too.
+// returns reports whether a change goes back to the previous plan: then a value may return, too.
 func (p *Program) returns(f *Faults) bool {
 	return slices.ContainsFunc(f.Updates, func(u Update) bool { return u.Back })
 }
 
-// judgeFollowing looks at a deployment at rest: each role that is done has run with what is newest,
-// or says which failure keeps it from that.
+// judgeFollowing checks a deployment at rest: each role that is done has run with what is newest,
+// or names the failure that prevents it.
 func (w *world) judgeFollowing(v *verdict) {
 	if !w.program.Follow {
 		return
@@ -330,7 +330,7 @@ func (w *world) lastPlan() *contract.Plan {
 	return &w.program.Plan
 }
 
-// stuck says that a role cannot be brought up to date, or has failed to be.
+// stuck reports whether a role cannot be brought up to date, or has failed to be.
 func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 	state, at := v.role(s.Path, r.Name), w.current(s.Path)
 	return state.Status != coordinator.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
@@ -338,8 +338,8 @@ func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 }
 
 // waiting are the roles that may wait at rest: their agent is gone, or waits for good with another
-// role, or that of a role does which they read from, by whatever way. That a role has failed is no
-// reason: nobody waits for it.
+// role, or this holds of a role that they read from, directly or not. That a role has failed is no
+// reason: no role waits for it.
 func (w *world) waiting(v *verdict) map[contract.RoleKey]bool {
 	waits := map[contract.RoleKey]bool{}
 	for again := true; again; {
@@ -363,7 +363,7 @@ func (w *world) waiting(v *verdict) map[contract.RoleKey]bool {
 	return waits
 }
 
-// judgeOrigins compares what a role's outputs are made of with what it follows.
+// judgeOrigins compares what a role's outputs are computed from with what it follows.
 func (w *world) judgeOrigins(v *verdict, s contract.Server, r contract.Role, now func(contract.CellName) coordinator.CellRecord) {
 	want := map[contract.Source]string{}
 	for _, in := range r.Inputs {

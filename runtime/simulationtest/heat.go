@@ -17,26 +17,26 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// heat is Keystone and Heat as agents reach them: tokens that expire, and the
-// handles of wait conditions, which take what has the form that Heat knows and drop
-// everything else (FACTS, "Signals of wait conditions").
+// heat is Keystone and Heat as agents reach them: tokens that expire, and the handles of wait
+// conditions, which accept what has the form that Heat knows and drop everything else (FACTS,
+// "Signals of wait conditions").
 type heat struct {
 	world *world
 
 	mu     sync.Mutex
-	tokens map[string]time.Time // until when each is good
+	tokens map[string]time.Time // until when each is valid
 	asked  map[string]int
 	heard  []heard // in order
 }
 
-// heard is a signal that Heat has taken.
+// heard is a signal that Heat has accepted.
 type heard struct {
 	process  *process
 	resource string
 	signal.Signal
 }
 
-// allDone is the handle by which servers tell how their roles ended.
+// allDone is the handle by which servers signal how their roles ended.
 const allDone = "hotc_done_handle"
 
 const stackName, stackID = string(deployment), "the-stack"
@@ -52,8 +52,8 @@ func signalText(resource string) string {
 	return string(text)
 }
 
-// handles are those of single roles, as user-data brings them. Every second one
-// belongs to the stack around the server's.
+// handles are those of single roles, as in user-data. Every second one belongs to the stack around
+// the server's.
 func (p *Program) handles() *contract.Handles {
 	all := &contract.Handles{Own: map[string]contract.Handle{}, Above: &contract.Handles{Own: map[string]contract.Handle{}}}
 	for _, s := range p.Plan.Servers {
@@ -70,7 +70,7 @@ func (p *Program) handles() *contract.Handles {
 	return all
 }
 
-// client makes an agent's client of a handle. Its chance is the seed's.
+// client creates an agent's client of a handle. Its chance is the seed's.
 func (h *heat) client(p *process) func(signal.Handle) *signal.Client {
 	return func(to signal.Handle) *signal.Client {
 		c := signal.NewClient(to)
@@ -147,7 +147,7 @@ func answer(r *http.Request, status int, token, text string) *http.Response {
 const catalogue = `{"token": {"catalog": [{"type": "orchestration", "endpoints": [
 	{"interface": "public", "region": "RegionOne", "url": "http://heat:8004/v1/the-project"}]}]}}`
 
-// take does what a request asks for.
+// take handles a request.
 func (h *heat) take(p *process, r *http.Request, body []byte) (status int, token, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,7 +176,7 @@ func (h *heat) take(p *process, r *http.Request, body []byte) (status int, token
 	return http.StatusOK, "", ""
 }
 
-// checkAll looks at everything Heat has heard.
+// checkAll checks everything that Heat has received.
 func (h *heat) checkAll() {
 	h.mu.Lock()
 	all := slices.Clone(h.heard)
@@ -241,8 +241,8 @@ func (h *heat) check(s heard) string {
 	return ""
 }
 
-// checkFailure says what is wrong with a failure. One of a deployment that is taken
-// away needs no failed role: its values are gone.
+// checkFailure says what is wrong with a failure. In a destroyed deployment it needs no failed
+// role: its values are gone.
 func (h *heat) checkFailure(s heard, roles []contract.Role) string {
 	m := s.process.machine
 	switch {
@@ -260,8 +260,8 @@ func (h *heat) checkFailure(s heard, roles []contract.Role) string {
 	return "no role of it has failed"
 }
 
-// untold is what Heat should know at rest, and does not: how the roles ended on every
-// server that has finished and whose agent is there.
+// untold is what Heat should know at rest, but does not: how the roles ended on every server that
+// has finished and whose agent is there.
 func (h *heat) untold() (missing []string) {
 	if h.world.program.Plan.Signal != "heat" || h.world.isGone() {
 		return nil
@@ -297,7 +297,7 @@ func (h *heat) untold() (missing []string) {
 	return missing
 }
 
-// last is what a machine has told a handle last. Locked.
+// last is the last signal of a machine to a handle. Locked.
 func (h *heat) last(m *machine, resource string) (status signal.Status) {
 	for _, s := range h.heard {
 		if s.process.machine == m && s.resource == resource {

@@ -13,7 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// history is what the roles did and saw, and what must not have been.
+// history is what the roles did and saw, and what violated the rules.
 type history struct {
 	world *world
 
@@ -24,10 +24,10 @@ type history struct {
 	starts     map[string]int   // MACHINE ROLE
 	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
 	accesses   []*access
-	states     map[string]string // what it was brought up to date with last: MACHINE ROLE
+	states     map[string]string // with which it was last brought up to date: MACHINE ROLE
 	mixes      map[string]bool   // two versions of one source that a role may have
 	newest     map[contract.RoleKey][]standsSince
-	runs       map[string]int // of roles, by the change
+	runs       map[string]int // of roles, by change
 }
 
 func newHistory(w *world) *history {
@@ -43,7 +43,7 @@ type access struct {
 	input   contract.Input
 	called  time.Time
 	seen    int // what the session's replica had shown before
-	// The rest is there when it ended.
+	// The rest is set when it ended.
 	returned time.Time
 	value    string // written, or read as JSON
 	err      error
@@ -61,7 +61,7 @@ func (h *history) count(what string) {
 	h.counts[what]++
 }
 
-// violate notes what must not have happened.
+// violate records a violation.
 func (h *history) violate(format string, arguments ...any) {
 	text := fmt.Sprintf(format, arguments...)
 	h.world.trace("VIOLATION %s", text)
@@ -70,7 +70,7 @@ func (h *history) violate(format string, arguments ...any) {
 	h.violations = append(h.violations, text)
 }
 
-// number is the incarnation that a machine was enrolled as; 0 is not yet.
+// number is the incarnation as which a machine was enrolled; 0 is not yet.
 func (h *history) number(m *machine) int {
 	c := h.world.cluster
 	c.mu.Lock()
@@ -89,7 +89,7 @@ func (c *cluster) numberOf(m *machine) int {
 	return number
 }
 
-// held says that a cell once held a value of an incarnation.
+// held reports whether a cell once held a value of an incarnation.
 func (h *history) held(cellName contract.CellName, server contract.ServerPath, number int, value string) bool {
 	c := h.world.cluster
 	c.mu.Lock()
@@ -103,7 +103,7 @@ func (h *history) held(cellName contract.CellName, server contract.ServerPath, n
 	return false
 }
 
-// failed says that a cell was once marked as failed in an incarnation.
+// failed reports whether a cell was once marked as failed in an incarnation.
 func (h *history) failed(cellName contract.CellName, server contract.ServerPath, number int) bool {
 	c := h.world.cluster
 	c.mu.Lock()
@@ -116,7 +116,7 @@ func (h *history) failed(cellName contract.CellName, server contract.ServerPath,
 	return false
 }
 
-// started notes that a role's tool was started.
+// started records that a role's tool was started.
 func (h *history) started(p *process, r contract.Role, of made) {
 	m := p.machine
 	key := fmt.Sprintf("%v %s", m, r.Name)
@@ -162,7 +162,7 @@ func (h *history) serverOf(c contract.CellName) contract.ServerPath {
 
 func (h *history) reads(r *run, input string) *access {
 	in := r.input(input)
-	if h.world.program.Joining != nil { // which cells a list of members is of, nobody can tell from it
+	if h.world.program.Joining != nil { // the cells of a list of members cannot be told from it
 		return h.begin(&access{run: r, input: in})
 	}
 	return h.begin(&access{run: r, cells: in.Reads, input: in})
@@ -213,7 +213,7 @@ func (a *access) ended(value json.RawMessage, err error) {
 	}
 }
 
-// finish hands over what was noted.
+// finish moves the records to the outcome.
 func (h *history) finish(o *Outcome) {
 	h.checkCells()
 	h.checkIncarnations()
@@ -228,7 +228,7 @@ func (h *history) finish(o *Outcome) {
 	o.Violations = append([]string(nil), h.violations...)
 }
 
-// checkIncarnations says which machine was a server, was replaced, and was it again.
+// checkIncarnations reports machines that were a server, were replaced, and were it again.
 func (h *history) checkIncarnations() {
 	c := h.world.cluster
 	for _, s := range h.world.program.Plan.Servers {
@@ -238,7 +238,7 @@ func (h *history) checkIncarnations() {
 		var last coordinator.IncarnationRecord
 		were := map[string]bool{}
 		for _, x := range changes {
-			if !x.exists { // what comes after a destruction is another deployment
+			if !x.exists { // after a destruction it is another deployment
 				last, were = coordinator.IncarnationRecord{}, map[string]bool{}
 				continue
 			}
@@ -251,7 +251,7 @@ func (h *history) checkIncarnations() {
 	}
 }
 
-// wentBack says that Heat goes back from a machine of a server to the one before.
+// wentBack reports whether Heat goes back from a machine of a server to the previous one.
 func (w *world) wentBack(server contract.ServerPath) bool {
 	return slices.ContainsFunc(w.Faults.Machines, func(m Machine) bool { return m.Server == server && m.Undone > 0 })
 }

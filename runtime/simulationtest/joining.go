@@ -15,22 +15,22 @@ import (
 	"github.com/hotc-dev/hotc/runtime/relay"
 )
 
-// In a case of joining, members come to a group and leave it, on machines that Heat makes and
-// deletes; relays, which come and go as well, ask a stack that this world plays. At rest who
-// follows the group has run with the members that Heat has, and with no others.
+// In a case of joining, members join a group and leave it, on machines that Heat creates and
+// deletes; relays, which come and go as well, query a stack that this world plays. At rest the
+// follower of the group has run with the members that Heat has, and with no others.
 
-// Joining is what is particular to such a case.
+// Joining is what is specific to such a case.
 type Joining struct {
 	Members int
-	// Relays are the times in which one is there; the last one stays.
+	// Relays are the times in which one runs; the last one stays.
 	Relays []Span
-	// Levels are the times from which Heat gives the follower another value.
+	// Levels are the times from which Heat supplies another value to the follower.
 	Levels []time.Duration
-	// Kills are the requests at which relays are killed, to be started again, one after the other.
+	// Kills are the requests at which relays are killed, one after the other, to be started again.
 	Kills []int
 }
 
-// level is what Heat gives at a time.
+// level is what Heat supplies at a time.
 func (j *Joining) level(at time.Duration) json.RawMessage {
 	n := 0
 	for _, from := range j.Levels {
@@ -41,7 +41,7 @@ func (j *Joining) level(at time.Duration) json.RawMessage {
 	return j.levelOf(n)
 }
 
-// levelOf is the value after so many changes: one that was there before, too.
+// levelOf is the value after that many changes: one that was there before, too.
 func (j *Joining) levelOf(n int) json.RawMessage { return json.RawMessage(fmt.Sprint(n % 3)) }
 
 const follower, groupName = contract.ServerPath("lb"), "web"
@@ -50,7 +50,7 @@ func memberPath(n int) contract.ServerPath {
 	return contract.ServerPath(fmt.Sprintf("%s/%d", groupName, n))
 }
 
-// NewJoining makes the case of a seed in which members join and leave.
+// NewJoining creates the case of a seed in which members join and leave.
 func NewJoining(seed uint64) Case {
 	r := rand.New(rand.NewPCG(seed, 60))
 	g := &generator{Rand: r, program: &Program{Roles: map[contract.RoleKey]*Role{}, Follow: true,
@@ -72,7 +72,7 @@ func NewJoining(seed uint64) Case {
 	for i := range f.Machines {
 		one := &f.Machines[i]
 		one.Once = false
-		if n := memberNumber(one.Server); n >= first && one.Number == 0 { // who joins later
+		if n := memberNumber(one.Server); n >= first && one.Number == 0 { // it joins later
 			one.Boot += m.within(3 * time.Minute)
 			if one.Gone > 0 {
 				one.Gone += one.Boot
@@ -80,12 +80,12 @@ func NewJoining(seed uint64) Case {
 		}
 		one.Made = one.Boot
 		before := last[one.Server]
-		if before != nil && before.Gone == 0 && overlaps.perhaps(0.3) { // Heat goes back to the one before
+		if before != nil && before.Gone == 0 && overlaps.perhaps(0.3) { // Heat goes back
 			one.Instance, one.Undone = "", one.Made+overlaps.within(3*time.Minute)
 			one.Gone = one.Undone + overlaps.within(2*time.Minute)
 			continue
 		}
-		if before != nil { // Heat deletes the one before, once this one is made
+		if before != nil { // Heat deletes the previous one, once this one is created
 			if before.Gone, one.Instance = one.Made+1, ""; overlaps.perhaps(0.5) {
 				before.Gone += overlaps.within(3 * time.Minute)
 			}
@@ -197,7 +197,7 @@ func (w *world) relay() {
 	}
 }
 
-// relayOnce is a relay until it is killed, at a request of its to the coordinator; 0 is at none.
+// relayOnce is a relay until it is killed, at some request to the coordinator; 0 is at none.
 func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill int) {
 	ctx, killed := context.WithCancel(ctx)
 	defer killed()
@@ -216,7 +216,7 @@ func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill
 	}
 }
 
-// lastRelay is when the relay that stays must know who is gone, whom no relay has seen, too.
+// lastRelay is when the relay that stays must know who is gone, even if no relay saw them.
 func (w *world) lastRelay() time.Duration {
 	if w.program.Joining == nil {
 		return 0
@@ -243,14 +243,15 @@ func (m members) Stack(context.Context, string) (*heatapi.Stack, error) {
 	return &heatapi.Stack{Name: stackName, ID: stackID, State: state}, nil
 }
 
-// waitsAgain says that Heat has gone back to a machine, and waits until that is the server again.
+// waitsAgain reports that Heat has gone back to a machine, and waits until that is the server
+// again.
 func (w *world) waitsAgain(x *Machine) bool {
 	return slices.ContainsFunc(w.machines, func(m *machine) bool {
 		return m.Server == x.Server && m.Undone > 0 && m.Undone <= w.cluster.now() && w.numberOf(x) > 0
 	}) && w.instance(x.Server) != x.Instance
 }
 
-// instance is the machine that a server is.
+// instance is the machine that a server is on.
 func (w *world) instance(server contract.ServerPath) string {
 	all := w.cluster.changesOf(deployment.Server(server))
 	if len(all) == 0 {
@@ -259,7 +260,7 @@ func (w *world) instance(server contract.ServerPath) string {
 	return incarnation(all[len(all)-1].data).Instance
 }
 
-// Deployments implements relay.Heat. Heat has a machine a while after it has made it.
+// Deployments implements relay.Heat. Heat lists a machine a while after it has created it.
 func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, error) {
 	w := m.world
 	if within(w.Faults.HeatDown, w.cluster.now()) {
@@ -294,8 +295,8 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 	return all, nil
 }
 
-// latestAnswer is how late Heat answers at most, latestWrite how long after that a relay has written
-// down what it says.
+// latestAnswer is how late Heat answers at most, latestWrite how long after that a relay has
+// recorded the answer.
 const (
 	latestAnswer = 20 * time.Second
 	latestWrite  = 10 * time.Second
@@ -325,8 +326,8 @@ func (w *world) inHeatAt(server contract.ServerPath, now time.Duration) *Machine
 	return newest
 }
 
-// judgeMachines looks whether each server is the machine that Heat has, if that has an agent, and
-// whether an older machine has taken the place of a newer one that was there.
+// judgeMachines checks whether each server is the machine that Heat has, if that has an agent, and
+// whether an older machine has replaced a newer one that was there.
 func (w *world) judgeMachines(v *verdict) {
 	for _, s := range w.program.Plan.Servers {
 		x := w.inHeat(s.Path)
@@ -349,7 +350,7 @@ func (w *world) judgeMachines(v *verdict) {
 	}
 }
 
-// judgeJoining compares what the follower has run with with whom Heat has.
+// judgeJoining compares what the follower has run with to the members that Heat has.
 func (w *world) judgeJoining(v *verdict) {
 	if w.program.Joining == nil {
 		return
@@ -392,8 +393,8 @@ func (w *world) judgeJoining(v *verdict) {
 	}
 }
 
-// joinedLists notes a list that the follower has read: never of a machine that Heat has had no
-// more for so long that its relay, if there was one, and agent must know.
+// joinedLists checks a list that the follower has read: it has no machine that Heat has deleted so
+// long ago that its relay, if there was one, and agent must know.
 func (w *world) joinedList(value string) {
 	var lists [][]string
 	if json.Unmarshal([]byte(value), &lists) != nil {
@@ -417,7 +418,7 @@ func (w *world) joinedList(value string) {
 	}
 }
 
-// Definition implements relay.Heat. No value of this stack's is carried.
+// Definition implements relay.Heat. None of this stack's values is passed on.
 func (m members) Definition(context.Context, *heatapi.Stack) (json.RawMessage, error) {
 	return nil, heatapi.ErrNotFound
 }
@@ -441,7 +442,7 @@ func (m members) Resources(context.Context, string, string, int) ([]heatapi.Reso
 	return all, nil
 }
 
-// newestInHeat is the machine of a server that Heat has made last.
+// newestInHeat is the machine that Heat has created last for a server.
 func (w *world) newestInHeat(server contract.ServerPath, now time.Duration) (newest *Machine) {
 	for i := range w.Faults.Machines {
 		if m := &w.Faults.Machines[i]; m.Server == server && m.Made <= now && (m.Undone == 0 || m.Gone > now) && (newest == nil || m.Number > newest.Number) {

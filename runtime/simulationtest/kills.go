@@ -10,11 +10,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// In a case of kills, agents and relays are killed at writes: before one, or when it was done and
-// nobody has learnt of that; an agent at those to the coordinator and to its journal alike. What
-// changes meanwhile is what one of the other cases changes, so all that holds there has to hold.
+// In a case of kills, agents and relays are killed at writes: before one, or when it was done but
+// not yet acknowledged; an agent at those to the coordinator and to its journal alike. What changes
+// meanwhile is what another case changes, so all that holds there has to hold.
 
-// NewKills makes the case of a seed in which agents and relays are killed at their writes.
+// NewKills creates the case of a seed in which agents and relays are killed at their writes.
 func NewKills(seed uint64) Case {
 	var c Case
 	switch seed % 4 {
@@ -43,8 +43,8 @@ func NewKills(seed uint64) Case {
 	return c
 }
 
-// atWrite ends a process at a write: often one that comes soon, so that the next one begins with
-// what is half done.
+// atWrite ends a process at a write: often an early one, so that the next process begins with what
+// is half done.
 func (g mishaps) atWrite() End {
 	most := 60
 	if g.perhaps(0.5) {
@@ -53,7 +53,7 @@ func (g mishaps) atWrite() End {
 	return End{Write: 1 + g.IntN(most), Taken: g.perhaps(0.5), Power: g.perhaps(0.5), Down: g.within(5 * time.Second)}
 }
 
-// write does what a process writes, unless that is where it ends, before or after.
+// write performs a process's write, unless the process ends there, before or after.
 func (p *process) write(what func() error) error {
 	p.mu.Lock()
 	p.writes++
@@ -75,16 +75,16 @@ func (p *process) write(what func() error) error {
 	return err
 }
 
-// wentBackLately says that Heat has gone back to a server's machine so lately that an answer of before,
-// which came late, may have been the last one.
+// wentBackLately reports whether Heat has gone back to a server's machine so recently that an
+// answer from before, arriving late, may have been the last one.
 func (w *world) wentBackLately(server contract.ServerPath, at time.Duration) bool {
 	return slices.ContainsFunc(w.Faults.Machines, func(m Machine) bool {
 		return m.Server == server && m.Undone > 0 && m.Undone <= at && at-m.Undone < latestAnswer+latestWrite
 	})
 }
 
-// judgeRelays looks at all that relays have written of members and values: nobody is gone whom Heat
-// has, and no value goes back to one that Heat gave before.
+// judgeRelays checks all that relays have written of members and values: no member is gone that
+// Heat has, and no value goes back to one that Heat supplied before.
 func (w *world) judgeRelays() {
 	if w.program.Joining == nil {
 		return
@@ -132,7 +132,7 @@ func (c *cluster) at(x change) time.Duration {
 	return c.commits[x.commit].at.Sub(c.begin)
 }
 
-// numberOf is the incarnation that a machine of the plan has had; 0 is none.
+// numberOf is the incarnation of a machine of the plan; 0 is none.
 func (w *world) numberOf(of *Machine) int {
 	for _, m := range w.machines {
 		if m.Machine == of {

@@ -16,9 +16,9 @@ import (
 	heatapi "github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// Members that leave may have delete hooks: Heat waits with the machine then, until a relay lets it
-// go on. A hook runs once at most on a machine; it runs wherever there is an agent to run it; and
-// Heat does not wait for ever, whoever is killed.
+// Members that leave may have delete hooks: Heat then keeps the machine until a relay lets it
+// continue. A hook runs at most once on a machine; it runs wherever an agent can run it; and Heat
+// does not wait for ever, whoever is killed.
 
 // addDeleteHooks gives the members of most groups delete hooks.
 func (p *Program) addDeleteHooks(r *rand.Rand) {
@@ -32,7 +32,7 @@ func (p *Program) addDeleteHooks(r *rand.Rand) {
 	}
 }
 
-// hasDeleteHook says that Heat waits before it deletes a machine.
+// hasDeleteHook reports whether Heat waits before it deletes a machine.
 func (w *world) hasDeleteHook(m *machine) bool {
 	s := w.program.server(m.Server)
 	return w.program.Joining != nil && coordinator.HasDeleteHook(s.Server)
@@ -105,7 +105,7 @@ func (m members) ClearHook(_ context.Context, e heatapi.Event, _ string) error {
 	return nil
 }
 
-// judgeLeaving looks at a machine that Heat is let delete: its hook has run if its agent could.
+// judgeLeaving checks a machine that Heat may now delete: its hook has run if its agent could.
 func (w *world) judgeLeaving(l *leaving) {
 	m, now := l.machine, w.cluster.now()
 	w.leavings.mu.Lock()
@@ -153,14 +153,14 @@ func (t tool) runDelete(ctx context.Context, job *driver.Job, key contract.RoleK
 	return driver.Exit{}, nil
 }
 
-// roleEnded notes when the role of a member has ended on a machine.
+// roleEnded records when the role of a member has ended on a machine.
 func (w *world) roleEnded(m *machine) {
 	w.leavings.mu.Lock()
 	defer w.leavings.mu.Unlock()
 	w.leavings.ended[m] = w.cluster.now()
 }
 
-// waitsWith are the machines that Heat waits with.
+// waitsWith are the machines that Heat waits to delete.
 func (w *world) waitsWith() (all []*machine) {
 	w.leavings.mu.Lock()
 	defer w.leavings.mu.Unlock()

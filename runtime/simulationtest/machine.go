@@ -21,26 +21,25 @@ import (
 	"github.com/hotc-dev/hotc/runtime/role"
 )
 
-// machine is a server as it was built once: its disk, and the agents that live on
-// it one after the other.
+// machine is one build of a server: its disk, and the agents that run on it one after the other.
 type machine struct {
 	*Machine
 	world *world
 	disk  *disk
 	gone  chan struct{} // closed when the machine is deleted
-	// last is the process that was started last. It is read when all is at rest.
+	// last is the process that was started last. It is read at rest.
 	last atomic.Pointer[process]
-	// left says that no process will come any more.
+	// left says that no further process will start.
 	left atomic.Bool
-	// asks is the key with which it asks to be let in.
+	// asks is the key with which it asks for approval.
 	asks atomic.Pointer[string]
 }
 
 // value is what the machine's role writes to a cell: no other writes the same.
 func (m *machine) value(cell contract.CellName) string { return fmt.Sprintf("%s of %v", cell, m) }
 
-// now is what the machine's clock says: that of many is wrong, by up to two days, and is set, forwards
-// or back, a while after they have booted.
+// now is the machine's clock: on many it is wrong by up to two days, and is set, forwards or back,
+// a while after they have booted.
 func (m *machine) now() time.Time {
 	d, now := m.world.dice, time.Now()
 	if d.chance(0.3, m, "its clock is right") {
@@ -53,7 +52,7 @@ func (m *machine) now() time.Time {
 	return now.Add(d.between(-48*time.Hour, 48*time.Hour, m, "its clock", set))
 }
 
-// live boots the machine and starts its agent again as systemd would
+// live boots the machine and restarts its agent as systemd would
 // (emit/userdata/parts/hotc-agent.service).
 func (m *machine) live() {
 	defer func() {
@@ -93,7 +92,7 @@ func (m *machine) live() {
 	}
 }
 
-// process is an agent at work.
+// process is a running agent.
 type process struct {
 	world   *world
 	machine *machine
@@ -116,7 +115,7 @@ type process struct {
 	asked     bool
 	ended     bool
 	err       error
-	joined    time.Duration // when its presence stood first; 0 is not yet
+	joined    time.Duration // when its presence node was first created; 0 is not yet
 }
 
 func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.number) }
@@ -152,8 +151,8 @@ func (p *process) live() error {
 	return err
 }
 
-// config is what cmd/hotc-agent would make, but for what is not of virtual time:
-// processes, sockets and the file system's clock.
+// config is what cmd/hotc-agent would use, without what is outside of virtual time: processes,
+// sockets and the file system's clock.
 func (p *process) config() agent.Config {
 	m := p.machine
 	folder := filepath.Join(p.world.folder, coordinator.Segment(p.String()))
@@ -175,8 +174,8 @@ func (p *process) config() agent.Config {
 	}
 }
 
-// noSocket is the way to a role's values where no process will come: roles run
-// inside of the simulation.
+// noSocket is the endpoint of a role's values where no process will connect: roles run inside the
+// simulation.
 func noSocket(context.Context, string, driver.Values) (role.Endpoint, error) { return nowhere{}, nil }
 
 type nowhere struct{}
@@ -208,7 +207,7 @@ func (p *process) fact(context.Context, contract.Fact) (json.RawMessage, error) 
 	return json.Marshal(p.machine.value(p.machine.Server.Fact(contract.FactFirstAddress)))
 }
 
-// Write implements io.Writer: what the agent says on the console.
+// Write implements io.Writer: the agent's console.
 func (p *process) Write(text []byte) (int, error) {
 	p.world.trace("%v says: %s", p, bytes.TrimSpace(text))
 	p.machine.listen(text)
@@ -253,7 +252,7 @@ func (p *process) pass(count *int, planned int, key contract.RoleKey, point stri
 	return isClosed(p.dead)
 }
 
-// stop ends the process in the way that is planned.
+// stop ends the process in the planned way.
 func (p *process) stop() {
 	if !p.end.Asked {
 		p.kill(p.end.Power)
@@ -267,7 +266,7 @@ func (p *process) stop() {
 	p.cancel()
 }
 
-// kill ends the process at once: nothing that it still does has an effect.
+// kill ends the process at once: nothing that it does afterwards has an effect.
 func (p *process) kill(power bool) {
 	p.mu.Lock()
 	again := p.killed || p.ended
@@ -285,7 +284,7 @@ func (p *process) kill(power bool) {
 	p.cancel()
 }
 
-// second is an agent that somebody starts beside the machine's own.
+// second is an agent that is started beside the machine's own.
 func (m *machine) second() {
 	if !m.world.sleepUntil(m.Twice, m.gone) || m.last.Load() == nil || m.last.Load().isEnded() {
 		return
@@ -299,14 +298,14 @@ func (m *machine) second() {
 	m.world.history.count("second agents")
 }
 
-// toEnd says that the process was killed, or asked to end.
+// toEnd reports whether the process was killed, or asked to end.
 func (p *process) toEnd() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.killed || p.asked
 }
 
-// joins notes that the process is the server's agent.
+// joins records that the process is the server's agent.
 func (p *process) joins() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Announce implements coordinator.Store. The node is kept by the cluster for the
-// session: it stands until the process ends in order, a while after it died, and
-// while its machine is cut off for no longer than a session lives.
+// Announce implements coordinator.Store. The cluster keeps the node for the session: until the
+// process ends in order, a while after it died, and while its machine is cut off for no longer than
+// a session lives.
 func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
 	a := &presence{session: s, path: path, data: data}
 	err := s.ask(ctx, "announce", path, func(string) error { return a.stand(ctx) }, nil)
@@ -32,7 +32,7 @@ type presence struct {
 	inner   coordinator.Store
 }
 
-// stand puts the node in place, where nobody else's stands or it may be replaced.
+// stand creates the node, unless another's exists that may not be replaced.
 func (a *presence) stand(ctx context.Context) error {
 	if a.inner != nil {
 		return nil
@@ -41,7 +41,7 @@ func (a *presence) stand(ctx context.Context) error {
 	return a.inner.Announce(context.Background(), a.path, a.data)
 }
 
-// fall takes the node away. The session that held it ends with it.
+// fall deletes the node. The session that held it ends with it.
 func (a *presence) fall() {
 	if a.inner != nil {
 		a.inner.Close()
@@ -49,7 +49,7 @@ func (a *presence) fall() {
 	}
 }
 
-// keep holds the node as long as the process lives.
+// keep holds the node while the process lives.
 func (a *presence) keep(ctx context.Context) {
 	s := a.session
 	defer a.fall()
@@ -67,7 +67,7 @@ func (a *presence) keep(ctx context.Context) {
 		break
 	}
 	if isClosed(s.dead) || s.cut() > 0 {
-		// Nobody says goodbye: the session has to expire.
+		// The session is not closed: it has to expire.
 		select {
 		case <-time.After(sessionTimeout):
 		case <-s.cluster.over:
@@ -75,7 +75,7 @@ func (a *presence) keep(ctx context.Context) {
 	}
 }
 
-// untilCut is how long it takes until the machine is cut off for too long.
+// untilCut is how long until the machine has been cut off for too long.
 func (a *presence) untilCut() time.Duration {
 	now, m := a.session.cluster.now(), a.session.machine()
 	if m == nil {
@@ -89,8 +89,8 @@ func (a *presence) untilCut() time.Duration {
 	return time.Hour
 }
 
-// cutOff is a session that has expired: the node falls, and is put back when the
-// machine is there again and no other node stands.
+// cutOff is a session that has expired: the node is deleted, and created again when the machine is
+// back and no other node exists.
 func (a *presence) cutOff(ctx context.Context) {
 	s := a.session
 	if s.cut() == 0 {

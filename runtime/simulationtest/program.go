@@ -14,20 +14,20 @@ import (
 type Program struct {
 	Plan  contract.Plan
 	Roles map[contract.RoleKey]*Role
-	// Follow says that roles follow what they read, and tell what their values are made of.
+	// Follow says that roles follow what they read, and record what their values are computed from.
 	Follow bool
 	// Slow says that hooks take up to a minute.
 	Slow bool
-	// OneByOne says that a change of the plan comes when all is at rest, and nothing is in its way.
+	// OneByOne says that a change of the plan comes at rest, with nothing in its way.
 	OneByOne bool
-	// Joining are members that come and go; nil is that there are none.
+	// Joining are members that come and go; nil is none.
 	Joining *Joining
 }
 
-// Role is what a role does, whatever tool it would be made of.
+// Role is what a role does, whatever its tool.
 type Role struct {
 	Steps []Step
-	// Exit is the exit status of the tool, when it comes to its end.
+	// Exit is the exit status of the tool, when it finishes.
 	Exit int
 	// Stubborn goes on after a read or write that failed.
 	Stubborn bool
@@ -51,7 +51,7 @@ type Step struct {
 	Op          Op
 	Name, Other string
 	For         time.Duration
-	// Eager is a read that comes before the tool is started.
+	// Eager is a read that precedes the start of the tool.
 	Eager bool
 }
 
@@ -70,26 +70,26 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s %s", s.Op, s.Name)
 }
 
-// Options are what a generated program may hold.
+// Options are what a generated program may contain.
 type Options struct {
-	// Timed allows what ends by the clock: inputs' and roles' timeouts.
+	// Timed allows what ends by the clock: timeouts of inputs and roles.
 	Timed bool
-	// Straight leaves out what no order of reads and writes can say: reads at the
-	// same time, and tools that go on after an error.
+	// Straight leaves out what no order of reads and writes can express: simultaneous reads, and
+	// tools that continue after an error.
 	Straight bool
 }
 
-// generator makes a program.
+// generator generates a program.
 type generator struct {
 	*rand.Rand
 	Options
 	program *Program
-	// cells are all cells that a role may read, in the order they are written when
-	// the servers run one after the other.
+	// cells are all cells that a role may read, in the order in which they are written when the
+	// servers run one after the other.
 	cells []contract.CellRef
 }
 
-// Generate makes a program from chance.
+// Generate generates a random program.
 func Generate(r *rand.Rand, o Options) *Program {
 	g := &generator{Rand: r, Options: o, program: &Program{Roles: map[contract.RoleKey]*Role{},
 		Plan: contract.Plan{Format: contract.Format, Compiler: "simulation", Template: "site.yaml", Signal: "none",
@@ -104,7 +104,7 @@ func Generate(r *rand.Rand, o Options) *Program {
 
 func (g *generator) perhaps(p float64) bool { return g.Float64() < p }
 
-// server adds a server with its outputs; what it reads is decided when all are there.
+// server adds a server with its outputs; its reads are decided when all exist.
 func (g *generator) server(path contract.ServerPath) {
 	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: []contract.Role{}}
 	if g.perhaps(0.4) {
@@ -131,11 +131,11 @@ func (g *generator) own(s *contract.Server, cell contract.CellName, role string)
 	g.cells = append(g.cells, contract.CellRef{Cell: cell, Server: s.Path})
 }
 
-// connect makes the roles' reads. In most programs a role reads only what comes
-// before it; in the others there may be cycles.
+// connect adds the roles' reads. In most programs a role reads only what precedes it; in the others
+// there may be cycles.
 func (g *generator) connect() {
 	circles := g.perhaps(0.3)
-	before := 0 // of the cells
+	before := 0 // among the cells
 	for i := range g.program.Plan.Servers {
 		s := &g.program.Plan.Servers[i]
 		before += len(s.Facts)
@@ -174,7 +174,7 @@ func (g *generator) role(s *contract.Server, r *contract.Role, known []contract.
 	g.program.Roles[s.Path.Role(r.Name)] = behaviour
 }
 
-// isCompletion says that a cell has no output's or fact's name: SERVER.ROLE.
+// isCompletion reports whether a cell's name is that of no output or fact: SERVER.ROLE.
 func isCompletion(c contract.CellName) bool { return !slices.Contains([]byte(c), ':') }
 
 func (g *generator) input(s *contract.Server, r *contract.Role, name string, known []contract.CellRef) {
@@ -247,7 +247,7 @@ func (g *generator) steps(r *contract.Role) []Step {
 			steps[i].Eager = true
 		}
 	}
-	// What is eager comes first.
+	// Eager steps come first.
 	slices.SortStableFunc(steps, func(a, b Step) int {
 		switch {
 		case a.Eager == b.Eager:
@@ -265,7 +265,7 @@ func (g *generator) steps(r *contract.Role) []Step {
 		out = append(out, step)
 		switch {
 		case step.Op == Write && g.perhaps(0.1):
-			out = append(out, step) // the same value again is nothing
+			out = append(out, step) // the same value again changes nothing
 		case step.Op == Write && g.perhaps(0.02):
 			out = append(out, Step{Op: Other, Name: step.Name})
 		}
@@ -273,7 +273,7 @@ func (g *generator) steps(r *contract.Role) []Step {
 	return append(out, Step{Op: Work, For: g.lasting()})
 }
 
-// lasting is how long a piece of work takes: mostly short.
+// lasting is the duration of a piece of work: mostly short.
 func (g *generator) lasting() time.Duration {
 	if g.perhaps(0.2) {
 		return time.Duration(g.Int64N(int64(20 * time.Second)))
@@ -292,7 +292,7 @@ func (g *generator) finish() {
 	})
 }
 
-// addSignals lets Heat wait for most programs' servers, and for some of their roles.
+// addSignals makes Heat wait for most programs' servers, and for some of their roles.
 func (p *Program) addSignals(r *rand.Rand) {
 	g := mishaps{r}
 	if !g.perhaps(0.7) {

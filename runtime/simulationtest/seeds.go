@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Seeds calls play for as many seeds as the environment asks for: SEED=n for one
-// of them, SEEDS=n for the first n, DURATION=10m for as many as fit; usual where
-// it asks for nothing.
+// Seeds calls play for as many seeds as the environment requests: SEED=n for that one, SEEDS=n for
+// the first n, DURATION=10m for as many as fit; usual by default.
 func Seeds(t *testing.T, usual int, play func(t *testing.T, seed uint64)) {
 	t.Helper()
 	if one := os.Getenv("SEED"); one != "" {
@@ -43,7 +42,7 @@ func Seeds(t *testing.T, usual int, play func(t *testing.T, seed uint64)) {
 	t.Logf("%d seeds, %.0f a second", n, float64(n)/time.Since(begin).Seconds())
 }
 
-// Replay is the command that plays a seed again.
+// Replay is the command that replays a seed.
 func Replay(folder, test string, seed uint64) string {
 	return fmt.Sprintf("SEED=%d go test ./%s -run '^%s$' -count=1 -v", seed, folder, test)
 }

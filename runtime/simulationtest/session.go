@@ -11,8 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// caller counts the requests of a program, which may die over one: before it is
-// taken, or after.
+// caller counts the requests of a program, which may die at one: before it is taken, or after.
 type caller interface {
 	request() (number int, died bool)
 	taken(number int) (died bool)
@@ -28,8 +27,8 @@ type session struct {
 	dead    <-chan struct{}
 	closed  chan struct{}
 
-	// seen is the state that the session's replica has shown so far: the number of
-	// commits. Guarded by the cluster's mutex.
+	// seen is the state that the session's replica has shown so far: the number of commits. Guarded
+	// by the cluster's mutex.
 	seen int
 
 	mu      sync.Mutex
@@ -66,7 +65,7 @@ func (s *session) identify(op string, path coordinator.Path) string {
 	return fmt.Sprintf("%s %s #%d", s.name, key, s.counts[key])
 }
 
-// cut is how long the machine will still be cut off from the cluster.
+// cut is how long the machine will remain cut off from the cluster.
 func (s *session) cut() time.Duration {
 	if s.process == nil {
 		return 0
@@ -80,7 +79,7 @@ func (s *session) cut() time.Duration {
 	return 0
 }
 
-// travel is the way of a request or an answer. A machine that is cut off waits.
+// travel is the transit of a request or an answer. A machine that is cut off waits.
 func (s *session) travel(ctx context.Context, d time.Duration) error {
 	for {
 		if err := s.sleep(ctx, d); err != nil {
@@ -122,8 +121,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// ask makes a request until it has an answer, as coordinator.Store promises.
-// late does the request after the session has given up on it: it was on its way.
+// ask repeats a request until it has an answer, as coordinator.Store promises. late performs it
+// after the session has given up on it: it was in transit.
 func (s *session) ask(ctx context.Context, op string, path coordinator.Path, effect func(id string) error, late func()) error {
 	d, f := s.cluster.dice, s.cluster.faults
 	for {
@@ -176,7 +175,7 @@ func fail(op string, path coordinator.Path, err error) error {
 	return &coordinator.PathError{Op: op, Path: path, Err: err}
 }
 
-// batch is how many nodes one request of a Create makes.
+// batch is how many nodes one request of a Create creates.
 const batch = 5
 
 // Create implements coordinator.Store.
@@ -228,7 +227,7 @@ func (s *session) Written(ctx context.Context, path coordinator.Path) (at time.T
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		at = time.Now()
-		if x := c.state(path, len(c.commits)); x.exists { // what is ephemeral has no history
+		if x := c.state(path, len(c.commits)); x.exists { // ephemeral nodes have no history
 			at = c.commits[x.commit].at
 		}
 		return nil
@@ -236,8 +235,8 @@ func (s *session) Written(ctx context.Context, path coordinator.Path) (at time.T
 	return at, err
 }
 
-// look reads from the session's replica. When an old state was shown, all who watch
-// anything are woken when the replica has caught up: their watches stand there.
+// look reads from the session's replica. When it showed an old state, all watchers are woken once
+// the replica has caught up: their watches are set there.
 func (s *session) look(id string, path coordinator.Path) (change, error) {
 	lag := time.Duration(0)
 	if s.cluster.faults.Lag > 0 && s.process != nil {
@@ -251,7 +250,7 @@ func (s *session) look(id string, path coordinator.Path) (change, error) {
 	return node, err
 }
 
-// wake tells those who watch a node, now that the replica is so far.
+// wake notifies the watchers of a node, now that the replica has caught up.
 func (s *session) wake(path coordinator.Path, head int) {
 	s.cluster.mu.Lock()
 	s.seen = max(s.seen, head)
@@ -311,7 +310,7 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		return write()
 	}
 	err := s.ask(ctx, "commit", path, effect, func() {
-		_, _ = s.cluster.write(s, asked, ops) // nobody hears the answer
+		_, _ = s.cluster.write(s, asked, ops) // the answer is never received
 	})
 	s.cluster.answered(done)
 	return err
@@ -348,8 +347,8 @@ func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	return nil
 }
 
-// Watch implements coordinator.Store. A token takes its time; what the replica
-// shows afterwards is not older than what it is about.
+// Watch implements coordinator.Store. A token takes its time; what the replica shows afterwards is
+// not older than the change.
 func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
 	inner, err := s.inner.Watch(ctx, path)
 	if err != nil {
@@ -363,7 +362,7 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 	s.watches[path][tokens] = struct{}{}
 	s.mu.Unlock()
 	go func() {
-		first := true // it is about no change
+		first := true // it stands for no change
 		for range inner {
 			head := 0
 			if !first {

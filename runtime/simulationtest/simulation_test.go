@@ -42,7 +42,7 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// Changes come over changes, while hooks are slow and agents are killed in them.
+// Changes overtake changes, while hooks are slow and agents are killed in them.
 func TestSuperseding(t *testing.T) {
 	total := map[string]int{}
 	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
@@ -62,8 +62,8 @@ func TestSuperseding(t *testing.T) {
 	}
 }
 
-// Changes of many roles at once come one by one: each role has one run for each, however many ways
-// the change reaches it.
+// Changes of many roles at once come one by one: each role runs once for each, however many paths
+// lead to it.
 func TestTogether(t *testing.T) {
 	total := map[string]int{}
 	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
@@ -83,7 +83,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// Members join groups and leave them, and Heat gives another value, while relays come and go.
+// Members join groups and leave them, and Heat supplies another value, while relays come and go.
 func TestJoining(t *testing.T) {
 	total := map[string]int{}
 	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
@@ -103,7 +103,7 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// Agents and relays are killed at their writes, while the plan, the members and what Heat gives
+// Agents and relays are killed at their writes, while the plan, the members and what Heat supplies
 // change.
 func TestKills(t *testing.T) {
 	total := map[string]int{}
@@ -124,8 +124,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// A seed makes the same program and faults again, and nearly always the same run.
-// Chance that hung on the scheduler would leave hardly one trace as it was.
+// A seed creates the same program and faults again, and nearly always the same run. Chance that
+// depended on the scheduler would leave hardly any trace the same.
 func TestReplay(t *testing.T) {
 	seeds := racetest.Cases(40, 10)
 	same := 0

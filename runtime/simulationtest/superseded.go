@@ -12,9 +12,9 @@ import (
 
 // In a case of superseding, changes of the plan come in a burst, one over another, while hooks are
 // slow and agents are killed in them. What has not begun runs as in the newest; what has is
-// finished; and at rest all that holds of roles that follow each other holds.
+// finished; and at rest all rules for roles that follow each other hold.
 
-// NewSuperseding makes the case of a seed in which changes come over changes.
+// NewSuperseding creates the case of a seed in which changes overtake changes.
 func NewSuperseding(seed uint64) Case {
 	c := NewFollowing(seed)
 	r := rand.New(rand.NewPCG(seed, 40))
@@ -47,7 +47,7 @@ func (w *world) workOf(key contract.RoleKey, version int) time.Duration {
 	return time.Duration(w.dice.roll("work", string(key), fmt.Sprint(version)) % uint64(most))
 }
 
-// published notes that a version of the plan stands, as far as each role has it.
+// published records that a version of the plan is published, as far as it concerns each role.
 func (w *world) published(p *contract.Plan) {
 	now := w.cluster.now()
 	w.history.mu.Lock()
@@ -62,14 +62,14 @@ func (w *world) published(p *contract.Plan) {
 	}
 }
 
-// standsSince is a version of a role, and when it stood for sure.
+// standsSince is a version of a role, and since when it was surely published.
 type standsSince struct {
 	version int
 	since   time.Duration
 }
 
-// superseded notes that a hook starts for what is not the newest any more. It may, as long as its
-// agent cannot know: a session's replica is behind, and a machine cut off, for so long at most.
+// superseded records that a hook starts for an outdated version. It may, as long as its agent
+// cannot know: a session's replica is behind, and a machine cut off, for so long at most.
 func (h *history) superseded(p *process, key contract.RoleKey, version int) {
 	h.mu.Lock()
 	all := slices.Clone(h.newest[key])
@@ -82,14 +82,14 @@ func (h *history) superseded(p *process, key contract.RoleKey, version int) {
 		}
 	}
 	if own < 0 || own == len(all)-1 {
-		return // its change is still being published, or the last
+		return // its change is still being published, or is the last
 	}
 	if h.count("hooks that start for what is superseded"); now-all[own+1].since > unknown {
 		h.violate("the hook of %s of %v starts for a change that was superseded %v ago", key, p, now-all[own+1].since)
 	}
 }
 
-// overtaken counts hooks that come to their end when they are not the newest any more.
+// overtaken counts hooks that end after their version was superseded.
 func (h *history) overtaken(key contract.RoleKey, version int) {
 	h.mu.Lock()
 	all := h.newest[key]
@@ -100,5 +100,5 @@ func (h *history) overtaken(key contract.RoleKey, version int) {
 	}
 }
 
-// unknown is how long an agent may not know of a change.
+// unknown is how long an agent may be unaware of a change.
 const unknown = 2 * time.Minute

@@ -13,10 +13,10 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// In some cases an operator gives secrets, which roles follow: several in one apply, with a change
-// of the plan or without one. That is one change like any other.
+// In some cases an operator supplies secrets, which roles follow: several in one apply, with or
+// without a change of the plan. That is one change like any other.
 
-// addSecrets has roles follow secrets, and changes that give others.
+// addSecrets adds secrets that roles follow, and changes of these.
 func (c *Case) addSecrets(r *rand.Rand) {
 	g, p := mishaps{r}, &c.Program.Plan
 	if !g.perhaps(0.5) {
@@ -54,13 +54,13 @@ func (c *Case) addSecrets(r *rand.Rand) {
 	}
 }
 
-// value is a secret, as it was given last.
+// value is a secret's last supplied value.
 func (w *world) value(name string) json.RawMessage {
 	text, _ := json.Marshal(fmt.Sprintf("%s as given in change %d", name, w.gives.Load()))
 	return text
 }
 
-// after are the secrets that get another value.
+// after are the secrets whose value changes.
 func (w *world) after(s coordinator.Store, p *contract.Plan) (map[contract.CellName]int, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ func (w *world) after(s coordinator.Store, p *contract.Plan) (map[contract.CellN
 	return after, err
 }
 
-// give gives all secrets of a plan.
+// give supplies all secrets of a plan.
 func (w *world) give(s coordinator.Store, p *contract.Plan) error {
 	for _, x := range p.Secrets {
 		if err := deploy.Give(w.ctx, s, deployment, w.secret, p, x, w.value(x.Name), w.operatorsNow()); err != nil {

@@ -9,13 +9,13 @@ import (
 )
 
 // In a case of changes together, each change of the plan changes many roles at once, of which some
-// follow others, and the next one comes when all is at rest. Nothing fails but roles. So each role
-// has one run at most for each change.
+// follow others, and the next one comes at rest. Nothing fails but roles. So each role runs at most
+// once for each change.
 
-// apart is how far such changes are from each other: longer than all that one sets going takes.
+// apart is the time between such changes: longer than all that one causes takes.
 const apart = 20 * time.Minute
 
-// NewTogether makes the case of a seed in which changes come one by one.
+// NewTogether creates the case of a seed in which changes come one by one.
 func NewTogether(seed uint64) Case {
 	c := NewFollowing(seed)
 	r := rand.New(rand.NewPCG(seed, 70))
@@ -30,8 +30,8 @@ func NewTogether(seed uint64) Case {
 	return c
 }
 
-// runsOnce notes a run for a change: it is the only one of the role.
-// One that may run again does so where its agent was killed.
+// runsOnce records a run for a change: it is the role's only one, except after its agent was
+// killed.
 func (h *history) runsOnce(p *process, role contract.RoleKey, again bool) {
 	if !h.world.program.OneByOne {
 		return

@@ -15,25 +15,23 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// made is what a generated role, or its hook, is made of: nothing but a version.
+// made is the definition of a generated role, or its hook: nothing but a version.
 type made struct {
 	Version int  `json:"version"`
 	Hook    bool `json:"hook,omitempty"`
 	Delete  bool `json:"delete,omitempty"` // that hook
 }
 
-// Updates is what becomes of the live plan: one change or two, each interrupted or
-// not.
+// Updates are the changes of the live plan: one or two, each interrupted or not.
 type Updates []Update
 
 // Update is one change of the plan.
 type Update struct {
 	At time.Duration
-	// Cut is the request at which the operator's program dies, to be run again at Again; 0
-	// is none.
+	// Cut is the request at which the operator's program dies, to be run again at Again; 0 is none.
 	Cut   int
 	Again time.Duration
-	// Back goes back to the plan before this one, Keeps keeps that one, and Gives gives other secrets.
+	// Back returns to the previous plan, Keeps keeps it, and Gives supplies other secrets.
 	Back, Keeps, Gives bool
 }
 
@@ -76,7 +74,7 @@ func (w *world) changed(from contract.Plan, version int) contract.Plan {
 	})
 }
 
-// withRoles is a plan whose roles are changed, each with a hook for what it is then.
+// withRoles is a plan with changed roles, each with a hook for its new version.
 func withRoles(p contract.Plan, change func(*contract.Server, *contract.Role)) contract.Plan {
 	p.Servers = slices.Clone(p.Servers)
 	for i := range p.Servers {
@@ -94,7 +92,7 @@ func withRoles(p contract.Plan, change func(*contract.Server, *contract.Role)) c
 	return p
 }
 
-// update changes the plan as it is planned.
+// update changes the plan as planned.
 func (w *world) update() error {
 	plans := []contract.Plan{w.program.Plan}
 	for i := range w.Faults.Updates {
@@ -171,8 +169,8 @@ func (p *process) hookMark(key contract.RoleKey, point string) (died bool) {
 	return p.pass(&p.hookMarks, p.end.Hook, key, point)
 }
 
-// hooked notes that a hook was started: once for a change of the plan, and never of
-// what the role has run as, or was updated to, last.
+// hooked records that a hook was started: once for a change of the plan, and never for the version
+// that the role has last run as, or was updated to.
 func (h *history) hooked(p *process, r contract.Role, of made) {
 	key := fmt.Sprintf("%v %s", p.machine, r.Name)
 	h.mu.Lock()
@@ -191,8 +189,8 @@ func (h *history) hooked(p *process, r contract.Role, of made) {
 	}
 }
 
-// judgeUpdates looks at a deployment at rest whose plan was changed: what has run on a
-// server that has finished is what the plan says, or its hook has failed.
+// judgeUpdates checks a deployment at rest whose plan was changed: what has run on a finished
+// server is what the plan says, or its hook has failed.
 func (w *world) judgeUpdates(v *verdict) {
 	last := w.getLives().plan
 	if last == nil {

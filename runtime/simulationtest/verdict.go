@@ -8,18 +8,18 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// verdict looks at a deployment at rest.
+// verdict checks a deployment at rest.
 type verdict struct {
 	world    *world
 	snapshot *deploy.Snapshot
 	servers  map[contract.ServerPath]*deploy.ServerSnapshot
 	cells    map[contract.CellName]contract.Cell
-	// excused are the roles of which it is believed that they wait for good.
+	// excused are the roles believed to wait for good.
 	excused map[contract.RoleKey]bool
 }
 
-// check says what is wrong with a deployment at rest: every role is done, failed
-// with its cause, or waits for what can never come.
+// check says what is wrong with a deployment at rest: every role is done, failed with its cause, or
+// waits for what can never come.
 func (w *world) check(s *deploy.Snapshot) {
 	v := &verdict{world: w, snapshot: s, servers: map[contract.ServerPath]*deploy.ServerSnapshot{},
 		cells: map[contract.CellName]contract.Cell{}, excused: map[contract.RoleKey]bool{}}
@@ -46,7 +46,7 @@ func (w *world) check(s *deploy.Snapshot) {
 	}
 }
 
-// alive says that a machine of a server is at work and has not been fenced.
+// alive reports whether a server's machine is running and has not been fenced.
 func (v *verdict) alive(path contract.ServerPath) bool {
 	for _, m := range v.world.machines {
 		if m.Server == path && m.last.Load() != nil && !m.left.Load() && !m.last.Load().isEnded() && !m.keptOut() {
@@ -56,7 +56,7 @@ func (v *verdict) alive(path contract.ServerPath) bool {
 	return false
 }
 
-// current is the machine that is a server, if it is at work; nil is none.
+// current is the machine that is a server, if it is running; nil is none.
 func (w *world) current(path contract.ServerPath) *machine {
 	c := w.cluster
 	c.mu.Lock()
@@ -81,7 +81,7 @@ func (v *verdict) role(server contract.ServerPath, name string) coordinator.Role
 	return coordinator.RoleState{Name: name, Status: coordinator.RolePending}
 }
 
-// lost says that an agent came, did not finish, and will not come back.
+// lost reports whether an agent came, did not finish, and will not return.
 func (v *verdict) lost(path contract.ServerPath) bool {
 	s := v.servers[path]
 	return s.Incarnation.Number > 0 && !v.alive(path) && !finished(s)
@@ -91,10 +91,9 @@ func finished(s *deploy.ServerSnapshot) bool {
 	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
 }
 
-// excuse finds the roles that may wait for ever: those that wait for a server that
-// never came, for a role that may wait for ever, or for each other. It begins with
-// all that have not ended and takes away, until nothing changes, what has no such
-// reason.
+// excuse finds the roles that may wait for ever: those that wait for a server that never came, for
+// a role that may wait for ever, or for each other. It begins with all that have not ended and
+// drops, until nothing changes, those without such a reason.
 func (v *verdict) excuse() {
 	for _, s := range v.world.program.Plan.Servers {
 		for _, r := range s.Roles {
@@ -127,7 +126,7 @@ func (v *verdict) hasReason(s contract.Server, index int) bool {
 	return slices.ContainsFunc(v.role(s.Path, s.Roles[index].Name).Blocked, v.never)
 }
 
-// never says that what a read waits for will never come, and nobody can know.
+// never reports whether what a read waits for will never come, while no one can know.
 func (v *verdict) never(w coordinator.Wait) bool {
 	c := v.cells[w.Cell]
 	s := v.servers[c.Server]

@@ -1,9 +1,8 @@
-// Package simulationtest runs whole deployments in virtual time and looks for what
-// must not happen. The agents are the real ones (runtime/agent and everything
-// below it, the protocol of package coordinator included); the coordinator is the
-// in-process one behind a simulated network and ensemble; the disks remember what
-// was synced; roles are generated programs. docs/simulation.md says what is
-// checked and how a seed is played again.
+// Package simulationtest runs whole deployments in virtual time and checks for violations. The
+// agents are the real ones (runtime/agent and everything below it, the protocol of package
+// coordinator included); the coordinator is the in-process one behind a simulated network and
+// ensemble; the disks remember what was synced; roles are generated programs. docs/simulation.md
+// describes what is checked and how to replay a seed.
 package simulationtest
 
 import (
@@ -34,13 +33,13 @@ type Case struct {
 	Faults  *Faults
 }
 
-// NewCase makes the case of a seed. With calm nothing goes wrong, and nothing in
-// the program ends by the clock.
+// NewCase creates the case of a seed. With calm nothing goes wrong, and nothing in the program ends
+// by the clock.
 func NewCase(seed uint64, calm bool) Case {
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := Case{Seed: seed, Program: Generate(r, Options{Timed: !calm, Straight: calm})}
 	c.Faults = GenerateFaults(r, c.Program, calm)
-	// What Heat and a destruction add is drawn apart: so a seed keeps its program.
+	// What Heat and a destruction add is drawn separately: so a seed keeps its program.
 	more := rand.New(rand.NewPCG(seed, 2))
 	c.Program.addSignals(more)
 	c.Faults.addHeat(more, calm)
@@ -55,7 +54,7 @@ func NewCase(seed uint64, calm bool) Case {
 // Outcome is how a run ended.
 type Outcome struct {
 	Case
-	// Snapshot is the deployment at rest, as hotc status would see it.
+	// Snapshot is the deployment at rest, as hotc status would show it.
 	Snapshot *deploy.Snapshot
 	// Lasted is the virtual time until everything was at rest.
 	Lasted time.Duration
@@ -66,7 +65,7 @@ type Outcome struct {
 	Counts map[string]int
 }
 
-// Fatal fails a test with all there is to know of a run, and how to see it again.
+// Fatal fails a test with all that is known of a run, and how to replay it.
 func (o *Outcome) Fatal(t testing.TB, replay string) {
 	t.Helper()
 	t.Fatalf("seed %d:\n  %s\n\nplay it again: %s\n\n%s\n%v\n%s", o.Seed, strings.Join(o.Violations, "\n  "), replay,
@@ -91,8 +90,8 @@ type world struct {
 
 	operated atomic.Bool // the operator has done all that is planned
 
-	relayKilled atomic.Int64 // when one was, last
-	gives       atomic.Int64 // how often secrets were given anew
+	relayKilled atomic.Int64 // when one was last killed
+	gives       atomic.Int64 // how often secrets were supplied again
 	leavings    leavings
 
 	mu    sync.Mutex
@@ -106,13 +105,13 @@ func Run(t *testing.T, c Case, folder string) *Outcome {
 	return o
 }
 
-// The times of a run: how long nothing must have been written until it is at rest
-// (readers wait 300 s for a producer that is gone, and look every half minute
-// whether it ever came), and when it has taken too long.
+// The times of a run: how long without a write it takes to be at rest (readers wait 300 s for a
+// producer that is gone, and check every half minute whether it ever came), and when it has taken
+// too long.
 const (
 	restAfter = 400 * time.Second
 	tooLong   = 3 * time.Hour
-	// heatPatience is long enough for signals that are lost again and again.
+	// heatPatience is long enough for repeatedly lost signals.
 	heatPatience = time.Hour
 )
 
@@ -174,7 +173,7 @@ func (w *world) start(m *machine) {
 
 func (w *world) over() bool { return w.ctx.Err() != nil }
 
-// sleep is false when the run is over before, or what it is for is gone.
+// sleep is false when the run is over earlier, or its purpose is gone.
 func (w *world) sleep(d time.Duration, gone ...<-chan struct{}) bool {
 	var never, other <-chan struct{}
 	if len(gone) > 0 {
@@ -250,16 +249,16 @@ func (w *world) publish(p *contract.Plan, interrupted int) error {
 	return err
 }
 
-// operatorsNow is what the clock of the machine says from which the plan is applied: each time
-// another one may do that.
+// operatorsNow is the clock of the machine from which the plan is applied: each time it may be
+// another one.
 func (w *world) operatorsNow() time.Time {
 	return time.Now().Add(w.dice.between(-48*time.Hour, 48*time.Hour, "the operator's clock", w.cluster.now()))
 }
 
-// operator counts the requests of hotc apply, which makes many at the same time.
+// operator counts the requests of hotc apply, which makes many in parallel.
 type operator struct {
 	dies int
-	died func() // is called when it dies; nil is nothing
+	died func() // called when it dies; may be nil
 
 	mu       sync.Mutex
 	requests int
@@ -302,8 +301,8 @@ func (w *world) awaitRest() {
 // calm is how long nothing must have been written or started.
 const calm = time.Minute
 
-// settled says that every machine's story is at its end, and every server has
-// finished: nothing can happen any more.
+// settled reports whether every machine has reached its end, and every server has finished: nothing
+// more can happen.
 func (w *world) settled() bool {
 	if time.Since(w.cluster.lastCommit()) < calm || !w.operated.Load() {
 		return false
@@ -318,7 +317,7 @@ func (w *world) settled() bool {
 		if server.State.Phase != coordinator.PhaseDone && server.State.Phase != coordinator.PhaseFailed {
 			return false
 		}
-		for _, q := range server.Requests { // one may be held as long as its agent gives another's to come back
+		for _, q := range server.Requests { // held while another's agent may return
 			if q.Incarnation == server.Incarnation.Number && w.current(server.Path) != nil && !slices.ContainsFunc(server.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) {
 				return false
 			}
@@ -350,7 +349,7 @@ func (w *world) outcome() *Outcome {
 	return o
 }
 
-// trace notes what happened.
+// trace records what happened.
 func (w *world) trace(format string, arguments ...any) {
 	w.history.note(fmt.Sprintf("%12v  %s", w.cluster.now(), fmt.Sprintf(format, arguments...)))
 }
@@ -391,8 +390,8 @@ func (p *Program) String() string {
 	return b.String()
 }
 
-// sorted are a trace's lines in an order that does not depend on who of two was
-// first in the same instant.
+// sorted are a trace's lines in an order that does not depend on which of two came first in the
+// same instant.
 func sorted(trace []string) []string {
 	lines := slices.Clone(trace)
 	slices.Sort(lines)

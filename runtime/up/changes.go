@@ -12,29 +12,29 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 )
 
-// Changes are what an update does, as far as it is sure.
+// Changes are what an update would do, as far as is certain.
 type Changes struct {
-	// Heat says that Heat is given another template or other parameters.
+	// Heat says that Heat receives another template or other parameters.
 	Heat bool
-	// Added, Deleted and Replaced are resources, by their paths: db, web/1.
+	// Added, Deleted and Replaced are resources by path: db, web/1.
 	Added, Deleted, Replaced []string
-	// Perhaps are resources that Heat may replace since they refer to such a one.
+	// Perhaps are resources that Heat may replace because they refer to a replaced one.
 	Perhaps []string
-	// Bare are servers that the plan is new to, and that Heat keeps: no agent comes from them.
+	// Bare are servers new in the plan that Heat keeps: they never get an agent.
 	Bare map[string]heat.Resource
-	// Within says that Heat does not say what it would do in groups and nested stacks.
+	// Within says that Heat cannot preview what it would do in groups and nested stacks.
 	Within bool
-	// Given are the stack's parameters that get another value, and Derived the resources that
-	// are made of them: what Heat gives to roles changes with these.
+	// Given are the stack's parameters whose value changes, and Derived the resources computed from
+	// them: what Heat supplies to roles changes with these.
 	Given, Derived []string
-	// Unknown are hidden parameters of which nobody knows what they had.
+	// Unknown are hidden parameters whose previous value is not known.
 	Unknown []string
-	// Roles are those that the plan changes, Again those that have failed and run again.
+	// Roles are those that the plan changes, Again failed ones that run again.
 	Roles []deploy.RoleChange
 	Again []contract.RoleKey
 }
 
-// foresee finds out what an update would do.
+// foresee works out what an update would do.
 func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	c.Roles = u.changes
 	if u.now != nil {
@@ -59,8 +59,8 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	return c, c.sure(ctx, u, seen)
 }
 
-// definition is what decides about a replacement: the type and the properties, without the
-// folders of files and what hotc lets nobody replace a server for.
+// definition is what decides about a replacement: the type and the properties, without folders of
+// files and without what hotc never lets replace a server.
 func definition(r map[string]any) any {
 	properties, _ := r["properties"].(map[string]any)
 	kept := map[string]any{}
@@ -73,7 +73,7 @@ func definition(r map[string]any) any {
 	return unplaced([]any{r["type"], kept})
 }
 
-// unplaced leaves out the folders in which files lie.
+// unplaced leaves out the folders that contain files.
 func unplaced(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -96,12 +96,12 @@ func unplaced(v any) any {
 	return v
 }
 
-// reads says whether one of some parameters is read anywhere in a value.
+// reads reports whether a value reads any of some parameters.
 func reads(v any, parameters map[string]bool) bool {
 	return calls(v, func(name, of string) bool { return name == "get_param" && parameters[of] })
 }
 
-// calls says whether some call stands anywhere in a value: of a function, with what it names first.
+// calls reports whether a value contains a matching call, by function and the first name in it.
 func calls(v any, is func(name, of string) bool) bool {
 	switch v := v.(type) {
 	case []any:

@@ -111,8 +111,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 
 var oracle heattest.Shared
 
-// What stock Heat foresees in groups and nested stacks has its path; what only refers to
-// something that changes is left out there, too.
+// What stock Heat foresees in groups and nested stacks has its path; there, too, resources that
+// only refer to a changed one are left out.
 func TestReplacementsInNestedStacksAreForeseen(t *testing.T) {
 	e := oracle.Oracle(t).Endpoints
 	for _, v := range os.Environ() {
@@ -164,7 +164,7 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "nested-" + rand.Text() // another one in each run: Heat takes its time to delete the last one
+	name := "nested-" + rand.Text() // unique: Heat deletes the previous run's slowly
 	id, err := client.Create(t.Context(), name, template, heat.StackOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ resources:
 	for given, want := range map[string]Changes{
 		`{"batch": "b"}`:  {Replaced: []string{"web/0"}},
 		`{"word": "two"}`: {Replaced: []string{"tier/named"}},
-		`{"size": 2}`:     {Within: true}, // where a group grows Heat's own preview fails
+		`{"size": 2}`:     {Within: true}, // Heat's own preview fails where a group grows
 	} {
 		u.Options.Given = nil
 		if err := json.Unmarshal([]byte(given), &u.Options.Given); err != nil {
@@ -192,9 +192,9 @@ resources:
 	}
 }
 
-// A parameter gets another value where Heat, asked again, would show another text: however lists,
-// maps, numbers and truths are written, and whoever gives them. Hidden ones are told apart by
-// the stack's tags, which show nothing of them.
+// A parameter gets another value where Heat would show another string, however lists, maps, numbers
+// and booleans are written, and whoever supplies them. Hidden ones are compared by the stack's
+// tags, which reveal nothing of them.
 func TestWhichParametersGetAnotherValue(t *testing.T) {
 	const declared = `{"heat_template_version": "2018-08-31", "parameters": {"s": {"type": "string", "default": "x"}, "n": {"type": "number", "default": 1}, "b": {"type": "boolean", "default": true},
 		"l": {"type": "comma_delimited_list", "default": "a, b"}, "j": {"type": "json", "default": {"a": [1, "x"], "b": {}}}, "h": {"type": "string", "hidden": true},

@@ -17,7 +17,7 @@ import (
 // Down is one run of `hotc down`.
 type Down struct {
 	Cloud      Cloud
-	Deployment Deployment // nil: only the stack goes
+	Deployment Deployment // nil: only the stack is deleted
 	View       View
 	Name       string
 	// SkipHooks leaves the delete hooks out.
@@ -28,8 +28,8 @@ type Down struct {
 // Gone is what `hotc down` has found to delete.
 type Gone struct{ Stack, Deployment bool }
 
-// Run runs the delete hooks, deletes the stack and then the deployment. What is gone already
-// is left out, so the same command goes on where one was ended.
+// Run runs the delete hooks, deletes the stack and then the deployment. It skips what is gone
+// already, so an interrupted command can be repeated.
 func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 	s, err := d.Cloud.Stack(ctx, d.Name)
 	if err != nil && !errors.Is(err, heat.ErrNotFound) {
@@ -63,16 +63,16 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 	return gone, nil
 }
 
-// Left marks the servers whose machines Heat does not have any more: no agent of theirs will come
-// back to run a hook, and where no relay ran nobody else says so.
+// Left marks the servers whose machines Heat no longer has: no agent of theirs will return to run a
+// hook, and without a relay nothing else reports it.
 func (d *Down) Left(ctx context.Context, v *status.Status) {
 	s, err := d.Cloud.Stack(ctx, d.Name)
 	if err != nil || s.State == "DELETE_COMPLETE" {
-		return // the agents are asked as they are known
+		return // use the agents' state as known
 	}
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
 	if err != nil {
-		return // the agents are asked as they are known
+		return // use the agents' state as known
 	}
 	there := map[string]bool{}
 	for _, r := range all {
@@ -84,12 +84,11 @@ func (d *Down) Left(ctx context.Context, v *status.Status) {
 	}
 }
 
-// novas are ids as Nova's; some images know another one of their machine.
+// novas matches Nova's ids; some images identify their machine differently.
 var novas = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Stack lets Heat go on where the deletion of the stack waits for hooks, which have run, and
-// follows it to its end; with begin it deletes one that nobody deletes yet. gone says that
-// there is none any more.
+// Stack clears the hooks that the stack's deletion waits for, as they have run, and follows it to
+// its end; with begin it starts the deletion if none is under way. gone: there is no stack.
 func (d *Down) Stack(ctx context.Context, begin bool) (gone bool, err error) {
 	s, err := d.Cloud.Stack(ctx, d.Name)
 	switch {
@@ -106,7 +105,7 @@ func (d *Down) Stack(ctx context.Context, begin bool) (gone bool, err error) {
 	return err == nil, err
 }
 
-// remove deletes a stack, lets Heat go on where it waits for hooks, and follows it to its end.
+// remove deletes a stack, clears the hooks it waits for, and follows it to its end.
 func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 	f := &following{cloud: d.Cloud, view: d.View, look: d.Look, name: s.Name, id: s.ID, mayGo: func(heat.Event) (string, bool) { return "", true }}
 	if err := f.skip(ctx, s); err != nil && !errors.Is(err, heat.ErrUnreachable) {
@@ -152,7 +151,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 	}
 }
 
-// stuck says why a stack could not be deleted.
+// stuck explains why a stack could not be deleted.
 func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
 	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "fix the cause and run the same command again")
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)

@@ -6,17 +6,17 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// Failure is a resource that has failed for itself, and not because one in it has.
+// Failure is a resource that failed itself, not because of one inside it.
 type Failure struct {
 	heat.Resource
-	// Path are the resources that it lies in, from the root stack's on, and itself. A group's
-	// members lie in it by their names in Heat.
+	// Path leads from the root stack's resource down to this one. A group's members appear under
+	// their names in Heat.
 	Path []string
 }
 
-// failures are those among all resources of a stack.
+// failures picks them from all resources of a stack.
 func failures(all []heat.Resource) []Failure {
-	within := map[string]bool{} // stacks in which something has failed
+	within := map[string]bool{} // stacks that contain a failure
 	for _, r := range all {
 		if r.State.Failed() {
 			within[r.StackID] = true
@@ -32,8 +32,8 @@ func failures(all []heat.Resource) []Failure {
 	return out
 }
 
-// places are the paths of stacks by their ids, as the resources say that they are. A cycle,
-// which no Heat gives, ends nowhere.
+// places are the paths of stacks by id, as their resources report. A cycle, which Heat never
+// returns, leads nowhere.
 func places(all []heat.Resource) map[string][]string {
 	is := map[string]heat.Resource{}
 	for _, r := range all {

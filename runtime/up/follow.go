@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// following shows what Heat and the roles do. An outage of either is said once and waited
-// out: what was begun goes on without us.
+// following shows what Heat and the roles do. An outage of either is reported once and waited out:
+// what was begun continues without us.
 type following struct {
 	cloud      Cloud
 	deployment Deployment
@@ -21,28 +21,27 @@ type following struct {
 	look       time.Duration
 	name, id   string
 
-	// mayGo says that Heat is to go on with a resource that waits at its hook, and what there is
-	// to say of that.
+	// mayGo decides whether Heat may continue with a resource that waits at its hook, and why.
 	mayGo  func(heat.Event) (why string, may bool)
 	paused heat.Paused
 
-	last    string    // the last event that was shown
-	at      time.Time // when it was
-	awaited bool      // an update was asked for, and has not begun yet
+	last    string    // the last event shown
+	at      time.Time // its time
+	awaited bool      // an update was requested, and has not begun yet
 	overs
-	silent  bool // Heat does not answer, and it was said
-	deaf    bool // the coordinator does not
+	silent  bool // Heat does not answer, and that was reported
+	deaf    bool // the same of the coordinator
 	changed <-chan coordinator.Path
-	owed    bool // something has changed since the last look at the roles
+	owed    bool // something has changed since the roles were last read
 	now     *status.Status
-	unheard int // looks at a stack that is complete, which no relay has seen yet
+	unheard int // polls of a complete stack that no relay has seen yet
 	looked  time.Time
-	took    time.Duration // the last look at the roles
+	took    time.Duration // duration of the last read of the roles
 }
 
-// skip passes over the events that a stack has already: an update's first one is told from
-// them. Of a stack that has no resource any more, as its creation was rolled back, Heat lists none
-// where nested ones are asked for, too, until it has resources again.
+// skip passes over the events that a stack already has, so that an update's first one is
+// recognized. For a stack without resources, as after a rolled-back creation, Heat lists none when
+// nested events are requested, until it has resources again.
 func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	events, err := f.cloud.Events(ctx, s.Name, s.ID, "", heat.MaxDepth)
 	if err == nil && len(events) == 0 {
@@ -55,7 +54,7 @@ func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	return err
 }
 
-// see notes who waits at a hook.
+// see notes which resources wait at a hook.
 func (f *following) see(events ...heat.Event) {
 	if f.paused == nil {
 		f.paused = heat.Paused{}
@@ -63,7 +62,7 @@ func (f *following) see(events ...heat.Event) {
 	f.paused.See(events...)
 }
 
-// letGo lets Heat go on where it waits at hooks, as far as it may.
+// letGo clears the hooks that Heat waits at, where it may.
 func (f *following) letGo(ctx context.Context) error {
 	if f.mayGo == nil {
 		return nil
@@ -88,9 +87,9 @@ func (f *following) letGo(ctx context.Context) error {
 	return nil
 }
 
-// outdated is how much older than the last event one is that was shown before: Heat keeps only
-// so many, and where it has dropped the last one, lists all of them. Its engines' clocks may
-// differ by less.
+// outdated is how much older an event must be than the last one to count as shown: Heat keeps a
+// limited number, and lists all of them once the last one shown was dropped. Its engines' clocks
+// may differ by less.
 const outdated = time.Minute
 
 func (f *following) pass(e heat.Event) {
@@ -99,7 +98,7 @@ func (f *following) pass(e heat.Event) {
 	}
 }
 
-// heats is one look at Heat: the events since the last, and the stack.
+// heats polls Heat: the events since the last poll, and the stack.
 func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	s, err := f.cloud.StackAt(ctx, f.name, f.id) // before its events: what ended it is among them
 	var events []heat.Event
@@ -137,15 +136,15 @@ func (f *following) heats(ctx context.Context) (*heat.Stack, error) {
 	}
 	if f.awaited && s.State.Action() != "DELETE" {
 		f.awaited, f.ours = !begins, begins
-		return nil, nil // the stack was looked at before the update had begun
+		return nil, nil // the stack was read before the update had begun
 	}
 	return s, nil
 }
 
-// unwatched is how long no look is taken at the roles where nothing seems to change.
+// unwatched is how long roles are not read while nothing seems to change.
 const unwatched = 5 * time.Second
 
-// roles is one look at the roles, if something has changed.
+// roles reads the roles, if something has changed.
 func (f *following) roles(ctx context.Context) error {
 	dirty := f.now == nil || time.Since(f.looked) >= unwatched
 	for more := f.changed != nil; more; {
@@ -188,17 +187,17 @@ func (f *following) roles(ctx context.Context) error {
 		f.view.Roles(v)
 	}
 	if v != nil && f.changed == nil {
-		f.changed, _ = f.deployment.Watch(ctx, v.Plan) // without it looks are further apart
+		f.changed, _ = f.deployment.Watch(ctx, v.Plan) // without it polls are further apart
 	}
 	return nil
 }
 
-// until looks at both again and again, until done.
+// until polls both until done.
 func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer func() { f.changed = nil }()
-	f.owed = true // nobody has watched since the last round of looks
+	f.owed = true // nothing was watched since the last polls
 	for n := 0; ; n++ {
 		if err := f.roles(ctx); err != nil {
 			return err
@@ -226,8 +225,8 @@ func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, err
 	}
 }
 
-// rolesLooks is how many looks are taken at the roles for one at Heat: the coordinator says
-// that something has changed, Heat has to be asked.
+// rolesLooks is how often roles are polled per poll of Heat: the coordinator announces changes,
+// Heat has to be asked.
 const rolesLooks = 4
 
 // stackEnds follows until Heat's action has ended.
@@ -239,7 +238,7 @@ func (f *following) stackEnds(ctx context.Context) (last *heat.Stack, err error)
 	return last, err
 }
 
-// toTheEnd follows until Heat's action has ended and nothing more is to be expected of roles.
+// toTheEnd follows until Heat's action has ended and nothing more is expected of roles.
 func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	r := &Result{}
 	err := f.until(ctx, func(s *heat.Stack) (bool, error) {
@@ -247,7 +246,7 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if s.State.InProgress() {
 			return false, nil
 		}
-		f.owed, f.took = true, 0 // the last look may be older than what Heat was told
+		f.owed, f.took = true, 0 // the last read may be older than what was signalled to Heat
 		if err := f.roles(ctx); err != nil || f.now == nil {
 			return false, err
 		}
@@ -271,16 +270,16 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// mostUnheard is how many looks a relay has to find that Heat has heard of all.
+// mostUnheard is how many polls a relay has to find that Heat has received everything.
 const mostUnheard = 5
 
-// rolesEnd follows until some roles have ended, or wait for what will not come.
+// rolesEnd follows until some roles have ended, or wait in vain.
 func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer func() { f.changed = nil }()
 	for {
-		f.now = nil // always look: what is asked for has only just been written
+		f.now = nil // always read: the request has only just been written
 		if err := f.roles(ctx); err != nil {
 			return err
 		}
@@ -293,7 +292,7 @@ func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) erro
 	}
 }
 
-// open says that a role is at work, or will be.
+// open reports whether a role is at work, or will be.
 func open(v *status.Status, key contract.RoleKey) bool {
 	r := v.RoleOf(key)
 	if r == nil || !r.Server.Alive || r.Status == coordinator.RoleDone || r.Status == coordinator.RoleSkipped {

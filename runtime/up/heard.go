@@ -13,20 +13,20 @@ import (
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-// hearing is how long an update waits for Heat to hear that what had failed is done.
+// hearing is how long an update waits until Heat learns that former failures are fixed.
 const hearing = 30 * time.Second
 
-// heard waits until no handle of the stack holds a failure of a server whose roles are done by
-// now: Heat would fail with it at once. Agents tell it, or the relay, a moment after the roles.
+// heard waits until no handle of the stack holds a failure of a server whose roles are done by now:
+// Heat would fail with it at once. Agents or the relay signal a moment after the roles.
 func (u *Up) heard(ctx context.Context) error {
-	if u.TakesOver || u.Relay == nil { // Heat waits by no handles
+	if u.TakesOver || u.Relay == nil { // Heat waits for no handles
 		return nil
 	}
 	v, err := u.Deployment.Status(ctx)
 	if err != nil || v == nil {
 		return err
 	}
-	done := map[string]bool{} // by the ids under which servers signal
+	done := map[string]bool{} // by the ids with which servers signal
 	for _, s := range v.Servers {
 		well := !slices.ContainsFunc(s.Roles, func(r *status.Role) bool { return r.Status != coordinator.RoleDone })
 		done[string(s.Path)] = s.Came() && well
@@ -40,7 +40,7 @@ func (u *Up) heard(ctx context.Context) error {
 		late, err := u.unheard(ctx, done)
 		switch {
 		case errors.Is(err, heat.ErrUnreachable), err == nil && len(late) == 0:
-			return nil // who does not answer is asked for the update next
+			return nil // if there is no answer, requesting the update fails next
 		case err != nil:
 			return err
 		case time.Since(began) >= hearing:
@@ -55,7 +55,7 @@ func (u *Up) heard(ctx context.Context) error {
 	}
 }
 
-// unheard are the servers of which a handle still holds a failure, though they are done.
+// unheard are the servers that are done while a handle still holds their failure.
 func (u *Up) unheard(ctx context.Context, done map[string]bool) (late []string, err error) {
 	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)
 	for _, x := range all {

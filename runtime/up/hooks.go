@@ -10,10 +10,9 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// mayGo says that Heat is to go on with a server that it is about to delete in an update, and
-// waits with: one that the plan has no more, whose delete hooks have run before the plan was
-// changed, or cannot; one whose hooks have run; and, where no relay has them run, any other, or
-// Heat would wait for ever.
+// mayGo decides whether Heat may go on with a server that it waits to delete in an update: one that
+// is no longer in the plan, whose delete hooks have run before the plan was changed, or cannot; one
+// whose hooks have run; and, where no relay runs them, any other, or Heat would wait for ever.
 func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	i := -1
 	if now != nil {
@@ -34,12 +33,12 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	case len(owed) == 0:
 		return "", true
 	case u.TakesOver:
-		return "", false // the relay does
+		return "", false // left to the relay
 	}
 	return ": no relay runs these delete hooks: " + lists.Join(owed), true
 }
 
-// owedHooks are the roles of a server that have ended, and whose delete hook is not done.
+// owedHooks are the roles of a server that have ended, but whose delete hook is not done.
 func owedHooks(s *status.Server) (owed []contract.RoleKey) {
 	for _, r := range s.Roles {
 		if coordinator.OwesDelete(r.Plan, r.Status) && coordinator.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {

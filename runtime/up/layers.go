@@ -15,15 +15,15 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// layer is a stack as it was and as it is to be, the root or one nested in it.
+// layer is a stack before and after the update, the root or a nested one.
 type layer struct {
-	was, is func(resource string) map[string]any // definitions; nil is none
-	changed map[string]bool                      // parameters whose value, or declaration, changes
+	was, is func(resource string) map[string]any // definitions; nil if there is none
+	changed map[string]bool                      // parameters whose value or declaration changes
 	group   bool                                 // it is a group, whose members are alike
-	member  bool                                 // hotc has written its template, for a member that is a server
+	member  bool                                 // its template is hotc's, for a member that is a server
 }
 
-// template is what counts of one.
+// template is the relevant part of a template.
 type template struct {
 	Parameters map[string]any            `json:"parameters"`
 	Resources  map[string]map[string]any `json:"resources"`
@@ -31,7 +31,7 @@ type template struct {
 
 func (t template) resource(name string) map[string]any { return t.Resources[name] }
 
-// replaced says that a resource's own definition, or a parameter in it, is another.
+// replaced reports whether a resource's own definition, or a parameter in it, changes.
 func (l layer) replaced(name string) bool {
 	is := l.is(name)
 	return reads(is, l.changed) || !reflect.DeepEqual(definition(l.was(name)), definition(is))
@@ -40,13 +40,13 @@ func (l layer) replaced(name string) bool {
 // layers finds the layers of a stack that is to be updated.
 type layers struct {
 	up     *Up
-	nested map[string]heat.Resource // what is a stack, by its id
-	known  map[string]*layer        // by path; a group's members are one
+	nested map[string]heat.Resource // nested stacks by id
+	known  map[string]*layer        // by path; a group's members share one
 }
 
-// sure keeps of what Heat foresees what is sure. A resource is replaced for sure where Heat
-// says so and its own definition, or a parameter in it, is another: Heat names as well what
-// merely refers to something that changes.
+// sure keeps what is certain of what Heat foresees. A resource is certainly replaced where Heat
+// says so and its own definition, or a parameter in it, changes: Heat also names what merely refers
+// to something that changes.
 func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	root, err := u.rootLayer(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 		return err
 	}
 	ls := &layers{up: u, nested: map[string]heat.Resource{}, known: map[string]*layer{"": root}}
-	failed := map[[2]string]bool{} // by stack and name: these Heat replaces whatever the template says
+	failed := map[[2]string]bool{} // by stack and name: Heat replaces these anyway
 	for _, r := range all {
 		failed[[2]string{r.StackID, r.Name}] = r.State.Failed()
 		if r.NestedID != "" {
@@ -68,7 +68,7 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 		}
 	}
 	at := places(all)
-	ids := map[string]string{} // of stacks, by the names that they have in a preview
+	ids := map[string]string{} // of stacks, by their names in a preview
 	for id, path := range at {
 		ids[u.stack.Name+"-"+strings.Join(path, "-")] = id
 	}
@@ -112,8 +112,8 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	return err
 }
 
-// follows finds, of what Heat names as replaced, what lies in a resource of the root that refers to
-// one that is replaced for sure, or to one that follows such a one.
+// follows finds, among what Heat names as replaced, what lies in a resource of the root that
+// refers, directly or not, to one that is certainly replaced.
 func follows(root *layer, sure, named []string) (found []string) {
 	top := func(path string) string { return strings.SplitN(path, "/", 2)[0] }
 	moved := lists.Set(lists.Map(sure, top))
@@ -132,8 +132,8 @@ func follows(root *layer, sure, named []string) (found []string) {
 	return found
 }
 
-// bare finds servers of the plan that the deployment has not had so far, and whose machines Heat
-// keeps in this update: user-data is for new machines, so they never get an agent.
+// bare finds servers that are new in the plan while Heat keeps their machines in this update:
+// user-data is for new machines, so they never get an agent.
 func (ls *layers) bare(ctx context.Context, c *Changes, all []heat.Resource, at map[string][]string) (map[string]heat.Resource, error) {
 	bare := map[string]heat.Resource{}
 	for _, r := range all {
@@ -154,8 +154,8 @@ func (ls *layers) bare(ctx context.Context, c *Changes, all []heat.Resource, at 
 	return bare, nil
 }
 
-// isNew says that a path is a server's of the plan, and that the deployment has not had it so far.
-// Nobody knows what one had that the coordinator has lost.
+// isNew reports whether a path is a server of the plan that the deployment has not had so far. This
+// is unknown for one that the coordinator has lost.
 func (u *Up) isNew(path string) bool {
 	if u.now == nil && u.stack.Parameters[contract.SecretParameter] != "" {
 		return false
@@ -172,7 +172,7 @@ func (u *Up) isNew(path string) bool {
 	})
 }
 
-// refuseBare says what lets a server have an agent.
+// refuseBare explains how such a server can get an agent.
 func (u *Up) refuseBare(bare map[string]heat.Resource) error {
 	if len(bare) == 0 {
 		return nil
@@ -187,13 +187,13 @@ func (u *Up) refuseBare(bare map[string]heat.Resource) error {
 		hint+"\"openstack stack resource mark unhealthy "+resource.StackName+" "+resource.Name+"\" lets Heat replace it in the next \"hotc up\"")
 }
 
-// Within says that a path is one of some resources, or lies in one.
+// Within reports whether a path is one of some resources, or inside one.
 func Within(path string, resources []string) bool {
 	return slices.ContainsFunc(resources, func(name string) bool { return path == name || strings.HasPrefix(path, name+"/") })
 }
 
-// name is how a resource of a layer is called: the server that hotc's own template of a member
-// has, like the member.
+// name is the name of a resource in a layer: the server in hotc's own template of a member is named
+// like the member.
 func (l *layer) name(path []string, resource string) string {
 	if path = slices.Clone(path); l.member && l.is(resource)["type"] == "OS::Nova::Server" {
 		return strings.Join(path, "/")
@@ -201,7 +201,7 @@ func (l *layer) name(path []string, resource string) string {
 	return strings.Join(append(path, resource), "/")
 }
 
-// outermost leaves out of sorted paths what lies in another one.
+// outermost drops from sorted paths those inside another one.
 func outermost(paths []string) (kept []string) {
 	for _, p := range paths {
 		if n := len(kept); n == 0 || !strings.HasPrefix(p, kept[n-1]+"/") {
@@ -233,7 +233,7 @@ func (u *Up) rootLayer(ctx context.Context) (*layer, error) {
 	return l, nil
 }
 
-// at is the layer of a stack at a path; nil where nothing is known of it.
+// at is the layer of a stack at a path; nil if unknown.
 func (ls *layers) at(ctx context.Context, id string, path []string) (*layer, error) {
 	if len(path) == 0 {
 		return ls.known[""], nil
@@ -255,7 +255,7 @@ func (ls *layers) at(ctx context.Context, id string, path []string) (*layer, err
 	return l, err
 }
 
-// below is the layer of a resource of another one.
+// below is the layer of a resource of another layer.
 func (ls *layers) below(ctx context.Context, above *layer, r heat.Resource) (*layer, error) {
 	was, is := above.was(r.Name), above.is(r.Name)
 	before, _ := was["properties"].(map[string]any)

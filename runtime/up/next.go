@@ -1,10 +1,10 @@
-// Package up brings a stack and its deployment from whatever state they are in to what a
-// template says, and takes them away again: what `hotc up` and `hotc down` do.
+// Package up brings a stack and its deployment from whatever state they are in to what a template
+// declares, and removes them again: what `hotc up` and `hotc down` do.
 //
-// Nothing is remembered between runs but what stands in Heat and in the coordinator. Each run
-// looks at both, and Next says what is to be done; so the same command comes back after
-// Ctrl-C, after kill -9 at any stage, and from another machine. A stack's tag tells whether
-// what Heat was last asked for is what it would be asked for now.
+// Nothing is remembered between runs but what Heat and the coordinator store. Each run reads both,
+// and Next decides what to do; so the same command resumes after Ctrl-C, after kill -9 at any
+// stage, and from another machine. A stack's tag shows whether Heat was last asked for what it
+// would be asked for now.
 package up
 
 import (
@@ -14,39 +14,40 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// Facts are what decides the next step.
+// Facts are what the next step depends on.
 type Facts struct {
 	// Publish is what publishing the plan would do.
 	Publish deploy.Outcome
 	// Stack is the stack's state; "" if there is none.
 	Stack heat.State
-	// Asked says that the stack's last action was asked for with this very template and these
+	// Asked says that the stack's last action was requested with this very template and these
 	// parameters.
 	Asked bool
 	// Failed says that roles have failed.
 	Failed bool
 }
 
-// Step is what comes next. All but AwaitEnd and Refuse publish the plan first.
+// Step is the next step. All but AwaitEnd and Refuse publish the plan first.
 type Step string
 
 // The steps.
 const (
-	// Create makes the stack.
+	// Create creates the stack.
 	Create Step = "create"
-	// Follow asks Heat for nothing: it is at it, or has done it.
+	// Follow requests nothing from Heat: it is working on it, or has finished.
 	Follow Step = "follow"
-	// Mend runs failed roles again and gives Heat the same template again.
+	// Mend runs failed roles again and submits the same template to Heat again.
 	Mend Step = "mend"
-	// Update gives Heat another template, or the servers another plan. The operator is asked.
+	// Update submits another template to Heat, or another plan to the servers. The operator is
+	// asked.
 	Update Step = "update"
-	// AwaitEnd waits until Heat has deleted the stack, and looks again.
+	// AwaitEnd waits until Heat has deleted the stack, and starts over.
 	AwaitEnd Step = "await the end"
-	// Refuse is a stack that wants something else first.
+	// Refuse is for a stack that needs something else first.
 	Refuse Step = "refuse"
 )
 
-// Next decides.
+// Next decides on the next step.
 func Next(f Facts) Step {
 	changed := f.Publish == deploy.Updated || !f.Asked
 	switch action := f.Stack.Action(); {

@@ -11,26 +11,25 @@ import (
 )
 
 // Others may change, cancel, suspend or delete a stack while it is followed. Whatever Heat does
-// from then on is not the end of what was asked for: it is told apart, and said.
+// from then on is not the end of what was requested: it is recognized and reported.
 
-// ErrTakenOver says that another hotc has given the stack or the deployment something else
-// meanwhile.
+// ErrTakenOver says that another hotc has changed the stack or the deployment meanwhile.
 var ErrTakenOver = errors.New("another update has taken over")
 
-// overs is what tells apart what was asked for from what others have asked for since.
+// overs distinguishes what was requested from what others have requested since.
 type overs struct {
-	tag  string // the stack's, as we have asked for it
+	tag  string // the stack's, as we have set it
 	ours bool   // Heat has begun with that
-	// supplied are the parameters that have other values than we gave.
+	// given are the parameters whose values differ from ours.
 	given func(*heat.Stack) []string
 
-	updated  time.Time // the last action that was looked at, in Heat's seconds
-	back     bool      // Heat goes back to the template of before, and it was said
-	settling int       // looks at a stack that says it was cancelled
+	updated  time.Time // the last action seen, to Heat's precision of a second
+	back     bool      // Heat rolls back to the previous template, and that was reported
+	settling int       // polls of a stack that claims to be cancelled
 }
 
-// takenOver says that somebody else has brought the stack to something else meanwhile, or is at
-// it. What makes no difference is only said.
+// takenOver returns an error where another user has changed the stack meanwhile, or is changing it.
+// What makes no difference is only reported.
 func (o *overs) takenOver(s *heat.Stack, name string, say func(string)) error {
 	switch s.State.Action() {
 	case "DELETE":
@@ -77,7 +76,7 @@ func deletedBy(name string, state heat.State) error {
 	return source.Fail(source.StackFailed, "another user has deleted the stack "+name+" or is deleting it ("+string(state)+")", "\"hotc down "+name+"\" removes what is left of it")
 }
 
-// unsettled says that a stack was cancelled a moment ago.
+// unsettled reports whether a stack was cancelled a moment ago.
 func (o *overs) unsettled(s *heat.Stack) bool {
 	is := s.Cancelled() || s.CancelledWithin()
 	if is {
@@ -86,7 +85,7 @@ func (o *overs) unsettled(s *heat.Stack) bool {
 	return is && o.settling <= heat.Settled
 }
 
-// cancelledBy says that somebody has cancelled the stack's action.
+// cancelledBy says that another user has cancelled the stack's action.
 func cancelledBy(name string, s *heat.Stack) error {
 	if !s.Cancelled() {
 		return nil
@@ -95,5 +94,5 @@ func cancelledBy(name string, s *heat.Stack) error {
 		"what had started runs to completion; the same command submits the template again")
 }
 
-// mostAgain is how often Heat gets a template again that it has cancelled itself.
+// mostAgain is how often a template that Heat itself has cancelled is submitted again.
 const mostAgain = 3

@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// declaration is a parameter of the template that is to be.
+// declaration is a parameter of the new template.
 type declaration struct {
 	Type    string          `json:"type"`
 	Hidden  any             `json:"hidden"`
@@ -25,9 +25,9 @@ func (d declaration) hidden() bool {
 	return d.Hidden != nil && d.Hidden != false && d.Hidden != "false"
 }
 
-// supplied are the parameters that get another value by the update, those of which nobody knows,
-// and the resources that read the former. Heat shows nobody what hidden ones have: those are
-// told apart by fingerprints, which stand in the stack's tags.
+// supplied are the parameters whose value the update changes, those of which that is unknown, and
+// the resources that read the former. Heat never shows hidden values: those are compared by
+// fingerprints in the stack's tags.
 func (u *Up) supplied() (parameters, unknown, derived []string, err error) {
 	var is struct {
 		Resources map[string]map[string]any `json:"resources"`
@@ -69,7 +69,7 @@ func (u *Up) supplied() (parameters, unknown, derived []string, err error) {
 	return parameters, unknown, derived, nil
 }
 
-// declared are the template's parameters, without those of hotc that are secret.
+// declared are the template's parameters, without hotc's own secret ones.
 func (u *Up) declared() (map[string]declaration, error) {
 	var is struct {
 		Parameters map[string]declaration `json:"parameters"`
@@ -85,8 +85,7 @@ func (u *Up) declared() (map[string]declaration, error) {
 	return is.Parameters, nil
 }
 
-// becomes is the value that a parameter is to have; nil where it has none, or Heat does not get
-// it.
+// becomes is the new value of a parameter; nil where it has none, or Heat does not receive it.
 func (u *Up) becomes(name string, p declaration) json.RawMessage {
 	for _, from := range []map[string]json.RawMessage{u.Options.Given, u.Values, u.Options.Parameters, u.Options.Defaults} {
 		if value, is := from[name]; is {
@@ -96,17 +95,17 @@ func (u *Up) becomes(name string, p declaration) json.RawMessage {
 	return p.Default
 }
 
-// valueTag begins the tags of the stack that are fingerprints of hidden parameters.
+// valueTag begins the stack's tags that are fingerprints of hidden parameters.
 const valueTag = tagPrefix + "p-"
 
-// fingerprint is the tag of a hidden parameter's value: it tells nothing to who has not the key.
+// fingerprint is the tag of a hidden parameter's value: it reveals nothing without the key.
 func (u *Up) fingerprint(name string, value json.RawMessage) string {
 	h := hmac.New(sha256.New, u.Key)
 	fmt.Fprintf(h, "hotc parameter 1\n%s\n%s", name, plain(value))
 	return valueTag + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// fingerprints are those of all hidden parameters that have a value.
+// fingerprints are those of all hidden parameters with a value.
 func (u *Up) fingerprints() (tags []string) {
 	declared, err := u.declared()
 	if err != nil {
@@ -121,7 +120,7 @@ func (u *Up) fingerprints() (tags []string) {
 	return tags
 }
 
-// plain is a value as Heat writes a string, a number or a truth: text without quotes.
+// plain is a value as Heat writes a string, a number or a boolean: without quotes.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -130,7 +129,7 @@ func plain(value json.RawMessage) string {
 	return string(value)
 }
 
-// differs says that a value is another one than Heat shows, which writes all types as text.
+// differs reports whether a value differs from what Heat shows, which writes all types as strings.
 func differs(kind, before string, value json.RawMessage) bool {
 	now := plain(value)
 	switch strings.ReplaceAll(strings.ToLower(kind), "_", "") {
@@ -166,7 +165,7 @@ func items(value json.RawMessage) string {
 	return strings.Join(texts, ",")
 }
 
-// sameBoolean says that two of the words that Heat knows mean the same.
+// sameBoolean reports whether two of Heat's words for booleans mean the same.
 func sameBoolean(a, b string) bool {
 	yes := []string{"t", "true", "on", "y", "yes", "1"}
 	return slices.Contains(yes, strings.ToLower(a)) == slices.Contains(yes, strings.ToLower(b))

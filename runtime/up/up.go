@@ -17,7 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// Cloud is what is asked of Heat: a *heat.Client.
+// Cloud is the part of Heat's API in use: a *heat.Client.
 type Cloud interface {
 	Stack(ctx context.Context, name string) (*heat.Stack, error)
 	StackAt(ctx context.Context, name, id string) (*heat.Stack, error)
@@ -37,26 +37,26 @@ type Deployment interface {
 	// Rehearse says what publishing the plan would do.
 	Rehearse(ctx context.Context) (deploy.Outcome, []deploy.RoleChange, error)
 	Publish(ctx context.Context) error
-	// Status is how it stands; nil where there is none.
+	// Status is its status; nil where there is none.
 	Status(ctx context.Context) (*status.Status, error)
-	// Watch tells of every change of what the servers of its plan report.
+	// Watch announces every change of what the servers of its plan report.
 	Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error)
-	// Again runs the roles again that have failed, and what failed because of them.
+	// Again runs failed roles again, and those that failed because of them.
 	Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error)
 	// Hooks runs the delete hooks.
 	Hooks(ctx context.Context, v *status.Status) error
-	// Destroy takes it off the coordinator.
+	// Destroy removes it from the coordinator.
 	Destroy(ctx context.Context) error
 }
 
-// View is told what happens, and asks the operator.
+// View is informed of what happens, and asks the operator.
 type View interface {
 	Say(text string)
 	Event(e heat.Event)
-	// Known is how the roles stand before anything is done, Roles how they stand from then on.
+	// Known is the status of the roles before anything is done, Roles from then on.
 	Known(v *status.Status)
 	Roles(v *status.Status)
-	// Confirm asks whether changes are to be made; an error is a no.
+	// Confirm asks whether to make the changes; an error declines.
 	Confirm(c Changes) error
 }
 
@@ -70,18 +70,18 @@ type Up struct {
 	Options    heat.StackOptions
 	// Plan is what Deployment publishes.
 	Plan *contract.Plan
-	// Values are those that environments give to the root's parameters; nil is one that Heat
-	// does not get.
+	// Values are those that environments supply for the root's parameters; nil is one that Heat
+	// does not receive.
 	Values map[string]json.RawMessage
-	// Key makes the stack's tags: the deployment's secret.
+	// Key signs the stack's tags: the deployment's secret.
 	Key []byte
-	// Relay tells Heat how roles go, until its context ends; nil where nobody is needed for it.
+	// Relay signals the roles' progress to Heat until its context ends; nil where none is needed.
 	Relay func(ctx context.Context) error
-	// TakesOver says that the relay ends the waits which an update supersedes.
+	// TakesOver says that the relay ends the waits that an update supersedes.
 	TakesOver bool
 	// SkipHooks runs no delete hooks, and waits for none.
 	SkipHooks bool
-	// Look is the time between two looks at Heat.
+	// Look is the time between two polls of Heat.
 	Look time.Duration
 
 	tag       string
@@ -92,26 +92,26 @@ type Up struct {
 	now       *status.Status
 }
 
-// Result is how it stands when nothing more happens.
+// Result is the final status, when nothing more happens.
 type Result struct {
 	Stack  *heat.Stack
 	Status *status.Status
-	// Failed are the resources that have failed, with the reasons.
+	// Failed are the failed resources with their reasons.
 	Failed []Failure
 	// Did is what was done, Changes what an update was to change.
 	Did     Step
 	Changes Changes
 }
 
-// OK says that all is as the template says.
+// OK reports whether everything is as the template declares.
 func (r *Result) OK() bool {
 	return r.Stack.State.Complete() && r.Stack.State.Action() != "ROLLBACK" && !status.AnyFailed(r.Status.Servers)
 }
 
-// tagPrefix begins the tag of stacks that `hotc up` asked for.
+// tagPrefix begins the tags of stacks requested by `hotc up`.
 const tagPrefix = "hotc-"
 
-// Run does what is to be done, and follows it to its end.
+// Run takes the next step, and follows it to its end.
 func (u *Up) Run(ctx context.Context) (*Result, error) {
 	digest, err := u.Template.Digest(u.Key, u.Options)
 	if err != nil {
@@ -162,7 +162,7 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 		return Facts{}, err
 	}
 	f := Facts{Publish: u.outcome}
-	if u.outcome == deploy.Unchanged && len(u.changes) > 0 { // an operator gives roles something else
+	if u.outcome == deploy.Unchanged && len(u.changes) > 0 { // an operator changes roles' values
 		f.Publish = deploy.Updated
 	}
 	if u.stack != nil {
@@ -178,9 +178,9 @@ func (u *Up) look(ctx context.Context) (Facts, error) {
 	return f, nil
 }
 
-// hasUnhealthy says that a resource of a stack that is complete was found, or marked, unhealthy:
-// the same template, given again, lets Heat replace it
-// (heat/engine/resource.py, Resource._needs_update).
+// hasUnhealthy reports whether a resource of a complete stack was found, or marked, unhealthy:
+// submitting the same template again lets Heat replace it (heat/engine/resource.py,
+// Resource._needs_update).
 func (u *Up) hasUnhealthy(ctx context.Context) (bool, error) {
 	if !u.stack.State.Complete() {
 		return false, nil
@@ -189,8 +189,8 @@ func (u *Up) hasUnhealthy(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all, func(r heat.Resource) bool { return r.State == "CHECK_FAILED" }), err
 }
 
-// asked says that Heat was last asked for this very template with these parameters, and has
-// nothing to mend. The tag outlives a plain update of some parameters.
+// asked reports whether Heat was last asked for this very template with these parameters, and has
+// nothing to fix. The tag outlives a plain update of some parameters.
 func (u *Up) asked() bool {
 	if u.unhealthy || !slices.Contains(u.stack.Tags, u.tag) {
 		return false
@@ -199,7 +199,7 @@ func (u *Up) asked() bool {
 	return err == nil && len(others) == 0
 }
 
-// do makes a step and follows it to its end.
+// do takes a step and follows it to its end.
 func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	f := &following{cloud: u.Cloud, deployment: u.Deployment, view: u.View, look: u.Look, name: u.Name, overs: overs{given: u.othersGave}}
 	f.mayGo = func(e heat.Event) (string, bool) { return u.mayGo(f.now, e) }
@@ -252,7 +252,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			u.View.Say("Nothing to change: the stack is " + string(u.stack.State))
 		}
 	}
-	f.tag = u.tag // from here on: what Heat was at before is no matter
+	f.tag = u.tag // from here on: what Heat did before does not matter
 	r, err := f.toTheEnd(ctx)
 	for n := 0; n < mostAgain && err == nil && f.ours && r.Stack.CancelledWithin(); n++ {
 		u.View.Say("Heat has cancelled a nested stack's update by itself, as it may when one update overtakes another: submitting the template again")
@@ -271,7 +271,7 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	return r, err
 }
 
-// othersGave are the parameters that have other values in a stack than this run gives.
+// othersGave are the parameters whose values in a stack differ from this run's.
 func (u *Up) othersGave(s *heat.Stack) []string {
 	is := *u
 	is.stack = s
@@ -279,7 +279,7 @@ func (u *Up) othersGave(s *heat.Stack) []string {
 	return others
 }
 
-// relay relays until the function is called that it returns.
+// relay relays until the returned function is called.
 func (u *Up) relay(ctx context.Context) (end func()) {
 	if u.Relay == nil {
 		return func() {}
@@ -304,8 +304,8 @@ func (u *Up) tags() []string {
 	return append(append(tags, u.tag), u.fingerprints()...)
 }
 
-// create asks for the stack. A request whose answer was lost has perhaps arrived: the stack's
-// tag says so.
+// create requests the stack. A request whose answer was lost may have arrived: the stack's tag
+// tells.
 func (u *Up) create(ctx context.Context) (id string, err error) {
 	id, err = u.Cloud.Create(ctx, u.Name, u.Template, u.Options)
 	if !errors.Is(err, heat.ErrUnreachable) && !errors.Is(err, heat.ErrExists) {
@@ -318,8 +318,8 @@ func (u *Up) create(ctx context.Context) (id string, err error) {
 	return s.ID, nil
 }
 
-// update gives Heat the template. Each of Heat's waits that it supersedes wants a signal of its
-// own: a relay gives it; where agents tell Heat, Heat has to come to its end first.
+// update submits the template to Heat. Each of Heat's waits that it supersedes needs a signal of
+// its own: a relay sends it; where agents signal Heat, Heat has to finish first.
 func (u *Up) update(ctx context.Context, f *following) error {
 	f.id = u.stack.ID
 	switch {
@@ -339,8 +339,8 @@ func (u *Up) update(ctx context.Context, f *following) error {
 	return u.Cloud.Update(ctx, u.stack, u.Template, u.Options)
 }
 
-// again runs the roles again that had failed before the plan was published, and waits for their end:
-// Heat, told of a failure, looks at nothing else before.
+// again runs the roles again that had failed before the plan was published, and waits for their
+// end: Heat, once it knows of a failure, considers nothing else.
 func (u *Up) again(ctx context.Context, f *following) error {
 	if u.now == nil || !status.AnyFailed(u.now.Servers) {
 		return nil

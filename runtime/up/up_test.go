@@ -20,22 +20,22 @@ import (
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
-// cloud plays Heat: a stack that goes on by a state at each look.
+// cloud plays Heat: a stack that moves on by one state per poll.
 type cloud struct {
 	stack  *heat.Stack
-	states []heat.State // that it takes one after another
+	states []heat.State // which it passes through
 	events []heat.Event
 	asked  []string
-	// createErr is what a creation returns, though it has arrived if arrives says so.
+	// createErr is what a creation returns, though it has taken effect if arrives is set.
 	createErr error
 	arrives   bool
-	away      int // looks that are not answered
-	// bare is a stack without resources, of which Heat tells no events of nested ones, nor its own.
+	away      int // polls that are not answered
+	// bare is a stack without resources, for which Heat lists no events, nested or its own.
 	bare bool
 	// definition is the template that the stack has.
 	definition string
 	looked     func()
-	// told are the signals that a handle holds, at one look after the other.
+	// told are the signals that a handle holds, poll by poll.
 	told []map[string]string
 	has  []heat.Resource
 }
@@ -145,7 +145,7 @@ type deployment struct {
 	there   bool
 	servers []*status.Server
 	taken   bool // another plan is published right after ours
-	// plan is what stands there, heard what a relay has found at a look at Heat.
+	// plan is the published one, heard what a relay has found at a poll of Heat.
 	plan  *contract.Plan
 	heard func() []coordinator.HeatWait
 	asked []string
@@ -192,7 +192,7 @@ func (d *deployment) Destroy(context.Context) error {
 	return nil
 }
 
-// view writes down what it is told.
+// view records what it is told.
 type view struct {
 	said   []string
 	events []string
@@ -230,7 +230,7 @@ func TestAnAnswerThatWasLostIsNoSecondCreation(t *testing.T) {
 	if _, err := u.Run(t.Context()); !errors.Is(err, heat.ErrUnreachable) {
 		t.Errorf("a creation that did not arrive: %v", err)
 	}
-	c = &cloud{createErr: heat.ErrExists, arrives: true, states: []heat.State{"CREATE_COMPLETE"}} // somebody else just did the same
+	c = &cloud{createErr: heat.ErrExists, arrives: true, states: []heat.State{"CREATE_COMPLETE"}} // by another user
 	u, _ = begin(t, c, d)
 	if r, err := u.Run(t.Context()); err != nil || !r.OK() {
 		t.Errorf("%v", err)
@@ -268,8 +268,8 @@ func TestAnUpdateWaitsForWhatHeatIsAt(t *testing.T) {
 	}
 }
 
-// With a relay, which ends what is superseded, Heat gets the update at once: what it is at may
-// wait for what never comes. What ends first of that is not taken for the update's end.
+// With a relay, which ends what is superseded, Heat gets the update at once: what it is doing may
+// never finish. The end of that is not taken for the update's end.
 func TestAnUpdateTakesOverWithARelay(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
 	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
@@ -283,8 +283,8 @@ func TestAnUpdateTakesOverWithARelay(t *testing.T) {
 	}
 }
 
-// A relay that only tells Heat for some servers ends nothing that is superseded: Heat comes to its
-// end first.
+// A relay that only signals Heat for some servers ends nothing that is superseded: Heat finishes
+// first.
 func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_IN_PROGRESS", Tags: []string{"hotc-other"}}, states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
 	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true})
@@ -294,8 +294,8 @@ func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 	}
 }
 
-// A failure that was mended is in its handle until the agent, or the relay, has told Heat: an
-// update would fail with it. What has failed again is not waited for.
+// A fixed failure stays in its handle until the agent, or the relay, has signalled Heat: an update
+// would fail with it. What has failed again is not waited for.
 func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 	server := func(path contract.ServerPath, is coordinator.RoleStatus) *status.Server {
 		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Incarnation: coordinator.IncarnationRecord{Number: 1}}}
@@ -316,7 +316,7 @@ func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 	}
 }
 
-// One that another takes over from ends, and says so.
+// A run whose stack or deployment another takes over ends, and says so.
 func TestTakenOver(t *testing.T) {
 	c := &cloud{states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
 	c.looked = func() {
@@ -330,8 +330,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// Others do something else with the stack while it is followed, in one look or another. What that
-// is, is said; it is not taken for the end of what was asked for.
+// Others change the stack while it is followed, in one poll or another. That is reported, and not
+// taken for the end of what was requested.
 func TestOthersChangeTheStack(t *testing.T) {
 	const inProgress = "UPDATE_IN_PROGRESS"
 	with := func(state heat.State, reason string, change func(*heat.Stack)) func(*heat.Stack) {
@@ -343,7 +343,7 @@ func TestOthersChangeTheStack(t *testing.T) {
 	}
 	later := func(s *heat.Stack) { s.Updated.Time = s.Updated.Add(time.Minute) }
 	for name, x := range map[string]struct {
-		looks            []func(*heat.Stack) // what becomes of the stack at one look after another
+		looks            []func(*heat.Stack) // what becomes of the stack, poll by poll
 		fails, said      string
 		asked            int  // how often Heat is asked for an update
 		createsAnd, gone bool // it is a creation; the stack is purged in the end
@@ -370,7 +370,8 @@ func TestOthersChangeTheStack(t *testing.T) {
 		"openstack stack suspend": {looks: []func(*heat.Stack){with("UPDATE_COMPLETE", "", nil), with("SUSPEND_IN_PROGRESS", "", nil)}, fails: "another user has suspended the stack s", asked: 1},
 		"openstack stack cancel": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("ROLLBACK_IN_PROGRESS", "", later), with("ROLLBACK_COMPLETE", "", nil)},
 			said: "Heat is rolling back to the previous template", asked: 1},
-		// stop_traversal of heat/engine/worker.py ends what stacks in a nested one are at, whichever update that is of
+		// stop_traversal of heat/engine/worker.py ends all work in nested stacks, whichever update
+		// it belongs to
 		"Heat cancels by itself": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil),
 			with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with("UPDATE_FAILED", "Resource UPDATE failed: resources.web: Stack UPDATE cancelled", nil), with(inProgress, "", later), with(inProgress, "", nil), with("UPDATE_COMPLETE", "", nil)},
 			said: "Heat has cancelled a nested stack's update by itself", asked: 2},
@@ -392,7 +393,7 @@ func TestOthersChangeTheStack(t *testing.T) {
 				c.stack = &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": "2"}, Updated: heat.Time{Time: time.Unix(1, 0)}}
 				d.there = true
 			}
-			n := -1 // the first look comes before the update's first event
+			n := -1 // the first poll precedes the update's first event
 			c.looked = func() {
 				if n++; n == 0 || n == 6 && name == "Heat cancels by itself" {
 					c.events = append(c.events, heat.Event{ID: fmt.Sprint(n), Name: "s", Physical: c.stack.ID, StackID: c.stack.ID, State: inProgress})
@@ -432,7 +433,7 @@ func TestOutagesAreWaitedOut(t *testing.T) {
 	}
 }
 
-// Heat drops old events, the last one that was shown among them, and then lists all that it has.
+// Heat drops old events, the last one shown among them, and then lists all that it has.
 func TestEventsThatHeatHasDroppedAreNotShownAgain(t *testing.T) {
 	event := func(id string, at time.Duration) heat.Event {
 		return heat.Event{ID: id, State: "UPDATE_IN_PROGRESS", Time: heat.Time{Time: time.Unix(0, 0).Add(at)}}
@@ -495,7 +496,7 @@ func TestDownGoesOnWhereItWasEnded(t *testing.T) {
 	}
 }
 
-// A machine that Heat does not have any more runs no hook, whoever knew that before.
+// A machine that Heat no longer has runs no hook, whoever knew that before.
 func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 	server := func(path contract.ServerPath, instance string) *status.Server {
 		s := &status.Server{}
@@ -510,9 +511,9 @@ func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 	}
 }
 
-// Another command may change the deployment and give Heat nothing: the coordinator tells.
-// A relay that tells Heat for servers without credentials ends with hotc up, and not before it has
-// written down that Heat has heard: else hotc status says that it has not. It may never find that.
+// Another command may change the deployment and submit nothing to Heat: the coordinator shows it. A
+// relay that signals Heat for servers without credentials ends with hotc up, but not before it has
+// recorded that Heat knows: otherwise hotc status says that it does not. It may never find that.
 func TestTheRelayFindsThatHeatHasHeard(t *testing.T) {
 	for _, x := range []struct{ after, looks int }{{3, 3}, {1000, mostUnheard + 1}} {
 		c, looks := &cloud{states: []heat.State{"CREATE_COMPLETE"}}, 0
@@ -543,8 +544,8 @@ func TestAnotherPlanTakesOver(t *testing.T) {
 	}
 }
 
-// What an operator gives roles anew is asked about, where neither Heat nor the plan changes; Heat
-// is not asked for anything then.
+// New secrets for roles are asked about where neither Heat nor the plan changes; Heat is not asked
+// for anything then.
 func TestAnotherSecretIsAskedAbout(t *testing.T) {
 	for want, changes := range map[string][]deploy.RoleChange{
 		"[confirm]": {{Server: "db", Role: "r", What: []string{"secret parameter token"}, Effect: deploy.EffectHook}},
@@ -598,8 +599,8 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 	}
 }
 
-// How the roles ended is what the coordinator says once Heat has ended, and not what was seen
-// before: roles that have failed may have run again meanwhile.
+// How the roles ended is read from the coordinator once Heat has ended, and not taken from an
+// earlier read: failed roles may have run again meanwhile.
 func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 	roles := func(how coordinator.RoleStatus) []*status.Server {
 		return []*status.Server{{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
@@ -613,8 +614,9 @@ func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 	}
 }
 
-// Heat waits with a server that leaves in an update, and nobody but this command lets it go on:
-// where the plan has it no more, its delete hooks have run, they are left out, or nobody runs them.
+// Heat waits with a server that leaves in an update, and only this command lets it go on: where it
+// is no longer in the plan and its delete hooks have run, where they are skipped, or where nothing
+// runs them.
 func TestHeatGoesOnInAnUpdate(t *testing.T) {
 	const left, hooked, other = "5f0c2d6e-1111-4222-8333-555555555555", "5f0c2d6e-1111-4222-8333-666666666666", "5f0c2d6e-1111-4222-8333-777777777777"
 	server := func(path contract.ServerPath, instance string, answers ...coordinator.Answer) *status.Server {
@@ -637,9 +639,9 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		{false, false, false, "left hooked other", "no relay runs these delete hooks"},
 		{true, true, false, "left hooked other", "its delete hooks are skipped"},
 		{true, true, true, "left hooked other", "its delete hooks have started and end with the machine"},
-	} { // a volume's hook is somebody else's, and waits for that one
+	} { // a volume's hook is another user's, and waits for that user
 		cloud := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"}}
-		cloud.events = []heat.Event{pause("hooked", hooked)} // of the command that was ended before
+		cloud.events = []heat.Event{pause("hooked", hooked)} // of the earlier, interrupted command
 		volume := pause("theirs", "volume-id")
 		volume.Name = "volume"
 		u, v := begin(t, cloud, d)

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// Meddle is what somebody between a client and its server makes of a node's data, in what
-// the server answers and (sent) in what the client writes. The same data is nothing.
+// Meddle is how someone between a client and its server changes a node's data, in what the server
+// answers and (sent) in what the client writes. The same data changes nothing.
 type Meddle func(path string, data []byte, sent bool) []byte
 
-// Meddler stands between clients and a server, and changes what passes: as much of
-// ZooKeeper's protocol as that takes (org.apache.zookeeper.proto, org.apache.jute).
+// Meddler is between clients and a server, and changes what passes: it knows as much of ZooKeeper's
+// protocol as that takes (org.apache.zookeeper.proto, org.apache.jute).
 type Meddler struct {
 	target   string
 	listener net.Listener
@@ -97,8 +97,8 @@ type meddled struct {
 	reads map[int32]string // paths of reads under way, by the request's id
 }
 
-// pass copies packets until one end closes. The first one of each side, which opens the
-// session, stays as it is.
+// pass copies packets until one end closes. The first one of each side, which opens the session, is
+// unchanged.
 func (c *meddled) pass(to, from net.Conn, change func([]byte) []byte) {
 	defer to.Close()
 	defer from.Close()
@@ -131,7 +131,7 @@ const (
 	opDelete  = 2
 )
 
-// request changes what is written: id, operation, and what belongs to it.
+// request changes what is written: id, operation, and its arguments.
 func (c *meddled) request(packet []byte) []byte {
 	if len(packet) < 8 {
 		return packet
@@ -203,7 +203,7 @@ func (c *meddled) answer(packet []byte) []byte {
 	return append(r.out, r.in...)
 }
 
-// jute reads a packet's parts, and writes another one.
+// jute reads a packet's parts, and writes another packet.
 type jute struct{ in, out []byte }
 
 func (j *jute) raw(n int) []byte {
@@ -214,7 +214,7 @@ func (j *jute) raw(n int) []byte {
 
 func (j *jute) number() int32 { return int32(binary.BigEndian.Uint32(j.raw(4))) }
 
-// bytes takes a text or data, without a copy of it in the other packet.
+// bytes takes a string or data, without copying it to the other packet.
 func (j *jute) bytes() []byte {
 	n := max(int32(binary.BigEndian.Uint32(j.in)), 0) // -1 is none
 	b := j.in[4 : 4+n]

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a server. It reads along as far as it must to
-// know a session's id and password.
+// Proxy is between clients and a server. It parses only what it must to know a session's id and
+// password.
 type Proxy struct {
 	t        testing.TB
 	target   string
@@ -82,8 +82,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// pass copies until one end closes. What the server says first is the answer to
-// the connect request.
+// pass copies until one end closes. What the server sends first is the answer to the connect
+// request.
 func (p *Proxy) pass(to, from net.Conn, fromServer bool) {
 	defer to.Close()
 	defer from.Close()
@@ -134,10 +134,10 @@ func (p *Proxy) Mend() {
 	p.mu.Unlock()
 }
 
-// Drop closes all connections; clients may come back at once.
+// Drop closes all connections; clients may reconnect at once.
 func (p *Proxy) Drop() { p.drop() }
 
-// Freeze holds back every byte until Thaw, as a network does that loses packets.
+// Freeze holds back every byte until Thaw, like a network that loses packets.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	p.still = true
@@ -157,10 +157,9 @@ func (p *Proxy) Thaw() {
 // (org.apache.zookeeper.proto.ConnectResponse).
 const connectAnswer = 4 + 4 + 4 + 8 + 4 + 16
 
-// Expire ends the last session that came through the proxy, on the server: its
-// ephemeral nodes go, and its client will learn of it when it connects again. It
-// does so as ZooKeeper's own tests do: by joining the session from another
-// connection, which it then closes.
+// Expire ends the last session that came through the proxy, on the server: its ephemeral nodes are
+// deleted, and its client learns of it when it reconnects. It does so as ZooKeeper's own tests do:
+// by joining the session from another connection, which it then closes.
 func (p *Proxy) Expire() {
 	p.t.Helper()
 	p.mu.Lock()

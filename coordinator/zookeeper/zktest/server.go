@@ -4,10 +4,10 @@
 // port with the same data, and a Proxy in front of one can cut connections and
 // end sessions the way a network or the server would.
 //
-// A server dies with the process that started it, however that ends: the kernel
-// kills it when its parent thread is gone (Pdeathsig), so that thread is kept.
-// It does no fsync, which a test's data need not survive, and its Java compiles
-// little, which starts faster; AsInstalled leaves both as Debian's server has them.
+// A server dies with the process that started it, however that ends: the kernel kills it when its
+// parent thread is gone (Pdeathsig), so that thread is kept. It does no fsync, as a test's data
+// need not survive, and its Java compiles little, to start faster; AsInstalled leaves both as in
+// Debian's server.
 package zktest
 
 import (
@@ -32,8 +32,7 @@ import (
 // not installed. Without it they fail.
 const SkipEnv = "HOTC_SKIP_ZOOKEEPER"
 
-// jars are where Debian's packages put them. Without a binding of slf4j
-// ZooKeeper starts and logs nothing.
+// jars are where Debian's packages put them. Without a binding of slf4j ZooKeeper logs nothing.
 var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"}
 
 // AsInstalled starts a server for measurements.
@@ -49,8 +48,8 @@ type Server struct {
 	config string
 	port   int
 	secure int      // a port for TLS, 0 for none
-	ports  []port   // that are its own
-	jars   []string // more than the usual ones
+	ports  []port   // its own
+	jars   []string // beside the usual ones
 
 	process *os.Process
 	exited  chan struct{} // closed when the process has ended
@@ -93,8 +92,8 @@ func installed() error {
 	return nil
 }
 
-// newServer starts a server of its own. Another process may take the port that
-// was just found free; then there are more.
+// newServer starts a server of its own. Another process may take the port that was just found free;
+// then it tries others.
 func newServer(dir string, asInstalled bool) (*Server, error) {
 	var last error
 	for try := range 5 {
@@ -205,11 +204,11 @@ func (s *Server) spawn() error {
 	return nil
 }
 
-// startTime is more than a server needs on a machine that is busy with other things.
+// startTime is more than a server needs on a busy machine.
 const startTime = 2 * time.Minute
 
-// await waits until the server serves. It listens at its port for TLS only after it
-// answers at the one in clear.
+// await waits until the server serves. It listens on its TLS port only after it answers on the
+// plain one.
 func (s *Server) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -241,7 +240,7 @@ func (s *Server) listensSecurely() bool {
 // Mode is "standalone", "leader" or "follower", and empty while it does not serve.
 func (s *Server) Mode() string { return s.fact("Mode") }
 
-// Received is how many packets the server has got from clients. It asks until it is told.
+// Received is how many packets the server has got from clients. It asks until it has an answer.
 func (s *Server) Received(t testing.TB) int {
 	t.Helper()
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
@@ -255,8 +254,7 @@ func (s *Server) Received(t testing.TB) int {
 
 func (s *Server) fact(name string) string { return Fact(s.Addr(), name) }
 
-// Fact asks the server at an address for a line of its "srvr" command; "" where it
-// does not serve.
+// Fact asks the server at an address for a line of its "srvr" command; "" where it does not serve.
 func Fact(address, name string) string {
 	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
@@ -283,7 +281,7 @@ func (s *Server) URL(root string) string {
 	return "zk://" + s.Addr() + "/" + strings.TrimPrefix(root, "/")
 }
 
-// Dir is the folder with all that the server writes: its data and its log.
+// Dir is the folder of all that the server writes: its data and its log.
 func (s *Server) Dir() string { return s.dir }
 
 // Stop ends the server and waits until it has.
@@ -304,10 +302,10 @@ func (s *Server) end(signal syscall.Signal) {
 // Pause stops the server's threads; its connections stay.
 func (s *Server) Pause() { _ = s.process.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume() { _ = s.process.Signal(syscall.SIGCONT) }
 
-// Log is what the server printed.
+// Log is what the server has printed.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -318,13 +316,12 @@ func (s *Server) Log() string {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// The ports that servers listen on lie below those that the kernel gives to outgoing
-// connections (Linux: from 32768), so that none of these takes one while its server
-// starts, or is started again.
+// The ports that servers listen on are below those that the kernel assigns to outgoing connections
+// (Linux: from 32768), so that none of these takes one while its server starts, or restarts.
 const leastPort, mostPort = 12000, 32000
 
-// port is one that was free, and is kept from other tests' processes for as long as this
-// is referred to: they would have to have it for UDP, too.
+// port is one that was free, and is reserved against other tests' processes while this is
+// referenced: they would need it for UDP, too.
 type port struct {
 	number int
 	held   net.PacketConn

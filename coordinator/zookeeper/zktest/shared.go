@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Sharing is a server that the tests of one package share, each below a root of
-// its own. It is started by the first test that asks.
+// Sharing is a server that the tests of one package share, each below a root of its own. The first
+// test that asks starts it.
 type Sharing struct {
 	mu     sync.Mutex
 	dir    string

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates for a test; CA is the file of its own.
+// Authority signs certificates for a test; CA is the file of its own certificate.
 type Authority struct {
 	CA string
 
@@ -26,7 +26,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes a CA of a name.
+// NewAuthority creates a CA with a name.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir()}
@@ -47,8 +47,8 @@ func NewAuthority(t testing.TB, name string) *Authority {
 // Leaf is a certificate with its key, in files.
 type Leaf struct{ Cert, Key string }
 
-// Sign makes a certificate for a name or an address, which ends after a while; one
-// before now has ended.
+// Sign creates a certificate for a name or an address, valid for a while; with
+// a negative duration it has expired.
 func (a *Authority) Sign(name string, lasts time.Duration) Leaf {
 	a.t.Helper()
 	key := newKey(a.t)
@@ -90,10 +90,10 @@ func (a *Authority) write(name, kind string, der []byte) string {
 	return path
 }
 
-// Auth is what a server wants of its clients' certificates: ssl.clientAuth.
+// Auth is what a server requires of its clients' certificates: ssl.clientAuth.
 type Auth string
 
-// What a server may want.
+// What a server may require.
 const (
 	NeedCert Auth = "need"
 	NoCert   Auth = "none"
@@ -102,8 +102,7 @@ const (
 // Secured is a server with a port for TLS.
 type Secured struct{ *Server }
 
-// StartTLS starts a server that shows a certificate, and takes those of an
-// authority's clients.
+// StartTLS starts a server with a certificate, which accepts those of an authority's clients.
 func StartTLS(t testing.TB, leaf Leaf, clients *Authority, auth Auth) *Secured {
 	t.Helper()
 	need(t)

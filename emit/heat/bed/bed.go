@@ -1,20 +1,18 @@
-// Package bed is a cloud on one machine, for tests and for whoever wants to try a
-// template without a cloud: stock Heat makes the stack, and its servers boot.
+// Package bed is a cloud on one machine, for tests and for trying a template without a cloud: stock
+// Heat creates the stack, and its servers boot.
 //
-// A server is a network namespace on a private bridge, an overlay over the
-// machine's own root that shows only the system, a host name of its own, a
-// NoCloud seed with the user-data that Heat resolved, and the four stages of real
-// cloud-init, run to the end. What a hypervisor adds to that is played; the rest
-// is what a user's cloud does. Heat, its APIs and the stand-ins of what lies
-// beyond it are the oracle's (emit/heat/heattest); ZooKeeper is Debian's, each member
-// in a namespace of its own.
+// A server is a network namespace on a private bridge, an overlay over the machine's own root that
+// shows only the system, a host name of its own, a NoCloud seed with the user-data that Heat
+// resolved, and the four stages of real cloud-init, run to the end. What a hypervisor adds is
+// simulated; the rest is what a user's cloud does. Heat, its APIs and the stand-ins for what is
+// beyond it are the oracle's (emit/heat/heattest); ZooKeeper is Debian's, each member in a
+// namespace of its own.
 //
-// The whole bed, the program that drives it included, lives in namespaces that
-// Enter makes: processes, network, mounts. So nothing has to be cleaned up. When
-// the program ends, however it ends, the kernel kills what it started, and
-// namespaces, links, mounts and the file systems in memory go with the last
-// process. Nothing of the bed is ever visible outside, several beds do not meet,
-// and the machine's own network is neither used nor changed.
+// The whole bed, including the program that drives it, lives in namespaces that Enter creates:
+// processes, network, mounts. So nothing has to be cleaned up. When the program ends, however it
+// ends, the kernel kills what it started, and namespaces, links, mounts and the file systems in
+// memory disappear with the last process. Nothing of the bed is ever visible outside, several beds
+// do not interfere, and the machine's own network is neither used nor changed.
 //
 // A new fault is a method of Server (faults.go) or Ensemble (ensemble.go).
 package bed
@@ -32,7 +30,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
-// Where the bed lies in its own mount namespace, whose /run is in memory.
+// Paths of the bed in its own mount namespace, whose /run is in memory.
 const (
 	folder     = "/run/bed"
 	serverDir  = folder + "/servers"
@@ -41,11 +39,11 @@ const (
 	socketFile = folder + "/hypervisor"
 )
 
-// Bed is the running cloud. Its methods may be used at the same time.
+// Bed is the running cloud. Its methods may be used concurrently.
 type Bed struct {
 	// Oracle is stock Heat.
 	Oracle *heattest.Oracle
-	// FilesURL is where servers find the files of Options.Files.
+	// FilesURL is where servers download Options.Files.
 	FilesURL string
 
 	net      addresses
@@ -58,15 +56,15 @@ type Bed struct {
 	machines int // servers so far
 }
 
-// Options are what a bed is made with.
+// Options are how to create a bed.
 type Options struct {
 	// Files is a folder that servers can download from.
 	Files string
-	// IPv6 makes a bed in which nothing has an address of version 4.
+	// IPv6 creates a bed without any IPv4 address.
 	IPv6 bool
 }
 
-// New makes a bed, in the namespaces that Enter made.
+// New creates a bed in the namespaces of Enter.
 func New(o Options) (*Bed, error) {
 	if !inside() {
 		return nil, errors.New("a bed is made in namespaces of its own: call bed.Enter first")
@@ -111,15 +109,15 @@ func (b *Bed) serveFiles(folder string) error {
 	return nil
 }
 
-// Servers are those that are there, in the order of their creation.
+// Servers are the existing ones, in the order of their creation.
 func (b *Bed) Servers() []*Server {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.servers)
 }
 
-// Server is the one with this id, or the only one whose name is this or has it as
-// a part, as Heat's SITE-db-x4t2 has db.
+// Server is the one with this id, or the only one whose name equals or contains this, as Heat's
+// SITE-db-x4t2 contains db.
 func (b *Bed) Server(name string) (*Server, error) {
 	var found []*Server
 	var known []string
@@ -144,7 +142,7 @@ func (b *Bed) Server(name string) (*Server, error) {
 // Remove powers a server off and forgets it, as Nova does when Heat deletes it.
 func (b *Bed) Remove(s *Server) error { return b.delete(s) }
 
-// Close powers everything off. A program that ends anyway need not call it.
+// Close powers everything off. A program that is about to end need not call it.
 func (b *Bed) Close() error {
 	for _, s := range b.Servers() {
 		if err := b.delete(s); err != nil {

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// request is a line from Heat's Nova (emit/heat/heattest/python/hypervisor.py) or
-// from somebody in the bed (Ask).
+// request is a line from Heat's Nova (emit/heat/heattest/python/hypervisor.py) or from another
+// process in the bed (Ask).
 type request struct {
 	Action string `json:"action"`
-	order         // of Nova's boot; else ID is the server's, or its name
+	order         // of Nova's boot; otherwise ID is the server's, or its name
 }
 
-// Answer is what a request gives.
+// Answer is the result of a request.
 type Answer struct {
 	Error string `json:"error,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// PID is the number of the server's first process.
+	// PID is the id of the server's first process.
 	PID int `json:"pid,omitempty"`
 }
 
-// actions are what can be asked for a server, beside its boot.
+// actions are the requests for a server, except its boot.
 func (b *Bed) actions() map[string]func(*Server) error {
 	return map[string]func(*Server) error{
 		"delete": b.delete, "suspend": (*Server).Pause, "resume": (*Server).Resume, "reboot": (*Server).Reboot,
@@ -111,9 +111,8 @@ func (b *Bed) list() string {
 	return text.String()
 }
 
-// Ask makes a request of the bed that this process stands in: one of delete,
-// suspend, resume, reboot, off, on, cut, restore, logs, first for a server;
-// servers for all of them.
+// Ask sends a request to the bed that this process runs in: one of delete, suspend, resume, reboot,
+// off, on, cut, restore, logs, first for a server; servers for all of them.
 func Ask(action, server string) (Answer, error) {
 	var a Answer
 	conn, err := net.Dial("unix", socketFile)
@@ -133,8 +132,8 @@ func Ask(action, server string) (Answer, error) {
 	return a, nil
 }
 
-// InServer is the command, with its environment, that runs args in a server of
-// the bed that this process stands in.
+// InServer is the command, with its environment, that runs args in a server of the bed that this
+// process runs in.
 func InServer(server string, args []string) (command, variables []string, err error) {
 	a, err := Ask("first", server)
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
-// jars are Debian's ZooKeeper, and what it logs with.
+// jars are Debian's ZooKeeper and its logging.
 var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"}
 
-// Ensemble is a ZooKeeper of one server or of several, each with a network
-// namespace and an address of its own.
+// Ensemble is a ZooKeeper of one or several servers, each with a network namespace and an address
+// of its own.
 type Ensemble struct{ Members []*Member }
 
 // Member is a server of an ensemble.
@@ -38,7 +38,7 @@ type Member struct {
 
 const clientPort = "2181"
 
-// startTime is more than ZooKeeper needs on a machine that is busy with other things.
+// startTime is more than ZooKeeper needs on a busy machine.
 const startTime = 2 * time.Minute
 
 // ZooKeeper starts an ensemble and waits until it serves.
@@ -76,11 +76,10 @@ func (b *Bed) ZooKeeper(size int) (*Ensemble, error) {
 	return e, nil
 }
 
-// diskSize is that of a member's own disk, which can therefore be filled.
+// diskSize is that of a member's own disk, which tests can therefore fill.
 const diskSize = "64m"
 
-// configure makes a member's disk, and writes its configuration. No fsync: the
-// disk is memory.
+// configure creates a member's disk, and writes its configuration. No fsync: the disk is memory.
 func (m *Member) configure(id int, list string) error {
 	if err := os.MkdirAll(m.data(), 0o755); err != nil {
 		return err
@@ -106,7 +105,7 @@ admin.enableServer=false
 	return writeFile(filepath.Join(m.data(), "myid"), strconv.Itoa(id)+"\n", 0o644)
 }
 
-// Wipe takes a stopped member all that it has stored.
+// Wipe deletes all that a stopped member has stored.
 func (m *Member) Wipe() error {
 	stored, err := os.ReadDir(m.data())
 	for _, entry := range stored {
@@ -117,7 +116,7 @@ func (m *Member) Wipe() error {
 	return err
 }
 
-// Start starts a stopped member with the data that it has, and does not wait.
+// Start starts a stopped member with its data, and does not wait.
 func (m *Member) Start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +159,7 @@ func (m *Member) Await() error {
 	return fmt.Errorf("ZooKeeper at %s does not serve after %v:\n%s", m.Address, startTime, m.Log())
 }
 
-// Stop ends a member in order, Kill as a power cut would.
+// Stop ends a member in order.
 func (m *Member) Stop() error { return m.end(syscall.SIGTERM) }
 
 // Kill ends a member as a power cut would.
@@ -190,14 +189,14 @@ func (m *Member) hasEnded() bool {
 	}
 }
 
-// Ended says that the member does not run, be it by its own choice.
+// Ended reports whether the member does not run, even by its own choice.
 func (m *Member) Ended() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.process == nil || m.hasEnded()
 }
 
-// FillDisk leaves no room on the member's disk, FreeDisk makes some.
+// FillDisk leaves no room on the member's disk.
 func (m *Member) FillDisk() error { return fill(m.filler()) }
 
 // FreeDisk ends a FillDisk.
@@ -207,7 +206,7 @@ func (m *Member) filler() string { return filepath.Join(m.data(), "filler") }
 
 func (m *Member) data() string { return filepath.Join(m.dir, "data") }
 
-// Cut pulls the member's network cable, Restore plugs it in again.
+// Cut pulls the member's network cable.
 func (m *Member) Cut() error { return setLink(m.place, false) }
 
 // Restore ends a Cut.
@@ -218,7 +217,7 @@ func (m *Member) Mode() string {
 	return zktest.Fact(net.JoinHostPort(m.Address, clientPort), "Mode")
 }
 
-// Log is what the member printed.
+// Log is what the member has printed.
 func (m *Member) Log() string {
 	text, err := os.ReadFile(m.logFile())
 	if err != nil {

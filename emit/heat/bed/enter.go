@@ -17,11 +17,10 @@ const insideVariable = "HOTC_BED"
 
 func inside() bool { return os.Getenv(insideVariable) == "inside" && os.Getpid() == 1 }
 
-// Enter moves the program into the bed's namespaces. It starts the program once
-// more there, with the same arguments, and does not return outside: it ends this
-// process with that one's status. Inside it prepares the namespaces and returns.
-// It is to be called first thing in main or TestMain. It returns an error where
-// the machine cannot have a bed.
+// Enter moves the program into the bed's namespaces. It starts the program again there, with the
+// same arguments, and does not return outside: it ends this process with the other's status. Inside
+// it prepares the namespaces and returns. Call it first in main or TestMain. It returns an error
+// where the machine cannot run a bed.
 func Enter() error {
 	if inside() {
 		return prepare()
@@ -37,9 +36,9 @@ func Enter() error {
 	return nil
 }
 
-// enter runs the program in new namespaces. The process inside is the first of
-// its process namespace, so that everything started there dies with it; and it
-// dies with this one's main thread, which waits for it and therefore stays.
+// enter runs the program in new namespaces. The process inside is the first of its process
+// namespace, so that everything started there dies with it; and it dies with this one's main
+// thread, which waits for it and therefore stays.
 func enter() (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -54,7 +53,7 @@ func enter() (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig:    syscall.SIGKILL,
 		Cloneflags:   unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
-		Unshareflags: unix.CLONE_NEWNS, // which makes the mounts private, too
+		Unshareflags: unix.CLONE_NEWNS, // makes the mounts private, too
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -66,7 +65,7 @@ func enter() (int, error) {
 			switch s {
 			case syscall.SIGQUIT: // go test's way to ask for all goroutines' stacks
 				_ = cmd.Process.Signal(s)
-			case syscall.SIGINT: // of a terminal: goes to everybody who is meant
+			case syscall.SIGINT: // from a terminal, it reaches all processes concerned
 			default:
 				_ = cmd.Process.Kill()
 			}
@@ -83,8 +82,8 @@ func enter() (int, error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// prepare makes the inside usable: /proc of the new process namespace, and a /run
-// in memory for everything that the bed makes.
+// prepare makes the inside usable: /proc of the new process namespace, and a /run in memory for all
+// that the bed creates.
 func prepare() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mount /proc for the bed: %w", err)

@@ -18,7 +18,7 @@ import (
 var environment = []string{"HOME=/root", "LANG=C.UTF-8", "TERM=dumb",
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
-// Command is a command that is to run in the server.
+// Command is a command to run in the server.
 func (s *Server) Command(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	pid, err := s.first()
 	if err != nil {
@@ -49,16 +49,16 @@ func (s *Server) Exec(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Read is a file of the server's.
+// Read reads a file of the server.
 func (s *Server) Read(name string) (string, error) {
 	text, err := os.ReadFile(s.path(name))
 	return string(text), err
 }
 
-// Write writes a file of the server's.
+// Write writes a file of the server.
 func (s *Server) Write(name, text string) error { return writeFile(s.path(name), text, 0o644) }
 
-// first is the number of the server's first process.
+// first is the id of the server's first process.
 func (s *Server) first() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ type process struct {
 	words []string // its command line
 }
 
-// processes are all of the server's but its first.
+// processes are all of the server's except its first.
 func (s *Server) processes() ([]process, error) {
 	first, err := s.first()
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Server) processes() ([]process, error) {
 	return list, nil
 }
 
-// Kill sends a signal to each process whose command line begins with these words,
-// the program's name without its folder, and says how many there were.
+// Kill sends a signal to each process whose command line begins with these words, starting with the
+// program's base name, and returns how many there were.
 func (s *Server) Kill(signal syscall.Signal, words ...string) (int, error) {
 	list, err := s.processes()
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Server) Pause() error {
 	}
 }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume() error {
 	list, err := s.processes()
 	for _, p := range list {
@@ -157,12 +157,12 @@ func (s *Server) Resume() error {
 // Cut pulls the server's network cable.
 func (s *Server) Cut() error { return setLink(s.place, false) }
 
-// Restore plugs it in again.
+// Restore ends a Cut.
 func (s *Server) Restore() error { return setLink(s.place, true) }
 
-// Rebuild builds a server anew: another instance with the same name and
-// user-data, an empty root and an address of its own. The old one is left as it
-// is, like a host that Nova has given up and that may come back.
+// Rebuild builds a server again: another instance with the same name and user-data, an empty root
+// and an address of its own. The old one is left as it is, like a host that Nova has given up and
+// that may return.
 func (b *Bed) Rebuild(old *Server, id, address string) (*Server, error) {
 	return b.boot(order{ID: id, Name: old.Name, UserData: old.UserData, NICs: []nic{{Address: address + b.net.length}}})
 }

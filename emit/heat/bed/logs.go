@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// logFiles are what a server has to say about itself.
+// logFiles are a server's own logs.
 var logFiles = []string{stateDir + "/stages", "var/log/cloud-init-output.log", "var/log/hotc-agent.log", "var/lib/hotc/roles/*.std*",
 	"var/log/cloud-init.log"}
 
-// Logs are the ends of a server's logs, each under its name; of cloud-init's own
-// log only what is not a mere progress.
+// Logs are the ends of a server's logs, each under its name; of cloud-init's own log without mere
+// progress.
 func (s *Server) Logs() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- the machine\n%s\n", s.condition())
@@ -32,7 +32,7 @@ func (s *Server) Logs() string {
 	return b.String()
 }
 
-// condition is what runs in the server, and how it is wired.
+// condition is what runs in the server, and its network.
 func (s *Server) condition() string {
 	list, err := s.processes()
 	if err != nil {

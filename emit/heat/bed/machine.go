@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packages are the programs that a bed needs, with Debian's packages for them.
+// packages are the programs that a bed needs, with their Debian packages.
 var packages = map[string]string{"ip": "iproute2", "nsenter": "util-linux", "cloud-init": "cloud-init", "java": "default-jre-headless"}
 
-// machineCan says why this machine cannot have a bed.
+// machineCan says why this machine cannot run a bed.
 func machineCan() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a bed is made of namespaces and mounts, which need root: run this as root")
@@ -51,8 +51,8 @@ func machineCan() error {
 	return nil
 }
 
-// inChroot says whether the root folder is none of a mount: the kernel then refuses to
-// change how mounts below it spread (mount_namespaces(7), "Shared subtrees").
+// inChroot reports whether the root folder is not a mount point: the kernel then refuses to change
+// the propagation of mounts below it (mount_namespaces(7), "Shared subtrees").
 func inChroot() bool {
 	var root unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, "/", 0, 0, &root)

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The bed's network. Everything is on one bridge: the operator's place, where
-// Heat, the files and the commands are, members of ZooKeeper, and servers, with
-// whatever addresses their template gives them. Nothing leads out of it.
+// The bed's network. Everything is on one bridge: the operator's place with Heat, the files and the
+// commands, members of ZooKeeper, and servers, with whatever addresses their template assigns.
+// Nothing leads out of it.
 const bridge = "bed"
 
-// addresses are those of a bed, all of one version of IP.
+// addresses are those of a bed, all of one IP version.
 type addresses struct {
-	network  string // of servers that have no subnet
+	network  string // of servers without a subnet
 	length   string // of its prefix
 	operator string
-	members  string // ZooKeeper's, but for the number; Heat's own begin at the network's other end
-	// private are the networks that a template's subnets may have. They are reached
-	// directly, each server's being on the one bridge.
+	members  string // ZooKeeper's, without the number; Heat's own begin at the network's other end
+	// private are the networks that a template's subnets may use. They are reached directly, as all
+	// servers are on the one bridge.
 	private []string
 }
 
@@ -34,8 +34,8 @@ var (
 		private: []string{"fc00::/7", "2001:db8::/32"}}
 )
 
-// on is the argument of ip that gives an address to a link. An address of version
-// 6 is used at once: nobody else can have it.
+// on is the argument of ip that adds an address to a link. An IPv6 address is used at once: no
+// other link can have it.
 func on(address, link string) string {
 	if strings.Contains(address, ":") {
 		return "addr add " + address + " dev " + link + " nodad"
@@ -43,7 +43,6 @@ func on(address, link string) string {
 	return "addr add " + address + " dev " + link
 }
 
-// run runs a program of the machine.
 func run(name string, args ...string) error { return runWith("", name, args...) }
 
 func runWith(input, name string, args ...string) error {
@@ -56,7 +55,7 @@ func runWith(input, name string, args ...string) error {
 	return nil
 }
 
-// ip runs lines of the program of that name in a namespace, "" for our own.
+// ip runs lines of the ip program in a namespace, "" for our own.
 func ip(place string, lines ...string) error {
 	args := []string{"-batch", "-"}
 	if place != "" {
@@ -66,8 +65,8 @@ func ip(place string, lines ...string) error {
 }
 
 func (a addresses) makeBridge() error {
-	// an address of its own: else the bridge takes one of those that are on it, and
-	// another one when that goes
+	// an address of its own: otherwise the bridge takes a port's, and changes it when that is
+	// removed
 	lines := []string{"link set lo up", "link add name " + bridge + " address 02:00:00:00:00:01 type bridge forward_delay 0",
 		on(a.operator+a.length, bridge), "link set " + bridge + " up"}
 	for _, net := range a.private {
@@ -76,15 +75,13 @@ func (a addresses) makeBridge() error {
 	return ip("", lines...)
 }
 
-// nic is a server's address with its prefix length, and the interface's hardware
-// address, if that is to be a certain one.
+// nic is a server's address with its prefix length, and the interface's hardware address, if fixed.
 type nic struct {
 	Address string `json:"address"`
 	MAC     string `json:"mac"`
 }
 
-// addPlace makes a network namespace whose eth0, with all the addresses, is on
-// the bridge.
+// addPlace creates a network namespace whose eth0, with all the addresses, is on the bridge.
 func (a addresses) addPlace(name string, nics []nic) error {
 	if err := run("ip", "netns", "add", name); err != nil {
 		return err
@@ -109,8 +106,8 @@ func (a addresses) addPlace(name string, nics []nic) error {
 	return ip(name, lines...)
 }
 
-// Silence cuts a port of the operator's place off from all servers, or lets it answer again.
-// The operator itself reaches it.
+// Silence cuts a port of the operator's place off from all servers, or reconnects it. The operator
+// itself reaches it.
 func (b *Bed) Silence(port string, silent bool) error {
 	what := "add"
 	if !silent {
@@ -129,7 +126,7 @@ func wiring(name string) string {
 
 func removePlace(name string) error { return run("ip", "netns", "del", name) }
 
-// setLink pulls a place's cable at the other end, or plugs it in.
+// setLink pulls a place's cable at the other end, or plugs it in again.
 func setLink(name string, up bool) error {
 	if up {
 		return ip("", "link set "+name+" up")
@@ -137,8 +134,8 @@ func setLink(name string, up bool) error {
 	return ip("", "link set "+name+" down")
 }
 
-// startIn starts a command in a place. Only the thread that does it changes its
-// network namespace, and changes it back.
+// startIn starts a command in a place. Only the thread that does so changes its network namespace,
+// and changes it back.
 func startIn(place string, cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")
@@ -159,7 +156,7 @@ func startIn(place string, cmd *exec.Cmd) error {
 	}
 	started := cmd.Start()
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("leave the network of %s: %w", place, err) // and the thread stays locked: nobody else gets it
+		return fmt.Errorf("leave the network of %s: %w", place, err) // the thread stays locked: unused
 	}
 	runtime.UnlockOSThread()
 	return started

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a server sees of the machine: the system, read-write on copy. Everything
-// else is hidden: whiteouts for what is not in these lists, empty folders for
-// what a system has but what of the machine's own must not show.
+// What a server sees of the machine: the system, copy-on-write. Everything else is hidden:
+// whiteouts for what is not in these lists, empty folders for what a system has but whose content
+// on this machine must not show.
 var (
 	shown = map[string]bool{"bin": true, "sbin": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "usr": true,
 		"etc": true, "var": true, "boot": true}
@@ -28,7 +28,7 @@ const stateDir = "var/lib/bed"
 //go:embed init.sh
 var initScript string
 
-// cloudConfig replaces what an image would bring.
+// cloudConfig replaces what an image would contain.
 const cloudConfig = `datasource_list: [NoCloud, None]
 network: {config: disabled}
 apt: {preserve_sources_list: true}
@@ -38,7 +38,7 @@ growpart: {mode: 'off'}
 ssh_genkeytypes: [ed25519]
 `
 
-// makeBase makes the layer between the machine's root and the servers' own.
+// makeBase creates the layer between the machine's root and the servers' own.
 func makeBase() error {
 	if err := os.Mkdir(baseDir, 0o755); err != nil {
 		return err
@@ -83,7 +83,7 @@ func makeBase() error {
 	return nil
 }
 
-// writeFile writes a file, and the folders that it lies in.
+// writeFile writes a file and its parent folders.
 func writeFile(path, text string, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -91,7 +91,7 @@ func writeFile(path, text string, mode os.FileMode) error {
 	return os.WriteFile(path, []byte(text), mode)
 }
 
-// fill writes a file that takes all the room that its file system has.
+// fill writes a file that takes all the room of its file system.
 func fill(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -104,13 +104,13 @@ func fill(path string) error {
 			if !errors.Is(err, unix.ENOSPC) {
 				return err
 			}
-			zeros = zeros[:len(zeros)/2] // for what is less than that
+			zeros = zeros[:len(zeros)/2] // for the rest
 		}
 	}
 	return nil
 }
 
-// mountRoot makes a server's root in a folder of its own.
+// mountRoot mounts a server's root in a folder of its own.
 func mountRoot(dir string) (string, error) {
 	for _, name := range []string{"own", "work", "root"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {

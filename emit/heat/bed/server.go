@@ -35,7 +35,7 @@ type Server struct {
 	ended chan struct{} // closed when that has ended
 }
 
-// order is what Nova asks for.
+// order is a request of Nova's.
 type order struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -46,7 +46,7 @@ type order struct {
 
 var notInHostName = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// hostName is what Nova makes of a server's name.
+// hostName is Nova's host name for a server's name.
 func hostName(name string) string {
 	name = strings.Trim(notInHostName.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(name) > 63 {
@@ -58,7 +58,7 @@ func hostName(name string) string {
 	return name
 }
 
-// boot makes a server and powers it on.
+// boot creates a server and powers it on.
 func (b *Bed) boot(o order) (*Server, error) {
 	b.mu.Lock()
 	b.machines++
@@ -86,7 +86,7 @@ func (b *Bed) boot(o order) (*Server, error) {
 	return s, s.On()
 }
 
-// seed writes what makes this machine itself.
+// seed writes what distinguishes this machine.
 func (s *Server) seed(o order, operator string) error {
 	about := map[string]any{"instance-id": o.ID, "local-hostname": s.HostName}
 	if !strings.Contains(s.Address, ":") {
@@ -149,7 +149,7 @@ func (s *Server) On() error {
 	return nil
 }
 
-// Off cuts the server's power: all its processes are gone at once when it returns.
+// Off cuts the server's power: when it returns, all its processes are gone.
 func (s *Server) Off() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Server) Reboot() error {
 	return s.On()
 }
 
-// delete is what Nova does to a server that Heat does not want any more.
+// delete is what Nova does to a server that Heat no longer wants.
 func (b *Bed) delete(s *Server) error {
 	b.mu.Lock()
 	for i, known := range b.servers {
@@ -195,16 +195,16 @@ func (b *Bed) delete(s *Server) error {
 	return os.RemoveAll(s.dir)
 }
 
-// path is where a file of the server's lies for us.
+// path is the path of a server's file outside it.
 func (s *Server) path(name string) string { return filepath.Join(s.root, name) }
 
-// Booted says that cloud-init has run to its end in this boot.
+// Booted reports whether cloud-init has finished in this boot.
 func (s *Server) Booted() bool {
 	_, err := os.Stat(s.path(stateDir + "/booted"))
 	return err == nil
 }
 
-// Boots is how many times the server has begun to boot.
+// Boots is how often the server has begun to boot.
 func (s *Server) Boots() int {
 	text, _ := os.ReadFile(s.path(stateDir + "/boots"))
 	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))

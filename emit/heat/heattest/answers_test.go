@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Every request has its answer, also when answers are larger than a pipe and many
-// wait to be written at once.
+// Every request has its answer, even when answers are larger than a pipe and many wait to be
+// written at once.
 func TestManyLargeAnswers(t *testing.T) {
 	text := "heat_template_version: 2018-08-31\nresources:\n"
 	for i := range 8 {
@@ -44,7 +44,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	all.Wait()
 }
 
-// Whoever waits for an answer in vain learns what the oracle was at.
+// A caller that waits for an answer in vain learns what the oracle was doing.
 func TestNoAnswer(t *testing.T) {
 	j, err := New()
 	if err != nil {

@@ -1,18 +1,16 @@
-// Package heattest lets tests ask stock OpenStack Heat for its verdict: would it
-// accept this template, and what becomes of a stack made from it?
+// Package heattest lets tests ask stock OpenStack Heat for its verdict: does it accept this
+// template, and what becomes of a stack created from it?
 //
-// hotc promises that what it emits is plain HOT for a Heat that nobody has
-// changed. The only oracle of that is Heat itself, so the tests load every
-// emitted template into the real engine (Debian's python3-heat), inside one
-// long-lived Python process: parse, strict validation, and creation of the stack
-// with the real convergence engine, resource classes and heat-api. Stand-ins are
-// only what lies beyond Heat: Keystone, Nova and Neutron, and the resource types
-// that would talk to other clouds' services. Nova boots nothing; it writes down
-// the user-data that Heat resolved, and the test plays the server: it starts an
-// agent from that, which signals over HTTP as it would in a cloud.
+// hotc promises that what it emits is plain HOT for an unchanged Heat. The only oracle of that is
+// Heat itself, so the tests load every emitted template into the real engine (Debian's
+// python3-heat), inside one long-lived Python process: parse, strict validation, and creation of
+// the stack with the real convergence engine, resource classes and heat-api. Only what is beyond
+// Heat has stand-ins: Keystone, Nova and Neutron, and the resource types that would talk to other
+// cloud services. Nova boots nothing; it records the user-data that Heat resolved, and the test
+// plays the server: it starts an agent from that, which signals over HTTP as it would in a cloud.
 //
-// The Python part lies in python/, one subject a file. A new kind of question is
-// a method and a line in the table of handlers.py, and a method here.
+// The Python part is in python/, one subject per file. A new kind of question is a method and a
+// line in the table of handlers.py, and a method here.
 package heattest
 
 import (
@@ -37,12 +35,11 @@ import (
 //go:embed python/*.py
 var program embed.FS
 
-// interpreter is the Python that sees Debian's packages; another python3 may
-// stand first on PATH.
+// interpreter is the Python that finds Debian's packages; another python3 may be first on PATH.
 const interpreter = "/usr/bin/python3"
 
-// SkipVariable is the environment variable that, set to 1, turns a missing Heat
-// from a failure into a skip.
+// SkipVariable is the environment variable that, set to 1, skips tests where Heat is missing,
+// instead of failing them.
 const SkipVariable = "HOTC_SKIP_HEAT"
 
 // Endpoints is how a client reaches the oracle's HTTP APIs as the owner of stacks.
@@ -54,8 +51,7 @@ type Endpoints struct {
 	Project  string `json:"project"` // its id
 }
 
-// Oracle is a running stock Heat. Its methods may be used by several goroutines
-// and tests at the same time.
+// Oracle is a running stock Heat. Its methods may be used concurrently by goroutines and tests.
 type Oracle struct {
 	Endpoints Endpoints
 
@@ -69,7 +65,7 @@ type Oracle struct {
 	mu      sync.Mutex
 	number  int
 	waiting map[int]chan answer
-	ended   error // why no more answers come
+	ended   error // why there are no more answers
 }
 
 // answer is one line from the process.
@@ -98,8 +94,8 @@ func Start(t testing.TB) *Oracle {
 	return j
 }
 
-// Shared is one oracle for all tests of a package: it starts when the first of
-// them asks, and ends with the test binary. Its zero value is ready to use.
+// Shared is one oracle for all tests of a package: it starts at the first request, and ends with
+// the test binary. Its zero value is ready to use.
 type Shared struct {
 	Site Site
 
@@ -136,15 +132,15 @@ func refuse(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
-// Site is where an oracle stands. The zero Site is on the loopback interface, and
-// nobody boots its servers.
+// Site is where an oracle runs. The zero Site is on the loopback interface, and its servers are not
+// booted.
 type Site struct {
 	Address string // where the HTTP APIs listen
-	// Bed is the socket of who boots servers (emit/heat/bed), Network the CIDR of
-	// those that have no subnet in the template.
+	// Bed is the socket of what boots servers (emit/heat/bed), Network the CIDR of those without a
+	// subnet in the template.
 	Bed, Network string
-	// Stock lets Heat's own resource types validate, as in a cloud: what each refuses by
-	// itself is known then, and no stack can be made of those that need a cloud.
+	// Stock lets Heat's own resource types validate, as in a cloud: this shows what each refuses,
+	// but those that need a cloud cannot be created.
 	Stock bool
 }
 
@@ -162,8 +158,7 @@ func (s Site) flags() []string {
 	return flags
 }
 
-// New starts an oracle. The process ends with Close, or by itself when this process
-// is gone.
+// New starts an oracle. The process ends with Close, or by itself with this process.
 func New() (*Oracle, error) { return NewAt(Site{}) }
 
 // NewAt starts an oracle at a site.
@@ -237,7 +232,7 @@ func (j *Oracle) start(site Site) error {
 	return nil
 }
 
-// listen hands each answer to the call that waits for it.
+// listen passes each answer to the call that waits for it.
 func (j *Oracle) listen(lines *bufio.Reader) {
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -265,7 +260,7 @@ func (j *Oracle) listen(lines *bufio.Reader) {
 	}
 }
 
-// Error is Heat's refusal of a request: the exception's class and its text.
+// Error is Heat's refusal of a request: the exception's class and message.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
@@ -273,7 +268,7 @@ func (e *Error) Error() string { return e.Text }
 // arguments are those of one request, by name.
 type arguments map[string]any
 
-// ask makes one request and reads its result into result, unless that is nil.
+// ask sends a request and decodes its result into result, unless that is nil.
 func (j *Oracle) ask(op string, args arguments, result any) error {
 	reply, err := j.send(op, args)
 	if err != nil {
@@ -282,7 +277,7 @@ func (j *Oracle) ask(op string, args arguments, result any) error {
 	return j.receive(reply, op, answerLimit, result)
 }
 
-// send makes a request. The process begins requests in the order in which they are made.
+// send sends a request. The process begins requests in the order in which they are sent.
 func (j *Oracle) send(op string, args arguments) (<-chan answer, error) {
 	request := arguments{"op": op}
 	for name, value := range args {
@@ -330,18 +325,18 @@ func (j *Oracle) receive(reply <-chan answer, op string, limit time.Duration, re
 	return json.Unmarshal(a.Result, result)
 }
 
-// answerLimit is far more than Heat takes for anything that the tests ask of it.
+// answerLimit is far more than Heat takes for any request of the tests.
 const answerLimit = 10 * time.Minute
 
-// stackTime is more than the process needs to print its stacks, and stackEnd its last word
-// then, if it gets to that (python/stuck.py).
+// stackTime is more than the process needs to print its stacks, and stackEnd its last word then, if
+// it gets to that (python/stuck.py).
 const (
 	stackTime = 30 * time.Second
 	stackEnd  = "These were all green threads."
 )
 
-// giveUp ends a process that does not answer, with what it was at as the reason
-// that all requests in progress fail with.
+// giveUp ends a process that does not answer; what it was doing is the reason with which all
+// requests in progress fail.
 func (j *Oracle) giveUp(op string, limit time.Duration) {
 	_ = j.process.Process.Signal(syscall.SIGUSR1)
 	for end := time.Now().Add(stackTime); !strings.Contains(j.stderr.String(), stackEnd) && time.Now().Before(end); {

@@ -57,8 +57,8 @@ var values = []any{
 	strings.Repeat("long ", 40_000),
 }
 
-// A value that a server signals with HEAT_SIGNAL comes out of the stack unchanged,
-// also when the APIs are out of order for a while and the first token is worn out.
+// A value that a server signals with HEAT_SIGNAL comes out of the stack unchanged, even when the
+// APIs are out of order for a while and the first token has expired.
 func TestSignalledValues(t *testing.T) {
 	j := shared.Oracle(t)
 	stacks := make([]*Stack, len(values))
@@ -104,7 +104,7 @@ func TestWrongPasswordIsRefused(t *testing.T) {
 	}
 }
 
-// A change of user_data under IGNORE replaces no server, in the preview and in fact.
+// A change of user_data under IGNORE replaces no server, in the preview and in reality.
 func TestUpdate(t *testing.T) {
 	st := shared.Oracle(t).Create(t, "site", Input{Template: "testdata/signals.yaml"})
 	server := st.Server(t, "db")
@@ -161,7 +161,7 @@ func TestMissingHeatIsNamed(t *testing.T) {
 	}
 }
 
-// boot is what the test's user-data tells its server.
+// boot is the server's configuration in the test's user-data.
 type boot struct {
 	StackID string `json:"stack_id"`
 	Stack   string
@@ -222,7 +222,7 @@ func (b boot) token(t *testing.T) (token, int) {
 	return tok, status
 }
 
-// signal sends until it is heard.
+// signal sends until it is accepted.
 func (b boot) signal(t *testing.T, body map[string]any) {
 	t.Helper()
 	for {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lookAgain is the time between two looks at a stack that is still in progress.
+// lookAgain is the time between two polls of a stack in progress.
 const lookAgain = 100 * time.Millisecond
 
 // Stack is a stack in the oracle's Heat.
@@ -20,9 +20,9 @@ type Stack struct {
 	logged   int             // lines of Heat's log when it was created
 }
 
-// Create starts to create a stack and returns while Heat is at it. Each stack
-// gets a project of its own, so stacks of one name do not meet. It fails the test
-// if Heat refuses the template: Validate tells why without that.
+// Create starts to create a stack and returns while Heat is working on it. Each stack gets a
+// project of its own, so equal names do not collide. It fails the test if Heat refuses the
+// template: Validate says why without that.
 func (j *Oracle) Create(t testing.TB, name string, in Input) *Stack {
 	t.Helper()
 	st, err := j.TryCreate(name, in)
@@ -82,18 +82,18 @@ func (st *Stack) ask(t testing.TB, op string, args arguments, result any) {
 	}
 }
 
-// Status is a stack's state: its last action (CREATE, UPDATE, DELETE, …), how
-// that stands (IN_PROGRESS, COMPLETE, FAILED) and Heat's reason for it.
+// Status is a stack's state: its last action (CREATE, UPDATE, DELETE, …), the status of that
+// (IN_PROGRESS, COMPLETE, FAILED) and Heat's reason for it.
 type Status struct {
 	Action string
 	Status string
 	Reason string
 }
 
-// String is the state as OpenStack's tools write it, such as CREATE_COMPLETE.
+// String is the state in OpenStack's notation, such as CREATE_COMPLETE.
 func (s Status) String() string { return s.Action + "_" + s.Status }
 
-// Status is the stack's state now.
+// Status is the stack's current state.
 func (st *Stack) Status(t testing.TB) Status {
 	t.Helper()
 	var s Status
@@ -101,8 +101,8 @@ func (st *Stack) Status(t testing.TB) Status {
 	return s
 }
 
-// Wait returns once the stack's last action has ended, well or not. One that has
-// not ended after answerLimit hangs: that fails the test.
+// Wait returns once the stack's last action has ended, successfully or not. One that has not ended
+// after answerLimit hangs: that fails the test.
 func (st *Stack) Wait(t testing.TB) Status {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -117,8 +117,8 @@ func (st *Stack) Wait(t testing.TB) Status {
 	}
 }
 
-// waitSlice is how long one request waits for a stack: each gets its answer well
-// within answerLimit, however long the stack takes.
+// waitSlice is how long one request waits for a stack: each is answered well within answerLimit,
+// however long the stack takes.
 const waitSlice = 20 * time.Second
 
 // Complete waits, and fails the test if the stack's last action has failed.
@@ -131,7 +131,7 @@ func (st *Stack) Complete(t testing.TB) {
 
 // Resource is a resource of a stack or of a stack nested in it.
 type Resource struct {
-	Path   string // its name, after those of the nested stacks it lies in: tier/2/db
+	Path   string // its name, after those of the enclosing nested stacks: tier/2/db
 	Name   string
 	Type   string
 	ID     string // physical; "" until it has one
@@ -148,14 +148,14 @@ func (st *Stack) Resources(t testing.TB) []Resource {
 	return all
 }
 
-// Server is a server that Nova was asked for.
+// Server is a server requested from Nova.
 type Server struct {
 	Name         string // of the resource
-	Path         string // of the resource, after the nested stacks it lies in
+	Path         string // of the resource, after the enclosing nested stacks
 	ID           string // Nova's
 	PhysicalName string `json:"physical_name"`
-	// UserData is the property as Heat resolved it; NovaUserData is what Nova got:
-	// the same with user_data_format RAW, packed in MIME otherwise.
+	// UserData is the property as Heat resolved it; NovaUserData is what Nova got: the same with
+	// user_data_format RAW, packed in MIME otherwise.
 	UserData     string                     `json:"user_data"`
 	NovaUserData string                     `json:"nova_user_data"`
 	Metadata     map[string]json.RawMessage // of the resource, as resolved
@@ -205,8 +205,7 @@ func (st *Stack) Server(t testing.TB, path string) Server {
 	}
 }
 
-// Output is the value of a stack's output: JSON of the type that Heat's API
-// gives.
+// Output is the value of a stack's output: JSON of the type that Heat's API returns.
 type Output struct {
 	Value json.RawMessage
 	Error string // why it has no value
@@ -220,8 +219,8 @@ func (st *Stack) Outputs(t testing.TB) map[string]Output {
 	return outputs
 }
 
-// Warnings are what Heat has logged as warnings or errors since the stack was
-// created, on account of this stack or of another one of that time.
+// Warnings are what Heat has logged as warnings or errors since the stack was created, on account
+// of this stack or another of that time.
 func (st *Stack) Warnings(t testing.TB) []string {
 	t.Helper()
 	var lines []string
@@ -231,12 +230,10 @@ func (st *Stack) Warnings(t testing.TB) []string {
 	return lines
 }
 
-// Changes are the names of a stack's own resources by what an update does to
-// them.
+// Changes are the names of a stack's own resources by what an update does to them.
 type Changes struct{ Added, Deleted, Replaced, Unchanged, Updated []string }
 
-// Preview is what an update would do, as `openstack stack update --dry-run` says
-// it.
+// Preview is what an update would do, according to `openstack stack update --dry-run`.
 func (st *Stack) Preview(t testing.TB, in Input) Changes {
 	t.Helper()
 	var c Changes
@@ -250,13 +247,13 @@ func (st *Stack) Update(t testing.TB, in Input) {
 	st.ask(t, "update", in.arguments(), nil)
 }
 
-// MarkUnhealthy says of a resource that it is broken: the next update replaces it.
+// MarkUnhealthy marks a resource as broken: the next update replaces it.
 func (st *Stack) MarkUnhealthy(t testing.TB, resource string) {
 	t.Helper()
 	st.ask(t, "unhealthy", arguments{"resource": resource}, nil)
 }
 
-// LoseServer deletes a server in Nova, of which Heat is not told.
+// LoseServer deletes a server in Nova, without Heat's knowledge.
 func (j *Oracle) LoseServer(t testing.TB, id string) {
 	t.Helper()
 	if err := j.ask("lose", arguments{"server": id}, nil); err != nil {
@@ -264,7 +261,7 @@ func (j *Oracle) LoseServer(t testing.TB, id string) {
 	}
 }
 
-// Signal tells a resource to do what it is for: a scaling policy to scale its group.
+// Signal triggers a resource: a scaling policy to scale its group.
 func (st *Stack) Signal(t testing.TB, resource string) {
 	t.Helper()
 	st.ask(t, "signal", arguments{"resource": resource}, nil)
@@ -279,7 +276,7 @@ func (st *Stack) Delete(t testing.TB) {
 	}
 }
 
-// IsRefusal tells Heat's own refusals from failures of the oracle.
+// IsRefusal distinguishes Heat's own refusals from failures of the oracle.
 func IsRefusal(err error) bool {
 	var refusal *Error
 	return errors.As(err, &refusal)

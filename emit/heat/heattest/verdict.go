@@ -5,11 +5,10 @@ import (
 	"testing"
 )
 
-// Input is a template and what is given with it, as on the command line of
-// `openstack stack create`.
+// Input is a template and its arguments, as on the command line of `openstack stack create`.
 type Input struct {
 	Template     string         // path of the file
-	Environments []string       // -e, in their order
+	Environments []string       // -e, in order
 	Parameters   map[string]any // --parameter
 }
 
@@ -25,7 +24,7 @@ func (in Input) arguments() arguments {
 	return arguments{"path": template, "environments": environments, "parameters": parameters}
 }
 
-// absolute is what the oracle, whose working folder is another one, can open.
+// absolute is a path that the oracle can open from its own working folder.
 func absolute(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		return whole
@@ -33,10 +32,10 @@ func absolute(path string) string {
 	return path
 }
 
-// Verdict is what Heat says of a template before it makes a stack of it.
+// Verdict is Heat's verdict on a template before it creates a stack from it.
 type Verdict struct {
 	Accepted bool
-	Error    string // the exception's class and text, if refused
+	Error    string // the exception's class and message, if refused
 	// Warnings are what Heat logged meanwhile, and each use of a resource type or
 	// property that it has deprecated.
 	Warnings  []string
@@ -50,10 +49,9 @@ type TypedName struct {
 	Type string
 }
 
-// Validate is everything that Heat checks when a stack is created, up to the
-// point where it would start: the client's reading of all files, heat-api's
-// limits, parsing, parameters, and the strict validation of every resource and
-// output, nested stacks included.
+// Validate checks everything that Heat checks when a stack is created, up to the point where it
+// would start: the client's reading of all files, heat-api's limits, parsing, parameters, and the
+// strict validation of every resource and output, nested stacks included.
 func (j *Oracle) Validate(t testing.TB, in Input) Verdict {
 	t.Helper()
 	var v Verdict
@@ -76,8 +74,7 @@ func (j *Oracle) Accepts(t testing.TB, in Input) Verdict {
 	return v
 }
 
-// Outage makes the next requests to heat-api and Keystone fail with 503, so many
-// of each.
+// Outage makes that many of the next requests to heat-api and Keystone fail with 503.
 func (j *Oracle) Outage(t testing.TB, heat, keystone int) {
 	t.Helper()
 	if err := j.ask("outage", arguments{"heat": heat, "keystone": keystone}, nil); err != nil {
@@ -85,8 +82,8 @@ func (j *Oracle) Outage(t testing.TB, heat, keystone int) {
 	}
 }
 
-// ExpireTokens makes every token given out so far worthless, as after its life
-// time. Passwords stay.
+// ExpireTokens invalidates every token issued so far, as at the end of its lifetime. Passwords
+// stay.
 func (j *Oracle) ExpireTokens(t testing.TB) {
 	t.Helper()
 	if err := j.ask("expire_tokens", nil, nil); err != nil {
