@@ -14,19 +14,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Access is the one way to the files of the machine that hotc compiles on: templates,
-// environments, and all that they name are read through it.
+// Access is how hotc reads the files of the machine it runs on: templates, environments, and
+// every file they name.
 type Access interface {
 	// Read reads a file.
 	Read(path string) ([]byte, error)
-	// Open opens a folder; what it gives stays within that folder.
+	// Open opens a folder; reads through the result stay inside that folder.
 	Open(path string) (fs.FS, error)
 }
 
-// MaxFile is how large a file may be that hotc reads, in bytes.
+// MaxFile is the size limit of a file that hotc reads, in bytes.
 const MaxFile = 64 << 20
 
-// Machine gives every file that the user may read.
+// Machine gives access to every file that the user can read.
 type Machine struct{}
 
 func (Machine) Read(path string) ([]byte, error) {
@@ -46,31 +46,30 @@ func (Machine) Open(path string) (fs.FS, error) {
 	return tree{root}, nil
 }
 
-// Confined gives the files of one folder, that of a template or one that the user has
-// named, and files that the user himself has named; no link leads out of their folders. It
-// is for templates of strangers.
+// Confined gives access to one folder (the template's, or one the user named) and to files that
+// the user named; no link leads out of their folders. It is for untrusted templates.
 type Confined struct {
 	folder string // absolute
-	whose  string // for people
+	whose  string // for messages
 	files  tree
 	named  []string // absolute
 	left   *int     // bytes
 }
 
-// maxConfined is how many bytes the template of a stranger may have read.
+// maxConfined is how many bytes an untrusted template can read in total.
 const maxConfined = 64 << 20
 
-// Confine makes the access for a template, whose environments the user names.
+// Confine returns the access for a template and the environments that the user named.
 func Confine(template string, environments []string) (*Confined, error) {
 	return confine(filepath.Dir(template), template, "the template's folder", environments)
 }
 
-// ConfineTo makes the access for the templates of a folder that the user names.
+// ConfineTo returns the access for the templates of a folder that the user named.
 func ConfineTo(dir string, environments []string) (*Confined, error) {
 	return confine(dir, dir, "the folder "+dir, environments)
 }
 
-// confine makes the access to a folder; named is what the user has named.
+// confine returns the access to a folder; named is the path the user named.
 func confine(dir, named, whose string, environments []string) (c *Confined, err error) {
 	defer func() {
 		if err != nil {
@@ -94,8 +93,8 @@ func confine(dir, named, whose string, environments []string) (c *Confined, err 
 	return c, nil
 }
 
-// folderWithin opens a folder; one below the working directory is not reached by links
-// that lead out of that.
+// folderWithin opens a folder; one below the working directory is not reached through links that
+// lead out of it.
 func folderWithin(dir string) (tree, error) {
 	if !filepath.IsLocal(dir) {
 		root, err := os.OpenRoot(dir)
@@ -137,7 +136,7 @@ func (c *Confined) Open(path string) (fs.FS, error) {
 	return counted{tree{root}, c.left}, nil
 }
 
-// local is a path from the folder.
+// local returns a path relative to the folder.
 func (c *Confined) local(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -149,10 +148,10 @@ func (c *Confined) local(path string) (string, error) {
 	return "", fmt.Errorf("it is outside %s, and an untrusted template may read nothing else (--untrusted)", c.whose)
 }
 
-// tree is a folder, out of which no link leads, and in which only regular files are opened.
+// tree is a folder that no link leads out of, and in which only regular files are opened.
 type tree struct{ root *os.Root }
 
-// counted is a tree of which only so much is read.
+// counted is a tree with a limit on how much is read.
 type counted struct {
 	tree
 	left *int
@@ -203,15 +202,15 @@ func (t tree) Lstat(name string) (fs.FileInfo, error)     { return fs.Lstat(t.ro
 func (t tree) ReadLink(name string) (string, error)       { return fs.ReadLink(t.root.FS(), name) }
 func (t tree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.root.FS(), name) }
 
-// openFlags do not wait for the writer of a pipe.
+// openFlags avoid blocking on a pipe without a writer.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// openRegular opens a file that is one: no folder, no device or pipe, and no view into
-// the kernel, which would differ from machine to machine or never end.
+// openRegular opens regular files only: no folder, device or pipe, and no kernel view, which
+// would differ between machines or never end.
 func openRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (file *os.File, size int64, err error) {
 	info, err := stat()
 	if err == nil {
-		err = checkRegular(info) // to open a device may do something already
+		err = checkRegular(info) // opening a device may have side effects
 	}
 	if err != nil {
 		return nil, 0, err
@@ -232,7 +231,7 @@ func openRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)
 	return file, info.Size(), nil
 }
 
-// readAll reads a file of a size, which may grow meanwhile, and closes it.
+// readAll reads a file, which may grow while it is read, and closes it.
 func readAll(file *os.File, size int64) ([]byte, error) {
 	defer file.Close()
 	text := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
@@ -261,9 +260,9 @@ func tooLarge(size int64) error {
 	return fmt.Errorf("it has %d bytes; hotc reads at most %d", size, MaxFile)
 }
 
-// CannotRead says why a file cannot be read.
+// CannotRead explains why a file cannot be read.
 func CannotRead(path string, err error) *source.Diagnostic {
-	if err = source.Bare(err); err.Error() == "path escapes from parent" { // which package os does not name
+	if err = source.Bare(err); err.Error() == "path escapes from parent" { // not exported by os
 		err = errors.New("a link leads out of the folder")
 	}
 	return source.Fail(source.CannotRead, fmt.Sprintf("cannot read %s: %v", path, err), "")

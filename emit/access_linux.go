@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelViews are file systems whose files the kernel makes when they are read.
+// kernelViews are file systems whose files the kernel generates on read.
 var kernelViews = map[int64]bool{
 	unix.PROC_SUPER_MAGIC: true, unix.SYSFS_MAGIC: true, unix.DEBUGFS_MAGIC: true, unix.TRACEFS_MAGIC: true, unix.SECURITYFS_MAGIC: true,
 	unix.CGROUP_SUPER_MAGIC: true, unix.CGROUP2_SUPER_MAGIC: true, unix.BPF_FS_MAGIC: true, unix.EFIVARFS_MAGIC: true, unix.PSTOREFS_MAGIC: true,
@@ -16,7 +16,7 @@ var kernelViews = map[int64]bool{
 
 const configfs = 0x62656570
 
-// checkStored refuses files that are stored nowhere, wherever they are mounted.
+// checkStored refuses files that are not stored, wherever their file system is mounted.
 func checkStored(file *os.File) error {
 	var in unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &in); err != nil {

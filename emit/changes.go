@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// ReachNobody says in a line what Heat gives to roles that another value of it does not
-// reach; "" if all of it does. `hotc explain --changes` has the names.
+// ReachNobody summarizes where later changes of Heat's values do not reach roles; "" if they reach
+// all. `hotc explain --changes` lists the values.
 func (r *Result) ReachNobody() string {
 	if r.Built.Plan.Signal != contract.RelaySignals {
 		roles := 0
@@ -52,7 +52,7 @@ func (r *Result) ReachNobody() string {
 	return "later changes of Heat's values do not reach " + strings.Join(parts, ", and ") + ": `hotc explain --changes` names them"
 }
 
-// checkWatched refuses to follow what Heat gives where nobody carries it.
+// checkWatched refuses to follow Heat's values where nothing carries them.
 func (r *Result) checkWatched(signal contract.Signalling, diags *source.Diagnostics) {
 	told := map[string]bool{}
 	for role := range r.Program.Roles {

@@ -10,19 +10,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Cloud is what the user says of the cloud's Heat.
+// Cloud is what the user states about the cloud's Heat.
 type Cloud struct {
-	Heat  string   // its release; "" is Debian's
-	Types []string // files and folders that tell of the cloud's own types
+	Heat  string   // release; "" is Debian's
+	Types []string // files and folders that describe the cloud's own types
 }
 
-// Bounds of what is read of a cloud's types.
+// Limits on reading a cloud's types.
 const (
 	mostTypeFiles = 5000
 	mostTypeBytes = 64 << 20
 )
 
-// Catalogue is the resource types of the cloud; nil of one of which nothing is said.
+// Catalogue returns the cloud's resource types; nil if the user states nothing about it.
 func (c Cloud) Catalogue(diags *source.Diagnostics) *resourcetype.Catalogue {
 	var out *resourcetype.Catalogue
 	if c.Heat != "" {
@@ -57,7 +57,7 @@ func (c Cloud) Catalogue(diags *source.Diagnostics) *resourcetype.Catalogue {
 	return out.With(own)
 }
 
-// typeFiles are the files of a name: itself, or what lies in the folder.
+// typeFiles returns the files of a name: itself, or those in the folder.
 func typeFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package emit makes the output folder of a template. Compile runs the stages in
-// their order and is hotc's table of contents:
+// Package emit creates the output folder of a template. Compile runs the stages in order and is
+// hotc's table of contents:
 //
 //	bytes → hot.ParseTemplate → nesting.Load → roles.Lower → binding.Analyse → analysis.Check
 //	      → emit/plan.Build and emit/heat.Emit → the folder
 //
-// Each stage is a function from value to value; what is found wrong is collected,
-// and nothing is written if an error is among it.
+// Each stage is a function from value to value; errors are collected, and nothing is written if
+// there are any.
 package emit
 
 import (
@@ -38,68 +38,68 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// Options are the user's wishes.
+// Options are the user's settings.
 type Options struct {
 	Template     string            // path
-	Text         []byte            // of the template; nil if it is to be read from Template
+	Text         []byte            // of the template; nil to read it from Template
 	Access       Access            // nil is Machine
-	Environments []string          // paths, the last one wins
-	Parameters   map[string]string // of -P, as text
+	Environments []string          // paths; the last one wins
+	Parameters   map[string]string // from -P, as strings
 	Coordinator  string
 	AgentURL     string
 	AgentDigests map[userdata.Arch]string
 	Signal       contract.Signalling // "" is NobodySignals
 	Facts        binding.Facts
-	// SecretParameters are hidden parameters that `hotc apply` gives, not Heat.
+	// SecretParameters are hidden parameters supplied by `hotc apply`, not by Heat.
 	SecretParameters []string
 	Limits           Limits
-	Types            *resourcetype.Catalogue // of the cloud; nil for those of Debian's Heat
+	Types            *resourcetype.Catalogue // of the cloud; nil for Debian's Heat
 	Drivers          []driver.Driver
 	Version          string
-	// Lint says that nothing is to be made of the template: all rules look at it, and errors
-	// stop none of the stages that can go on.
+	// Lint only checks the template: all rules run, and an error does not stop later stages that
+	// can still run.
 	Lint bool
-	// Packs are the rules of communities that are wanted beside hotc's own.
+	// Packs are the community rule packs enabled in addition to hotc's own rules.
 	Packs []*rule.Rule
-	// Shell looks at scripts of shells for the linter; nil if nothing is to.
+	// Shell checks shell scripts for the linter; nil disables it.
 	Shell func(script string) []rule.Advice
-	// Now is what the time is, for what must not be over; zero if that is no matter.
+	// Now is the current time, for expiry checks; zero disables them.
 	Now time.Time
-	// Profile takes down how long the linter's rules take; nil if nobody asks.
+	// Profile records how long the linter's rules take; nil disables it.
 	Profile *rule.Profile
-	// WithoutHeat says that no Heat will see the stack (`hotc run`): parameters left
-	// to their defaults have them.
+	// WithoutHeat means that no Heat sees the stack (`hotc run`): parameters without a value
+	// take their defaults.
 	WithoutHeat bool
 }
 
-// Result is what was made of a template.
+// Result is the outcome of a compilation.
 type Result struct {
 	Program *program.Program
-	// Environment is what the environment files say, Templates all templates that
-	// stacks are made of, by path.
+	// Environment is the merged content of the environment files, Templates all templates used
+	// for stacks, by path.
 	Environment *environment.Environment
 	Templates   map[string]*hot.Template
 	// Environments are the names of the environment files in the folder.
 	Environments []string
 	Analysis     *binding.Analysis
-	// Findings are what the analysis knows of the order of things.
+	// Findings are the analysis' findings on ordering.
 	Findings *analysis.Findings
 	Built    *plan.Built
 	Emitted  *heat.Emitted // nil without Heat
-	// PlanJSON is the text of plan.json.
+	// PlanJSON is the content of plan.json.
 	PlanJSON []byte
 	Folder   Folder
 }
 
-// AgentsFile names the agents that servers fetch from the coordinator, by architecture
-// their sha256: `hotc apply` puts them there.
+// AgentsFile lists the agents that servers fetch from the coordinator, as sha256 by
+// architecture; `hotc apply` uploads them.
 const AgentsFile = "hotc/agents.json"
 
-// EnvironmentsFile lists the environment files of an output folder, a line each, in
-// the order in which they are given to Heat.
+// EnvironmentsFile lists the environment files of an output folder, one per line, in the order
+// in which they are passed to Heat.
 const EnvironmentsFile = "hotc/environments"
 
-// Compile makes the output folder, in memory. It returns nil if an error was found.
+// Compile creates the output folder in memory. It returns nil on an error.
 func Compile(o Options, diags *source.Diagnostics) *Result {
 	files := o.files(diags)
 	r := analyse(o, files, diags)
@@ -109,7 +109,7 @@ func Compile(o Options, diags *source.Diagnostics) *Result {
 	return r.make(o, files, diags)
 }
 
-// make makes the folder of what was analysed; nil if an error was found.
+// make creates the folder from the analysis; nil on an error.
 func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Result {
 	if o.Signal == "" {
 		o.Signal = contract.NobodySignals
@@ -126,8 +126,8 @@ func (r *Result) make(o Options, files *files, diags *source.Diagnostics) *Resul
 	return r
 }
 
-// Analyse runs the stages that only look: up to the analysis. It returns what
-// they found even if that has errors, and nil if the template cannot be read.
+// Analyse runs the stages up to the analysis. It returns their results even if there are errors,
+// and nil if the template cannot be read.
 func Analyse(o Options, diags *source.Diagnostics) *Result {
 	return analyse(o, o.files(diags), diags)
 }
@@ -157,7 +157,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
-	if broken { // what binding goes on may not be there
+	if broken { // what binding relies on may be missing
 		analysis.CheckBroken(r.Program, want, diags)
 		return r
 	}
@@ -168,7 +168,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 
 func (o Options) stopped(diags *source.Diagnostics) bool { return !o.Lint && diags.Failed() }
 
-// read reads the template's text; nil if that cannot be done.
+// read reads the template's text; nil on an error.
 func (o Options) read(files *files, diags *source.Diagnostics) *source.File {
 	text, err := o.Text, error(nil)
 	if text == nil {
@@ -199,7 +199,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	if diags.Failed() {
 		return
 	}
-	if o.Lint && len(r.Program.Servers) == 0 { // nothing is changed in them
+	if o.Lint && len(r.Program.Servers) == 0 { // none of them is changed
 		r.Emitted = &heat.Emitted{}
 		for _, t := range templates {
 			r.Folder[t.Target] = t.File.Text
@@ -209,7 +209,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	}
 	data := userdata.Options{AgentDigests: o.AgentDigests, Servers: len(r.Built.Plan.Servers)}
 	encoded := make(chan error, 1)
-	go func() { // beside the emission, which is the longest part of the work
+	go func() { // concurrently with emission, the longest stage
 		defer mistake.Ends()
 		var err error
 		r.PlanJSON, err = plan.Encode(r.Built.Plan)
@@ -238,7 +238,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	if len(r.Built.Plan.Servers) > 0 {
 		r.Folder["plan.json"] = r.PlanJSON
 		if o.AgentURL == "" && len(o.AgentDigests) > 0 {
-			text, _ := json.Marshal(o.AgentDigests) // of texts; its keys are sorted
+			text, _ := json.Marshal(o.AgentDigests) // strings; its keys are sorted
 			r.Folder[AgentsFile] = append(text, '\n')
 		}
 		for digest, data := range r.Built.Files {
@@ -248,7 +248,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 	o.Limits.check(r, diags)
 }
 
-// HeatCannotTell says, of a folder for a relay, what Heat does not show by itself.
+// HeatCannotTell lists, for a folder for a relay, what Heat does not show by itself.
 func (r *Result) HeatCannotTell() []string {
 	if r.Built.Plan.Signal != contract.RelaySignals {
 		return nil
@@ -276,7 +276,7 @@ func (r *Result) HeatCannotTell() []string {
 	return lines
 }
 
-// Unnoticed says in lines what of who joins and leaves groups no role will notice.
+// Unnoticed lists which members joining or leaving groups no role will notice.
 func (r *Result) Unnoticed() []string {
 	unwatched, followed := map[string]bool{}, map[string]bool{}
 	for _, g := range r.Analysis.Gathers {
@@ -297,7 +297,7 @@ func (r *Result) Unnoticed() []string {
 	return lines
 }
 
-// membersWait are the groups whose members wait for their own roles.
+// membersWait returns the groups whose members wait for their own roles.
 func membersWait(r *Result, signal contract.Signalling) map[*hot.Resource]bool {
 	if signal != contract.RelaySignals {
 		return nil
@@ -312,11 +312,11 @@ type Limits struct {
 	UserData  int // bytes after base64
 }
 
-// DefaultLimits are those of stock Heat and Nova (heat/common/config.py:
-// max_template_size, max_resources_per_stack, max_nested_stack_depth).
+// DefaultLimits are those of stock Heat and Nova (heat/common/config.py: max_template_size,
+// max_resources_per_stack, max_nested_stack_depth).
 var DefaultLimits = Limits{Template: 524288, Resources: 1000, Depth: 5, UserData: userdata.Base64Limit}
 
-// Set changes a limit by its name.
+// Set changes a limit by name.
 func (l *Limits) Set(name string, value int) error {
 	limit := map[string]*int{"template": &l.Template, "resources": &l.Resources, "depth": &l.Depth, "user_data": &l.UserData}[name]
 	if limit == nil {
@@ -352,5 +352,5 @@ func (l Limits) check(r *Result, diags *source.Diagnostics) {
 	}
 }
 
-// isHeats says whether a file of the folder goes to Heat.
+// isHeats reports whether a file of the folder is uploaded to Heat.
 func isHeats(name string) bool { return name != "plan.json" && filepath.Dir(name) != "files" }

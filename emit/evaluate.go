@@ -9,14 +9,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Scope is what expressions outside of a template are evaluated in.
+// Scope is the context in which expressions outside a template are evaluated.
 type Scope struct {
 	Template  *hot.Template
 	Evaluator *binding.Evaluator
 }
 
-// NewScope reads what the expressions may refer to: a template or, without one, just
-// parameters, with the functions of a version. It returns nil if an error was found.
+// NewScope reads what the expressions may refer to: a template or, without one, only parameters,
+// with the functions of a version. It returns nil on an error.
 func NewScope(o Options, version hot.Version, stackName string, diags *source.Diagnostics) *Scope {
 	var p *program.Program
 	if o.Template != "" {
@@ -28,7 +28,7 @@ func NewScope(o Options, version hot.Version, stackName string, diags *source.Di
 	} else if p = withoutTemplate(o, version, diags); p == nil {
 		return nil
 	}
-	// no plan is made of the values, so nothing needs to be pinned
+	// no plan is built from the values, so nothing needs to be pinned
 	p.Supplied.Unpinnable = nil
 	if stackName != "" {
 		p.Supplied.Parameters[hot.StackName], p.Supplied.Parameters[hot.CFNStackName] = stackName, stackName
@@ -36,8 +36,8 @@ func NewScope(o Options, version hot.Version, stackName string, diags *source.Di
 	return &Scope{Template: p.Template, Evaluator: binding.NewEvaluator(p, binding.Options{Facts: o.Facts})}
 }
 
-// withoutTemplate is a program of parameters alone: those of -P as text, those of
-// environments as they are written there.
+// withoutTemplate returns a program of parameters alone: those of -P as strings, those of
+// environments as written there.
 func withoutTemplate(o Options, version hot.Version, diags *source.Diagnostics) *program.Program {
 	t := hot.ParseTemplate(source.NewFile("", []byte("heat_template_version: "+version.String()+"\n")), diags)
 	files := o.files(diags)

@@ -20,19 +20,19 @@ import (
 	"github.com/hotc-dev/hotc/emit/heat"
 )
 
-// files reads what templates and environments name, as the real client finds it
+// files reads what templates and environments name, as the real client does
 // (heatclient/common/template_utils.py): relative to the file that names it.
 type files struct {
 	root   string
 	access Access
 	diags  *source.Diagnostics
 
-	templates map[string]*hot.Template // that stacks are made of, by path
+	templates map[string]*hot.Template // used for stacks, by path
 	folder    Folder
-	taken     map[string]bool // what was put into the folder, by path
+	taken     map[string]bool // already in the folder, by path
 }
 
-// files are those that the template of some options names.
+// files returns the reader for these options.
 func (o Options) files(diags *source.Diagnostics) *files {
 	f := &files{root: filepath.Dir(o.Template), access: o.Access, diags: diags}
 	if f.access == nil {
@@ -41,7 +41,7 @@ func (o Options) files(diags *source.Diagnostics) *files {
 	return f
 }
 
-// read gives get_file its content when it is evaluated by the compiler.
+// read reads a file for get_file when the compiler evaluates it.
 func (f *files) read(name string) ([]byte, error) {
 	p, err := source.Locate(name, f.root)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *files) read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// open gives a driver a folder that a role's source names.
+// open opens a folder that a role's source names, for a driver.
 func (f *files) open(name string) (fs.FS, error) {
 	p, err := source.Locate(name, f.root)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *files) open(name string) (fs.FS, error) {
 	return f.openFolder(p)
 }
 
-// openFolder opens a folder so that no link in it leads out of it.
+// openFolder opens a folder that no link leads out of.
 func (f *files) openFolder(path string) (fs.FS, error) {
 	folder, err := f.access.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *files) readTemplate(path string) ([]byte, error) {
 	return text, nil
 }
 
-// portable is the path of a file from the root template's folder.
+// portable returns a file's path relative to the root template's folder.
 func (f *files) portable(path string) string {
 	if rel, err := filepath.Rel(f.root, path); err == nil {
 		return filepath.ToSlash(rel)
@@ -88,8 +88,8 @@ func (f *files) portable(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// target is where a file goes in the output folder: to the same place as beside the
-// root template, or to one with a name of hotc's if it lies elsewhere.
+// target returns where a file goes in the output folder: the same place as beside the root
+// template, or a name of hotc's if it is outside that folder.
 func (f *files) target(where string) string {
 	name := f.portable(where)
 	if name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name) || reserved(name) {
@@ -98,18 +98,18 @@ func (f *files) target(where string) string {
 	return name
 }
 
-// reserved are the names in the folder that are hotc's own.
+// reserved reports whether hotc uses a name in the folder itself.
 func reserved(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
 	return first == "hotc" || first == "files" || target == "plan.json" || target == heat.RootFile
 }
 
-// collect puts the files that stay named into the folder. It returns the templates
-// to be emitted, the root first.
+// collect copies the files that are still named to the folder. It returns the templates to emit,
+// the root first.
 func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	f.folder, f.taken = folder, map[string]bool{}
 	used := map[*hot.Template]bool{}
-	bare, blocks := map[*yaml.Node]bool{}, map[*yaml.Node]bool{} // behind which no stack is; of roles
+	bare, blocks := map[*yaml.Node]bool{}, map[*yaml.Node]bool{} // without a stack; of roles
 	p.Root.Walk(func(s *program.Stack) {
 		used[s.Template] = true
 		for _, r := range s.Template.Resources {
@@ -127,7 +127,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	var out []heat.Template
 	paths := slices.Sorted(maps.Keys(f.templates))
 	for _, where := range paths {
-		f.taken[where] = used[f.templates[where]] // emitted by itself
+		f.taken[where] = used[f.templates[where]] // emitted separately
 	}
 	for _, where := range paths {
 		t := f.templates[where]
@@ -149,23 +149,23 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	return out
 }
 
-// naming looks at one text that names files.
+// naming processes one text that names files.
 type naming struct {
 	*files
 	file   *source.File
-	dir    string // where the text lies
+	dir    string // where the text is
 	target string // where it goes
 	moved  map[*yaml.Node]string
-	// bare are resources behind which no stack is, blocks what roles say.
+	// bare are resources without a stack, blocks the blocks of roles.
 	bare, blocks map[*yaml.Node]bool
-	// roles says that a template which no stack was found for may have roles: it is not used.
+	// roles means that a template without a stack may have roles: it is not used.
 	roles bool
 }
 
-// named looks for get_file and for types that are files, anywhere below a node.
+// named finds get_file and types that are files, anywhere below a node.
 func (n *naming) named(x *yaml.Node) {
 	switch {
-	case n.blocks[x]: // what roles name travels in the plan
+	case n.blocks[x]: // files named by roles travel in the plan
 		return
 	case n.bare[x]:
 		defer func(before bool) { n.roles = before }(n.roles)
@@ -194,7 +194,7 @@ func (n *naming) typeName(x *yaml.Node) {
 	}
 }
 
-// take puts one file into the folder.
+// take copies one file to the folder.
 func (n *naming) take(x *yaml.Node, name string) {
 	if source.IsRemote(name) {
 		return // the client fetches it, wherever the folder is
@@ -208,7 +208,7 @@ func (n *naming) take(x *yaml.Node, name string) {
 	n.takeAs(x, name, filepath.Clean(where))
 }
 
-// takeAs is take of a file whose place is known.
+// takeAs is take for a file with a known place.
 func (n *naming) takeAs(x *yaml.Node, name, where string) {
 	target := n.files.target(where)
 	if path.Join(path.Dir(n.target), filepath.ToSlash(name)) != target || strings.Contains(name, "://") {
@@ -227,11 +227,11 @@ func (n *naming) takeAs(x *yaml.Node, name, where string) {
 	n.folder[target] = n.within(at, where, target, text)
 }
 
-// within takes along what a file names that is a template itself: the client looks
-// into any that is one.
+// within also takes the files named by a file that is itself a template: the client reads into
+// those.
 func (n *naming) within(at source.Place, where, target string, text []byte) []byte {
 	if !bytes.Contains(text, []byte("emplate_version")) && !bytes.Contains(text, []byte("TemplateFormatVersion")) {
-		return text // nor would it be one if it were read
+		return text // not a template
 	}
 	var quiet source.Diagnostics
 	file := source.NewFile(where, text)
@@ -256,7 +256,7 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 	return inner.renamed(root, text, nil)
 }
 
-// renamed is the text with the names that fit the output folder, without some entries.
+// renamed returns the text with names that fit the output folder, without some entries.
 func (n *naming) renamed(root *yaml.Node, text []byte, without map[*yaml.Node][]string) []byte {
 	if len(n.moved) == 0 && len(without) == 0 {
 		return text
@@ -268,9 +268,9 @@ func (n *naming) renamed(root *yaml.Node, text []byte, without map[*yaml.Node][]
 	return edited
 }
 
-// environments puts the environment files into the folder: the registry names the
-// templates that are there. Values of hidden parameters stay out. It returns the
-// names that they have there. What is to come of secret parameters is said elsewhere.
+// environments copies the environment files to the folder; the registry names the templates
+// there. Values of hidden parameters are left out. It returns their names there. Secret
+// parameters are reported elsewhere.
 func (f *files) environments(e *environment.Environment, secrets []string) []string {
 	var names []string
 	for _, x := range e.Files {
@@ -286,8 +286,8 @@ func (f *files) environments(e *environment.Environment, secrets []string) []str
 	return names
 }
 
-// hidden are the entries with values of hidden parameters, by the section. It says so
-// without the line, which such a value stands in.
+// hidden returns the entries with values of hidden parameters, by section. It reports them
+// without showing the line, which contains the value.
 func (f *files) hidden(e *environment.File, secrets []string) map[*yaml.Node][]string {
 	out := map[*yaml.Node][]string{}
 	for _, section := range []string{"parameters", "parameter_defaults"} {

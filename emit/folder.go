@@ -14,16 +14,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// Folder is an output folder: contents by path, with slashes.
+// Folder is an output folder: contents by slash-separated path.
 type Folder map[string][]byte
 
-// ManifestFile lists what hotc wrote, with digests, so that a later compilation
-// replaces only what is its own.
+// ManifestFile lists what hotc wrote, with digests, so that a later compilation replaces only
+// hotc's own files.
 const ManifestFile = "hotc/manifest.json"
 
-// Write puts the folder in place of dir, whole or not at all. A folder that an
-// earlier compilation wrote is replaced if nothing in it was added or changed
-// since; any other that is not empty is refused.
+// Write replaces dir by the folder, whole or not at all. A folder of an earlier compilation is
+// replaced if nothing in it was added or changed since; any other non-empty folder is refused.
 func (f Folder) Write(dir string) error {
 	dir = filepath.Clean(dir)
 	if err := checkReplaceable(dir); err != nil {
@@ -69,7 +68,7 @@ func writeFile(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// swap puts fresh where dir is, by two renames; if the second one fails the first is taken back.
+// swap replaces dir by fresh with two renames; if the second fails, the first is undone.
 func swap(fresh, dir string) error {
 	old := fresh + ".old"
 	err := os.Rename(dir, old)
@@ -91,7 +90,7 @@ func swap(fresh, dir string) error {
 	return nil
 }
 
-// checkReplaceable refuses a folder in which something would be lost.
+// checkReplaceable refuses a folder if replacing it would lose something.
 func checkReplaceable(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +121,7 @@ func checkReplaceable(dir string) error {
 	return nil
 }
 
-// notMine lists files of a folder that are not as the manifest says.
+// notMine lists files of a folder that differ from the manifest.
 func notMine(dir string, manifest map[string]string) []string {
 	var lost []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -11,24 +11,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Linted is what Lint has looked at.
+// Linted is what Lint has read.
 type Linted struct {
-	// Files are the texts, each once: the file itself, those nested in it, environments.
+	// Files are the texts, each once: the file itself, the templates nested in it, environments.
 	Files []*source.File
-	// Nested are the names of the templates that were looked at with it, which need not be
-	// looked at again: with what they are given, they mean more than by themselves.
+	// Nested are the names of the templates linted with it, which need not be linted again: with
+	// their arguments, more is known about them than on their own.
 	Nested []string
 }
 
-// saysVersion says at a glance that a text is a template: at the beginning of a line nothing
-// but a key of the whole text can stand.
+// saysVersion cheaply detects a template: only a top-level key starts at the beginning of a
+// line.
 func saysVersion(text []byte) bool {
 	key := []byte("\nheat_template_version:")
 	return bytes.HasPrefix(text, key[1:]) || bytes.Contains(text, key)
 }
 
-// Lint says what is wrong with a template, as Compile would. Where the text is an
-// environment file, it says what is wrong with that.
+// Lint reports the same problems of a template as Compile. If the text is an environment file,
+// it checks that instead.
 func Lint(o Options, diags *source.Diagnostics) Linted {
 	files := o.files(diags)
 	file := o.read(files, diags)
@@ -37,7 +37,7 @@ func Lint(o Options, diags *source.Diagnostics) Linted {
 	}
 	linted := Linted{Files: []*source.File{file}}
 	o.Text = file.Text
-	var quiet source.Diagnostics // what is wrong is said when the text is read as what it is
+	var quiet source.Diagnostics // errors are reported when the text is parsed as what it is
 	if !saysVersion(file.Text) && environment.Is(yaml.Parse(file, &quiet)) {
 		environment.Read([]*source.File{file}, func(string) string { return "" }, diags)
 		return linted

@@ -13,8 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// suppliedParameters collects the values of parameters that the compiler knows: of
-// environments and of -P, and without Heat the defaults.
+// suppliedParameters collects the parameter values that the compiler knows: from environments
+// and -P and, without Heat, the defaults.
 func suppliedParameters(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) *program.Supplied {
 	g := &program.Supplied{Parameters: map[string]value.Value{}, Unpinnable: map[string]bool{}, Unpinned: o.WithoutHeat}
 	if o.WithoutHeat {
@@ -54,12 +54,12 @@ func suppliedParameters(t *hot.Template, env *environment.Environment, o Options
 	return g
 }
 
-// suppliedTwice says of secret parameters which other values nobody would get. It shows no
-// line of an environment, where such a value stands.
+// suppliedTwice reports other values of secret parameters, which would be ignored. It shows no
+// line of an environment, which contains such a value.
 func suppliedTwice(t *hot.Template, env *environment.Environment, o Options, diags *source.Diagnostics) {
 	for _, name := range o.SecretParameters {
 		if p := t.Parameter(name); p == nil || !p.Hidden {
-			continue // binding says so
+			continue // binding reports it
 		}
 		if _, given := o.Parameters[name]; given {
 			diags.Error(source.SecretParameter, source.Place{}, fmt.Sprintf("the parameter %q takes its value from --secret-param, and -P sets one that would not be used", name),
@@ -82,8 +82,8 @@ func unknownParameter(t *hot.Template, name string, at source.Place, diags *sour
 	diags.Error(source.UnknownParameter, at, fmt.Sprintf("the template has no parameter %q", name), hint)
 }
 
-// castParameters gives the values their parameters' types. Values of hidden
-// parameters are never used when compiling: no artifact holds a secret.
+// castParameters converts the values to their parameters' types. Values of hidden parameters are
+// never used when compiling: no artifact contains a secret.
 func castParameters(t *hot.Template, g *program.Supplied, diags *source.Diagnostics) {
 	for _, p := range t.Parameters {
 		v, given := g.Parameters[p.Name]
@@ -111,8 +111,8 @@ func castParameters(t *hot.Template, g *program.Supplied, diags *source.Diagnost
 	}
 }
 
-// readEnvironments reads the environment files. Parameters are declared by the root
-// template and by those that it nests.
+// readEnvironments reads the environment files. The root template and those that it nests
+// declare the parameters.
 func readEnvironments(o Options, t *hot.Template, f *files, diags *source.Diagnostics) *environment.Environment {
 	var texts []*source.File
 	for _, path := range o.Environments {

@@ -1,6 +1,6 @@
-// Package edit changes the text of a template: byte ranges are inserted, replaced or removed, all
-// else stays as the user wrote it. The edited text is parsed again and compared with the tree that
-// was meant. Uses of aliases and merge keys that an edit would touch are written out first.
+// Package edit changes the text of a template: byte ranges are inserted, replaced or removed,
+// the rest stays as the user wrote it. The edited text is parsed again and compared with the
+// intended tree. Uses of aliases and merge keys that an edit would touch are written out first.
 package edit
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Editor collects edits of a template's text, and beside each what it is meant
-// to do to the tree, so that the result can be checked.
+// Editor collects edits of a template's text and, with each, the intended change to the tree, so
+// that the result can be checked.
 type Editor struct {
 	writer
 	inserts []source.Edit
 	removes []source.Edit
-	// replaced are the replacements of nodes, of which the first so many are in order.
+	// replaced are the replacements of nodes; a prefix of them is sorted.
 	replaced []source.Edit
 	ordered  int
 	changes  map[*yaml.Node]*change
 	root     *yaml.Node
-	usual    int   // how long the entries were that were added last: servers are alike
-	err      error // the first edit that cannot be made
+	usual    int   // length of the entries added last: servers are alike
+	err      error // the first edit that cannot be applied
 }
 
-// change is what is meant to happen to a node.
+// change is the intended change to a node.
 type change struct {
 	whole   bool
-	around  bool // the new Tree stands around the node, which keeps its anchor
-	value   Tree // instead of the node, if whole
+	around  bool // the new Tree wraps the node, which keeps its anchor
+	value   Tree // replaces the node, if whole
 	removed map[string]bool
 	added   *value.Dict
 }
@@ -51,8 +51,8 @@ func New(t *hot.Template) *Editor {
 	return e
 }
 
-// inside are the replacements within a piece of text, from its beginning: the piece
-// is written elsewhere, and these go with it.
+// inside returns the replacements within a piece of text, relative to its start: the piece is
+// written elsewhere together with them.
 func (e *Editor) inside(span source.Span) []source.Edit {
 	first, last := e.replacedIn(span)
 	return lists.Map(e.replaced[first:last], func(x source.Edit) source.Edit {
@@ -60,7 +60,7 @@ func (e *Editor) inside(span source.Span) []source.Edit {
 	})
 }
 
-// replacedIn are the replacements within a piece of text.
+// replacedIn returns the range of replacements within a piece of text.
 func (e *Editor) replacedIn(span source.Span) (first, last int) {
 	byStart := func(a, b source.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) }
 	if e.ordered < len(e.replaced) {
@@ -73,7 +73,7 @@ func (e *Editor) replacedIn(span source.Span) (first, last int) {
 	return first, last
 }
 
-// instead is what stands in a node's place.
+// instead returns what replaces a node.
 func (e *Editor) instead(n *yaml.Node) (Tree, bool) {
 	if c := e.changes[n]; c != nil && c.whole && !c.around {
 		return c.value, true
@@ -101,7 +101,7 @@ func CannotEdit(file *source.File, n source.Spanned, what string) *source.Diagno
 		Hint: "write it in the usual block or flow style, without aliases and merge keys"}
 }
 
-// Replace puts a tree in the place of a node.
+// Replace replaces a node by a tree.
 func (e *Editor) Replace(n *yaml.Node, v Tree) {
 	if n.Target() != nil {
 		e.Fail(n, "it is an alias")
@@ -116,8 +116,8 @@ func (e *Editor) Replace(n *yaml.Node, v Tree) {
 	e.replaced = append(e.replaced, source.Edit{Span: n.Span, New: text})
 }
 
-// underKey says whether a node is a list that stands right under its key, where nothing
-// but a list may.
+// underKey reports whether a node is a list directly under its key, at a column where only a
+// list is allowed.
 func (e *Editor) underKey(n *yaml.Node) bool {
 	if n.Kind != yaml.List || n.Style != yaml.Block {
 		return false
@@ -136,18 +136,17 @@ func (e *Editor) underKey(n *yaml.Node) bool {
 	return false
 }
 
-// Wrap puts a tree in the place of an entry's value; the tree may hold the value
-// itself as a verbatim.
+// Wrap replaces an entry's value by a tree, which may contain the value itself as a verbatim.
 func (e *Editor) Wrap(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	c := e.change(entry.Value)
 	c.whole, c.value, c.around = true, v, true
-	e.setValue(in, entry, v) // with what is replaced in the value
+	e.setValue(in, entry, v) // including replacements inside the value
 	first, last := e.replacedIn(valueSpan(e.file, entry))
 	e.replaced = slices.Delete(e.replaced, first, last)
 	e.ordered = len(e.replaced)
 }
 
-// setValue writes a tree behind an entry's colon, in the style of the map.
+// setValue writes a tree after an entry's colon, in the style of the map.
 func (e *Editor) setValue(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	text := " " + e.Flow(v)
 	if in.Style == yaml.Block {
@@ -156,7 +155,7 @@ func (e *Editor) setValue(in *yaml.Node, entry *yaml.Entry, v Tree) {
 	e.inserts = append(e.inserts, source.Edit{Span: valueSpan(e.file, entry), New: text})
 }
 
-// Add puts new entries, if there are any, at the end of a map.
+// Add appends new entries, if any, to a map.
 func (e *Editor) Add(n *yaml.Node, entries *value.Dict) {
 	if entries.Len() == 0 {
 		return
@@ -203,13 +202,13 @@ func (e *Editor) addFlow(n *yaml.Node, removed map[string]bool, entries *value.D
 		text = ", " + text
 		rest := e.file.Slice(source.Span{Start: at, End: n.Span.End - 1})
 		if last.Value.Span.Len() == 0 && strings.ContainsAny(rest, "&!") && !strings.Contains(rest, ",") {
-			at = n.Span.End - 1 // an anchor or a tag of nothing
+			at = n.Span.End - 1 // an anchor or tag without a value
 		}
 	}
 	e.insert(at, text)
 }
 
-// lastEntry is the last entry that stands in a map itself and is not among some others.
+// lastEntry returns the last entry written in the map itself and not removed.
 func lastEntry(n *yaml.Node, removed map[string]bool) *yaml.Entry {
 	var last *yaml.Entry
 	for i := range n.Entries {
@@ -221,7 +220,7 @@ func lastEntry(n *yaml.Node, removed map[string]bool) *yaml.Entry {
 	return last
 }
 
-// lastIn is the node with which the text of one ends.
+// lastIn returns the node that ends a node's text.
 func lastIn(n *yaml.Node) *yaml.Node {
 	for n.Target() == nil {
 		entry := lastEntry(n, nil)
@@ -239,7 +238,7 @@ func lastIn(n *yaml.Node) *yaml.Node {
 
 func endOf(x *yaml.Entry) uint32 { return max(x.Key.Span.End, x.Value.Span.End) }
 
-// lineContentEnd is where the line of an offset ends, before its line end.
+// lineContentEnd returns where the line of an offset ends, before its line break.
 func lineContentEnd(file *source.File, at uint32) uint32 {
 	end := file.LineEnd(at)
 	for end > at && (file.Text[end-1] == '\n' || file.Text[end-1] == '\r') {
@@ -248,7 +247,7 @@ func lineContentEnd(file *source.File, at uint32) uint32 {
 	return end
 }
 
-// Fill gives an entry of a map, whose value is null or missing, a map's content.
+// Fill sets the content of an entry whose value is null or missing.
 func (e *Editor) Fill(in *yaml.Node, entry *yaml.Entry, content *value.Dict) {
 	n := entry.Value
 	c := e.change(n)
@@ -260,7 +259,7 @@ func (e *Editor) Fill(in *yaml.Node, entry *yaml.Entry, content *value.Dict) {
 	e.setValue(in, entry, Section{content})
 }
 
-// Remove takes an entry out of a map.
+// Remove removes an entry from a map.
 func (e *Editor) Remove(n *yaml.Node, name string) {
 	c := e.change(n)
 	if c.removed == nil {
@@ -284,7 +283,7 @@ func (e *Editor) Remove(n *yaml.Node, name string) {
 	e.removes = append(e.removes, source.Edit{Span: source.Span{Start: start, End: e.file.LineEnd(endOf(x))}})
 }
 
-// flowEntry is an entry of a flow map with one of the commas around it.
+// flowEntry returns the span of a flow map's entry with one adjacent comma.
 func (e *Editor) flowEntry(n *yaml.Node, i int) source.Span {
 	switch {
 	case len(n.Entries) == 1:
@@ -295,8 +294,8 @@ func (e *Editor) flowEntry(n *yaml.Node, i int) source.Span {
 	return source.Span{Start: endOf(&n.Entries[i-1]), End: endOf(&n.Entries[i])}
 }
 
-// Apply makes the edits, and compares what comes of them with what was meant. What would be
-// inserted inside of a removed piece goes in front of it.
+// Apply applies the edits and compares the result with what was intended. Insertions inside a
+// removed piece move in front of it.
 func (e *Editor) Apply() ([]byte, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -320,11 +319,11 @@ func (e *Editor) Apply() ([]byte, error) {
 	return text, e.verify(text)
 }
 
-// outermost leaves out the edits within what another one takes away: what is left of that
-// is written elsewhere.
+// outermost drops the edits inside a removed range: what is kept of that range is written
+// elsewhere.
 func outermost(edits []source.Edit) []source.Edit {
 	slices.SortStableFunc(edits, func(a, b source.Edit) int {
-		if a.Span.Len() == 0 || b.Span.Len() == 0 { // what is inserted comes before what begins there
+		if a.Span.Len() == 0 || b.Span.Len() == 0 { // an insertion comes before what starts there
 			return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(min(1, a.Span.Len()), min(1, b.Span.Len())))
 		}
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(b.Span.End, a.Span.End))
@@ -332,7 +331,7 @@ func outermost(edits []source.Edit) []source.Edit {
 	out, end := edits[:0], uint32(0)
 	for _, x := range edits {
 		if last := len(out) - 1; x.Span.Len() > 0 && last >= 0 && out[last].Span == x.Span {
-			out[last] = x // a node that is replaced twice is what it was last
+			out[last] = x // the last replacement of a node wins
 			continue
 		}
 		if x.Span.Len() == 0 && x.Span.Start < end || x.Span.Len() > 0 && x.Span.End <= end {
@@ -343,8 +342,8 @@ func outermost(edits []source.Edit) []source.Edit {
 	return out
 }
 
-// ended is what has to be edited so that something can stand behind the text's end: a
-// block scalar there without a line end gets one otherwise.
+// ended prepares the end of the text for additions: a block scalar that ends there without a
+// line break would otherwise gain one.
 func (e *Editor) ended(edits []source.Edit) []source.Edit {
 	header, is := unended(e.file, lastIn(e.root))
 	if !is {
@@ -353,7 +352,7 @@ func (e *Editor) ended(edits []source.Edit) []source.Edit {
 	follows := false
 	for _, x := range edits {
 		if x.Span.Len() > 0 && x.Span.Contains(header.Span) {
-			return nil // it goes, or is written elsewhere
+			return nil // it is removed, or written elsewhere
 		}
 		follows = follows || x.Span.Len() == 0 && int(x.Span.Start) == len(e.file.Text)
 	}
@@ -363,7 +362,7 @@ func (e *Editor) ended(edits []source.Edit) []source.Edit {
 	return []source.Edit{header}
 }
 
-// before is the end of the line above one that is removed.
+// before returns the end of the line above a removed one.
 func (e *Editor) before(lineStart uint32) uint32 {
 	if lineStart == 0 || e.file.Text[lineStart-1] != '\n' {
 		return lineStart
@@ -375,7 +374,7 @@ func (e *Editor) before(lineStart uint32) uint32 {
 	return at
 }
 
-// Prepend puts an item in front of those of a list.
+// Prepend inserts items at the start of a list.
 func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
 	if c.Target() != nil || c.Kind != yaml.List || len(c.Items) == 0 {
 		e.Fail(c, "it is not a list written here")
@@ -397,7 +396,7 @@ func (e *Editor) Prepend(c *yaml.Node, items []value.Value, pin *value.Dict) {
 	e.insert(first, text)
 }
 
-// AddTo adds entries to a section of the template, making it if it is missing, before another one.
+// AddTo adds entries to a section, creating it if missing, before another section.
 func (e *Editor) AddTo(name, before string, added *value.Dict) {
 	root := e.root
 	entry := root.Entry(name)
@@ -406,7 +405,7 @@ func (e *Editor) AddTo(name, before string, added *value.Dict) {
 		e.Add(entry.Value, added)
 	case entry != nil:
 		e.Fill(root, entry, added)
-	case root.Style == yaml.Flow, root.Entry(before) == nil: // at the end, then
+	case root.Style == yaml.Flow, root.Entry(before) == nil: // at the end in that case
 		e.Add(root, Dict(name, Section{added}))
 	default:
 		e.change(root).added.Set(name, Section{added})

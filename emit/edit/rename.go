@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Rename edits a text that is not a template of a stack: scalars that name files get
-// other names, and some entries of maps are left out.
+// Rename edits a text that is not a stack's template: it renames files in scalars and removes
+// some entries of maps.
 func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, without map[*yaml.Node][]string) ([]byte, error) {
 	t := &hot.Template{File: file, Root: root}
 	e := New(t)
-	sharing, keys := newSharing(t), map[string]bool{} // those that are aliases: they would be renamed, too
+	sharing, keys := newSharing(t), map[string]bool{} // keys that are aliases would be renamed too
 	for _, k := range sharing.keys {
 		keys[k.Name] = true
 	}
@@ -50,7 +50,7 @@ func Rename(file *source.File, root *yaml.Node, names map[*yaml.Node]string, wit
 	return e.Apply()
 }
 
-// InTextOrder are the nodes that get names, as they stand in the text.
+// InTextOrder returns the renamed nodes in text order.
 func InTextOrder(names map[*yaml.Node]string) []*yaml.Node {
 	return slices.SortedFunc(maps.Keys(names), func(a, b *yaml.Node) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 }

@@ -11,28 +11,27 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// An alias or a merge key is one text with several uses. An edit that holds for one of them only
-// needs that use written out; and where the edited text is the anchored one itself, or is removed
-// with the anchor in it, the first of the other uses becomes the anchor. What comes of that says
-// the same as before, for which it is compared with the user's; the edits are then made in it.
+// An alias or a merge key is one text with several uses. An edit for only one of them needs that
+// use written out; and if the edited text is the anchored one itself, or is removed with the
+// anchor in it, the first of the other uses becomes the anchor. The result is compared with the
+// user's text, which must mean the same; the edits are then applied to it.
 
 // Sharing finds the uses of a template's anchors, and which of them an edit touches.
 type Sharing struct {
 	writer
-	uses    []*use        // in the order of the text
-	lost    []*yaml.Node  // the maps with lost entries
+	uses    []*use        // in text order
+	lost    []*yaml.Node  // maps with lost entries
 	keys    []*yaml.Entry // those whose keys are aliases
 	byAlias map[*yaml.Node]*use
 	byMap   map[*yaml.Node][]*use // the merge keys of a map
-	// spoiled are the spans whose text changes for the one place where they stand,
-	// removed those that go.
+	// changed are the spans edited for this place only, removed those that are removed.
 	changed, removed []source.Span
-	gone             []source.Span // lost entries, which are not even written anew
-	replaced         []source.Span // what gets another value, for all its uses
+	gone             []source.Span // lost entries, which are not written again
+	replaced         []source.Span // replaced for all uses
 	edits            []source.Edit
 }
 
-// use is an alias as a value or a list's item, or a merge key.
+// use is an alias as a value or list item, or a merge key.
 type use struct {
 	alias *yaml.Node
 	entry *yaml.Entry // whose value it is; nil in a list
@@ -56,7 +55,7 @@ func (u *use) span() source.Span {
 	return u.alias.Span
 }
 
-// collect walks what stands in the text: neither into aliases nor into what is merged.
+// collect walks the text: neither into aliases nor into merged maps.
 func (s *Sharing) collect(n *yaml.Node) {
 	for _, x := range n.Items {
 		s.value(x, nil, n)
@@ -93,8 +92,8 @@ func (s *Sharing) value(n *yaml.Node, e *yaml.Entry, in *yaml.Node) {
 	s.byAlias[n] = u
 }
 
-// own makes sure that an entry of a map can be edited for this place alone. It
-// returns false if the edits are within something that is written out anyway.
+// own makes an entry of a map editable in this place alone. It returns false if the edits are
+// within something that is written out anyway.
 func (s *Sharing) own(in *yaml.Node, e *yaml.Entry) bool {
 	if e.Merged {
 		s.writeMerges(in)
@@ -107,8 +106,7 @@ func (s *Sharing) own(in *yaml.Node, e *yaml.Entry) bool {
 	return true
 }
 
-// Moved notes that files get other names. In other places such a text may say something
-// else, and stays.
+// Moved records renamed files. Elsewhere such a text may mean something different, and stays.
 func (s *Sharing) Moved(names map[*yaml.Node]string) {
 	anchors := map[*yaml.Node]bool{}
 	for n := range names {
@@ -125,7 +123,7 @@ func (s *Sharing) writeMerges(in *yaml.Node) {
 	}
 }
 
-// Server notes the edits of a server with roles or facts.
+// Server records the edits of a server with roles or facts.
 func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	if !s.own(resources, r.Entry) {
 		return
@@ -161,7 +159,7 @@ func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	}
 }
 
-// StackResource notes the edits of a resource that stands for stacks or servers.
+// StackResource records the edits of a resource that represents stacks or servers.
 func (s *Sharing) StackResource(resources *yaml.Node, x *program.StackResource) {
 	r := x.Resource
 	if !s.own(resources, r.Entry) {
@@ -200,12 +198,12 @@ func (s *Sharing) properties(n *yaml.Node) {
 		}
 	}
 	if e := n.Entry("user_data"); e != nil && !e.Merged && e.Value.Kind != yaml.Scalar {
-		s.removed = append(s.removed, e.Value.Span) // it may be written anew
+		s.removed = append(s.removed, e.Value.Span) // it may be written again
 	}
 	s.addable(n)
 }
 
-// addable makes sure that entries can be added to a map.
+// addable makes a map accept new entries.
 func (s *Sharing) addable(n *yaml.Node) {
 	if !slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return !e.Merged }) {
 		s.writeMerges(n)
@@ -219,7 +217,7 @@ func (s *Sharing) remove(in *yaml.Node, e *yaml.Entry) {
 	s.removed = append(s.removed, source.Span{Start: e.Key.Span.Start, End: endOf(e)})
 }
 
-// Parameter notes the edit of a parameter that is pinned.
+// Parameter records the edit of a pinned parameter.
 func (s *Sharing) Parameter(parameters *yaml.Node, p *hot.Parameter) {
 	if !s.own(parameters, p.Entry) {
 		return
@@ -235,25 +233,25 @@ func (s *Sharing) Parameter(parameters *yaml.Node, p *hot.Parameter) {
 	}
 }
 
-// within says whether a span lies in one of a list.
+// within reports whether a span is inside one of a list.
 func within(span source.Span, list []source.Span) bool {
 	return slices.ContainsFunc(list, func(x source.Span) bool { return x.Contains(span) })
 }
 
-// goes says whether a node is in what goes, or deeper in what is replaced.
+// goes reports whether a node is removed, or nested in a replaced one.
 func (s *Sharing) goes(n *yaml.Node) bool {
 	return within(n.Span, s.removed) || slices.ContainsFunc(s.replaced, func(x source.Span) bool { return x != n.Span && x.Contains(n.Span) })
 }
 
-// spoiled says whether an anchored text does not stay what its other uses mean.
+// spoiled reports whether an edit changes an anchored text that other uses still need.
 func (s *Sharing) spoiled(n *yaml.Node) bool {
 	return s.goes(n) || slices.ContainsFunc(s.changed, n.Span.Contains)
 }
 
-// text is the template with uses written out; nil if none has to be.
+// text returns the template with uses written out; nil if there are none.
 func (s *Sharing) text() ([]byte, error) {
-	anchored := map[*yaml.Node]bool{} // spoiled ones that have a new place
-	done := map[*yaml.Node]bool{}     // maps whose merge keys were written out
+	anchored := map[*yaml.Node]bool{} // spoiled anchors that have a new place
+	done := map[*yaml.Node]bool{}     // maps whose merge keys are written out
 	for _, u := range s.uses {
 		if within(u.span(), s.gone) {
 			continue
@@ -291,7 +289,7 @@ func (s *Sharing) text() ([]byte, error) {
 	return source.Apply(s.file.Text, s.edits)
 }
 
-// aliases are the aliases of a use: of a merge key there may be several, or none.
+// aliases returns the aliases of a use: a merge key may have several, or none.
 func (u *use) aliases() []*yaml.Node {
 	switch {
 	case u.alias.Target() != nil:

@@ -10,23 +10,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A Tree is content to be written: a hot.Value in which a verbatim stands for a piece of the user's
-// own text, and a section for a map that is worth a line for each key.
+// A Tree is content to write: a hot.Value in which a verbatim represents a piece of the user's
+// own text, and a Section a map with one line per key.
 type Tree = value.Value
 
-// verbatim is a node of the user's that moves to another place as it is.
+// verbatim is a node of the user's text that moves as it is.
 type verbatim struct {
 	entry *yaml.Entry // the entry whose value it is
-	bare  bool        // without what stands before the value: comments, an anchor
+	bare  bool        // without the comments and anchor before the value
 }
 
-// Section is a map that is written in block style where the text around it is.
+// Section is a map that is written in block style where the surrounding text is.
 type Section struct{ *value.Dict }
 
-// Verbatim is an entry's value, as the user wrote it.
+// Verbatim is an entry's value as the user wrote it.
 func Verbatim(e *yaml.Entry) Tree { return verbatim{entry: e} }
 
-// Plain is a tree that can stand in a line, where a text of the user's may not.
+// Plain returns a tree that fits on one line, where a piece of the user's text may not.
 func (w *writer) Plain(v Tree) Tree {
 	if x, is := v.(verbatim); is {
 		return w.Content(nil, x.entry.Value, false)
@@ -34,10 +34,10 @@ func (w *writer) Plain(v Tree) Tree {
 	return v
 }
 
-// Text writes an entry of a text that is hotc's own.
+// Text writes an entry of a text that hotc generates.
 func Text(key string, v Tree) string { return (&writer{nl: "\n"}).entry(key, v, 0) }
 
-// Dict makes a map of names and values.
+// Dict creates a map from names and values.
 func Dict(pairs ...any) *value.Dict {
 	keys, values := make([]string, len(pairs)/2), make([]value.Value, len(pairs)/2)
 	for i := range keys {
@@ -46,18 +46,18 @@ func Dict(pairs ...any) *value.Dict {
 	return value.DictOf(keys, values)
 }
 
-// writer writes trees in the style of the text around them.
+// writer writes trees in the style of the surrounding text.
 type writer struct {
 	file *source.File
 	json bool
 	nl   string
-	// moved gives the edits of a piece of text that is written elsewhere, changed what
-	// stands in a node's place; nil where nothing is edited.
+	// moved returns the edits of a piece of text that is written elsewhere, changed a node's
+	// replacement; nil where nothing is edited.
 	moved   func(source.Span) []source.Edit
 	changed func(*yaml.Node) (Tree, bool)
 }
 
-// slice is a piece of the user's text, with the edits in it.
+// slice returns a piece of the user's text with its edits applied.
 func (w *writer) slice(span source.Span) string {
 	if w.moved == nil {
 		return w.file.Slice(span)
@@ -68,31 +68,31 @@ func (w *writer) slice(span source.Span) string {
 	}
 	text, err := source.Apply([]byte(w.file.Slice(span)), edits)
 	if err != nil {
-		return w.file.Slice(span) // verification says that it is not what was meant
+		return w.file.Slice(span) // verification reports the mismatch
 	}
 	return string(text)
 }
 
-// entry writes KEY: VALUE for a block map whose keys stand at a column.
+// entry writes KEY: VALUE for a block map whose keys start at a column.
 func (w *writer) entry(key string, v Tree, column int) string {
 	var b strings.Builder
 	w.writeEntry(&b, key, v, column)
 	return b.String()
 }
 
-// behind is what stands behind an entry's colon if it has another value.
+// behind returns what follows an entry's colon once its value is replaced.
 func (w *writer) behind(entry *yaml.Entry, v Tree) string {
 	column := columnOf(w.file, entry.Key)
 	return w.entry(entry.Name, v, column)[column+len(yaml.FlowString(entry.Name))+1:]
 }
 
-// columnOf is where the keys of a block map stand in their lines, one of which this is.
+// columnOf returns the column of a block map's keys, one of which this is.
 func columnOf(f *source.File, key yaml.Key) int {
 	start := keyStart(f, key)
 	return int(start - lineBegin(f, start))
 }
 
-// lineBegin is where the text of a line begins: in the first one behind a byte order mark.
+// lineBegin returns where the text of a line begins: on the first line, after a byte order mark.
 func lineBegin(f *source.File, at uint32) uint32 {
 	begin := f.LineStart(at)
 	if begin == 0 && bytes.HasPrefix(f.Text, []byte("\ufeff")) {
@@ -101,7 +101,7 @@ func lineBegin(f *source.File, at uint32) uint32 {
 	return begin
 }
 
-// keyStart is where an entry begins: with an anchor, a tag, or the mark of the form `? key`.
+// keyStart returns where an entry begins: with an anchor, a tag, or the `?` of `? key`.
 func keyStart(f *source.File, key yaml.Key) uint32 {
 	start := f.LineStart(key.Span.Start)
 	before := f.Slice(source.Span{Start: start, End: key.Span.Start})
@@ -111,7 +111,7 @@ func keyStart(f *source.File, key yaml.Key) uint32 {
 	return key.Span.Start
 }
 
-// keyMarks are what may stand before a key in its line.
+// keyMarks are what may precede a key on its line.
 var keyMarks = regexp.MustCompile(`(?:^|[ {,-])((?:\? *)?(?:[&!][^ ,\[\]{}]* +)*)$`)
 
 func (w *writer) writeEntry(b *strings.Builder, key string, v Tree, column int) {
@@ -139,7 +139,7 @@ func (w *writer) writeEntry(b *strings.Builder, key string, v Tree, column int) 
 	w.writeFlow(b, v)
 }
 
-// typeName is the name of a resource type, which everybody writes plain.
+// typeName is the name of a resource type, which is always written plain.
 var typeName = regexp.MustCompile(`^[A-Za-z]+(::[A-Za-z]+)+$`)
 
 // Flow writes a tree on one line.
@@ -194,8 +194,8 @@ func (w *writer) scalar(v value.Value) string {
 	return yaml.FlowText(v)
 }
 
-// shifted is the text of a value, from behind its colon, moved so that its key
-// stands at another column.
+// shifted returns the text of a value, from after its colon, re-indented for a key at another
+// column.
 func (w *writer) shifted(v verbatim, column int) string {
 	text := ""
 	if v.bare {
@@ -225,8 +225,8 @@ func (w *writer) shifted(v verbatim, column int) string {
 	return strings.Join(lines, "")
 }
 
-// unended is a block scalar with which the file ends, without a line end: where something
-// follows, its header has to say that it has none.
+// unended reports whether a block scalar ends the file without a line break: if something
+// follows, its header has to say so.
 func unended(f *source.File, n *yaml.Node) (header source.Edit, is bool) {
 	value, _ := n.Value.(string)
 	if n.Style != yaml.Literal && n.Style != yaml.Folded || int(n.Span.End) != len(f.Text) || strings.HasSuffix(value, "\n") {
@@ -239,11 +239,11 @@ func unended(f *source.File, n *yaml.Node) (header source.Edit, is bool) {
 	return source.Edit{Span: source.Span{Start: n.Span.Start, End: n.Span.Start + uint32(len(old))}, New: strings.ReplaceAll(old, "+", "") + "-"}, true
 }
 
-// blockHeader begins a block scalar.
+// blockHeader is the header of a block scalar.
 var blockHeader = regexp.MustCompile(`^[|>][0-9+-]*`)
 
-// Content is what a node says, to be written elsewhere: without anchors and
-// aliases, the scalars as they are written where that is possible.
+// Content is a node's content, to be written elsewhere: without anchors and aliases, with
+// scalars as written where possible.
 func (w *writer) Content(e *yaml.Entry, n *yaml.Node, block bool) Tree {
 	if w.changed != nil {
 		if v, is := w.changed(anchoredNode(n)); is {
@@ -292,8 +292,8 @@ func (w *writer) scalarContent(e *yaml.Entry, n *yaml.Node, block bool) Tree {
 	return n.Value
 }
 
-// valueSpan is an entry's value with what stands between it and the colon: white
-// space, an anchor, a tag, comments.
+// valueSpan covers an entry's value and what precedes it after the colon: white space, an
+// anchor, a tag, comments.
 func valueSpan(f *source.File, e *yaml.Entry) source.Span {
 	return source.Span{Start: behindColon(f, e), End: max(e.Value.Span.End, behindColon(f, e))}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Editable is the template that the edits are made in: the user's own, or one with
-// the same meaning in which uses of aliases and merge keys are written out.
+// Editable is the template that is edited: the user's own, or an equivalent one in which uses of
+// aliases and merge keys are written out.
 type Editable struct {
 	*hot.Template
-	// now are the nodes that stand for the user's; nil if they are the same.
+	// now maps the user's nodes to their counterparts; nil if they are the same.
 	now map[*yaml.Node][]*yaml.Node
-	// uses tell apart the uses of an anchor.
+	// uses distinguishes the uses of an anchor.
 	uses map[*yaml.Node][]*yaml.Node
 }
 
-// Unshare writes out what the edits touch, which mark notes. Where anything is
-// edited, keys that stand twice go, and keys that are aliases are written out.
+// Unshare writes out what the edits touch, as recorded by mark. If anything is edited, duplicate
+// keys are removed, and keys that are aliases are written out.
 func Unshare(t *hot.Template, edits bool, mark func(*Sharing)) (Editable, error) {
 	sh := newSharing(t)
 	if edits {
@@ -49,11 +49,11 @@ func Unshare(t *hot.Template, edits bool, mark func(*Sharing)) (Editable, error)
 	return out, nil
 }
 
-// Replaced notes that a node gets another value.
+// Replaced records that a node gets another value.
 func (s *Sharing) Replaced(n *yaml.Node) { s.replaced = append(s.replaced, anchoredNode(n).Span) }
 
-// pair notes which node of the new tree says what one of the old tree said. A
-// node with several uses has several.
+// pair records which node of the new tree corresponds to a node of the old one. A node with
+// several uses has several counterparts.
 func (e *Editable) pair(old, now *yaml.Node) {
 	e.uses[old] = append(e.uses[old], anchoredNode(now))
 	old, now = anchoredNode(old), anchoredNode(now)
@@ -70,8 +70,8 @@ func (e *Editable) pair(old, now *yaml.Node) {
 	}
 }
 
-// Nodes are those that stand for a node of the user's template, in the order of the text. An alias
-// is where its anchor is: what is edited there holds for every use.
+// Nodes returns the counterparts of a node of the user's template, in text order. An alias
+// counts as its anchor: an edit there applies to every use.
 func (e *Editable) Nodes(n *yaml.Node) []*yaml.Node {
 	if e.now == nil {
 		return []*yaml.Node{anchoredNode(n)}
@@ -79,7 +79,7 @@ func (e *Editable) Nodes(n *yaml.Node) []*yaml.Node {
 	return e.now[anchoredNode(n)]
 }
 
-// Use are those that stand for this use of a node of the user's template alone, where all
+// Use returns the counterparts of this use alone of a node of the user's template, where all
 // uses are written out.
 func (e *Editable) Use(n *yaml.Node) []*yaml.Node {
 	if e.now == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// verify parses the edited text again and compares it with what was meant. A
-// difference is a mistake of hotc's own: nothing may be written then.
+// verify parses the edited text again and compares it with what was intended. A difference is a
+// bug in hotc: nothing may be written then.
 func (e *Editor) verify(text []byte) error {
 	if len(e.changes) == 0 && bytes.Equal(text, e.file.Text) {
 		return nil // it was parsed before
@@ -25,7 +25,7 @@ func (e *Editor) verify(text []byte) error {
 		return Internal(diags.All()[0].Error())
 	}
 	if again.IsNull() && e.emptied() {
-		return nil // a text without any content, as good as an empty map
+		return nil // a text without content counts as an empty map
 	}
 	if where, is := e.differs(e.root, again); is {
 		return Internal("the text of " + where + " does not say what was meant")
@@ -33,8 +33,8 @@ func (e *Editor) verify(text []byte) error {
 	return nil
 }
 
-// passes is verify for large texts, without their trees: it says yes where everything
-// comes in the order that was meant.
+// passes is verify for large texts, without building their trees: it is true if everything
+// follows in the intended order.
 func (e *Editor) passes(file *source.File) bool {
 	resources := e.root.Get("resources")
 	if !e.staysMap(e.root) || resources == nil || !e.staysMap(resources) {
@@ -52,22 +52,22 @@ func (e *Editor) passes(file *source.File) bool {
 	return read && top.ended() && inner.ended()
 }
 
-// staysMap says whether a node is a map that is changed in its entries at most.
+// staysMap reports whether a node is a map in which only entries change.
 func (e *Editor) staysMap(n *yaml.Node) bool {
 	c := e.changes[n]
 	return n.Kind == yaml.Map && n.Target() == nil && (c == nil || !c.whole)
 }
 
-// sequence is what is meant to stand in a map, entry by entry.
+// sequence is the intended content of a map, entry by entry.
 type sequence struct {
 	*Editor
-	old   []yaml.Entry // those that are not compared yet
+	old   []yaml.Entry // not compared yet
 	c     *change
-	added int        // how many of the added ones were compared
-	apart *yaml.Node // of this only the key is compared
+	added int        // how many added entries were compared
+	apart *yaml.Node // only the key of this one is compared
 }
 
-// same says whether entries are those that come next.
+// same reports whether entries are the expected next ones.
 func (s *sequence) same(entries []yaml.Entry) bool {
 	for i := range entries {
 		if !s.next(&entries[i]) {
@@ -103,25 +103,25 @@ func (s *sequence) skipRemoved() {
 	}
 }
 
-// ended says whether nothing is missing.
+// ended reports whether nothing is missing.
 func (s *sequence) ended() bool {
 	s.skipRemoved()
 	return len(s.old) == 0 && s.added == s.c.added.Len()
 }
 
-// emptied says that every entry of the text's map was removed, and none added.
+// emptied reports whether every entry of the root map was removed and none added.
 func (e *Editor) emptied() bool {
 	c := e.changes[e.root]
 	return e.root.Kind == yaml.Map && c != nil && len(c.removed) == len(e.root.Entries) && c.added.Len() == 0
 }
 
-// Internal is a mistake of hotc's own.
+// Internal reports a bug in hotc.
 func Internal(what string) *source.Diagnostic {
 	return &source.Diagnostic{Code: source.Internal, Message: "internal error in hotc, nothing was written: " + what,
 		Hint: "please report it, with the template if you can"}
 }
 
-// Diagnosed is an error as a diagnostic; any that is none is a mistake of hotc's own.
+// Diagnosed returns an error as a diagnostic; any other kind of error is a bug in hotc.
 func Diagnosed(err error) *source.Diagnostic {
 	if d, is := source.AsDiagnostic(err); is {
 		return d
@@ -129,8 +129,8 @@ func Diagnosed(err error) *source.Diagnostic {
 	return Internal(err.Error())
 }
 
-// differs compares a node of the user's, changed as meant, with one of the new
-// text. Where is the path from here to the first difference.
+// differs compares a node of the user's, changed as intended, with one of the new text. Where is
+// the path from it to the first difference.
 func (e *Editor) differs(old, now *yaml.Node) (where string, is bool) {
 	c := e.changes[old]
 	if target := old.Target(); c == nil && target != nil {
@@ -188,7 +188,7 @@ func (e *Editor) mapDiffers(old, now *yaml.Node, c *change) (where string, is bo
 	return "", want != len(now.Entries)
 }
 
-// inOrder finds entries of a map fast when they are asked for in order.
+// inOrder looks up entries of a map quickly when asked in order.
 func inOrder(n *yaml.Node) func(name string) *yaml.Entry {
 	next := 0
 	return func(name string) *yaml.Entry {
@@ -212,7 +212,7 @@ func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) 
 		return e.treeDiffers(want.Dict, now)
 	case verbatim:
 		c := e.changes[want.entry.Value]
-		delete(e.changes, want.entry.Value) // the value as it was, not what wraps it
+		delete(e.changes, want.entry.Value) // the original value, not what wraps it
 		defer func() { e.changes[want.entry.Value] = c }()
 		return e.differs(want.entry.Value, now)
 	case *yaml.Node:
@@ -236,7 +236,7 @@ func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) 
 	return "", now.Kind != yaml.Scalar || !same(want, now.Value)
 }
 
-// entriesDiffer compares the entries that are meant to stand in a map with those that do.
+// entriesDiffer compares the intended entries of a map with the actual ones.
 func (e *Editor) entriesDiffer(want *value.Dict, entry func(name string) *yaml.Entry) (where string, is bool) {
 	for k, v := range want.All() {
 		y := entry(k)

@@ -9,8 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// writeValue puts what an alias stands for in its place, under an anchor if there
-// is a name for one.
+// writeValue replaces an alias by its content, under an anchor if it has a name for one.
 func (s *Sharing) writeValue(u *use, alias *yaml.Node, anchor string) {
 	if u.entry == nil || u.merge || u.in.Style == yaml.Flow {
 		text := s.Flow(s.Content(nil, alias, false))
@@ -26,7 +25,7 @@ func (s *Sharing) writeValue(u *use, alias *yaml.Node, anchor string) {
 	}
 	span := valueSpan(s.file, u.entry)
 	if head, rest, several := strings.Cut(text, s.nl); several {
-		// a comment behind the alias stays in its line
+		// a comment after the alias stays on its line
 		end := lineContentEnd(s.file, span.End)
 		text = head + s.file.Slice(source.Span{Start: span.End, End: end}) + s.nl + rest
 		span.End = end
@@ -34,7 +33,7 @@ func (s *Sharing) writeValue(u *use, alias *yaml.Node, anchor string) {
 	s.edit(span, text)
 }
 
-// writeMerged puts the entries that a map has from merge keys in the place of the first of these.
+// writeMerged replaces a map's first merge key by the entries of all of them.
 func (s *Sharing) writeMerged(in *yaml.Node) {
 	merges := s.byMap[in]
 	column := columnOf(s.file, merges[0].entry.Key)
@@ -67,8 +66,8 @@ func (s *Sharing) writeMerged(in *yaml.Node) {
 	}
 }
 
-// dropLost takes away the entries that others of the same name take the place of: edits
-// of those would let them come back.
+// dropLost removes the entries that later ones of the same name override: editing those would
+// bring them back.
 func (s *Sharing) dropLost() {
 	for _, in := range s.lost {
 		if within(in.Span, s.gone) {
@@ -86,22 +85,21 @@ func (s *Sharing) dropLost() {
 		for i := range in.Lost() {
 			start := keyStart(s.file, in.Lost()[i].Key)
 			next, _ := slices.BinarySearch(starts, start+1)
-			gone := source.Span{Start: start, End: starts[next]} // another of the name comes later
+			gone := source.Span{Start: start, End: starts[next]} // a later entry has the same name
 			s.gone, s.removed = append(s.gone, gone), append(s.removed, gone)
 		}
 	}
 }
 
-// writeKeys puts what keys say in the place of aliases.
+// writeKeys replaces aliases in keys by their content.
 func (s *Sharing) writeKeys() {
 	for _, e := range s.keys {
 		s.edit(e.Key.Span, s.scalar(e.Name))
 	}
 }
 
-// withSeparator is a merge key that goes, with what stands between it and the next
-// entry that stays; if none does, between it and the one before. The first merge key
-// may stay as what it gives.
+// withSeparator covers a merge key to remove, with the text up to the next entry that stays or,
+// if none does, back to the one before. The first merge key may stay as its expansion.
 func (s *Sharing) withSeparator(in *yaml.Node, gone *yaml.Entry, firstStays bool) source.Span {
 	var all []*yaml.Entry
 	for i := range in.Entries {
@@ -128,7 +126,7 @@ func (s *Sharing) withSeparator(in *yaml.Node, gone *yaml.Entry, firstStays bool
 	return source.Span{Start: gone.Key.Span.Start, End: endOf(gone)}
 }
 
-// dropAnchor takes the anchor away from where it stood.
+// dropAnchor removes the anchor from its old place.
 func (s *Sharing) dropAnchor(n *yaml.Node, name string) {
 	at := strings.LastIndex(string(s.file.Text[:n.Span.Start]), "&"+name)
 	if at < 0 {

@@ -7,14 +7,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// collapse finds the boxes of servers: members of a group that run the same roles
-// share one, so that a group of 500 is one thing to look at.
+// collapse assigns servers to boxes: members of a group that run the same roles share one, so
+// that a group of 500 is drawn once.
 type collapse struct {
 	boxes map[contract.ServerPath]string // by path
-	size  map[string]int                 // how many servers a box stands for
+	size  map[string]int                 // how many servers a box represents
 }
 
-// newCollapse looks at a program; with single every server has a box of its own.
+// newCollapse assigns a program's servers; with single, every server has its own box.
 func newCollapse(p *program.Program, single bool) *collapse {
 	c := &collapse{boxes: map[contract.ServerPath]string{}, size: map[string]int{}}
 	if single {
@@ -45,8 +45,8 @@ func newCollapse(p *program.Program, single bool) *collapse {
 	return c
 }
 
-// boxOf is what the boxes of a stack's servers begin with: its path, with a star for
-// each member of a group.
+// boxOf returns the prefix of the boxes of a stack's servers: its path, with a star for each
+// group member.
 func boxOf(s *program.Stack) string {
 	if s.StackResource == nil {
 		return ""
@@ -54,7 +54,7 @@ func boxOf(s *program.Stack) string {
 	return boxOf(s.StackResource.In) + s.StackResource.Resource.Name + mark(s.StackResource) + "/"
 }
 
-// mark stands for the name of a group's member.
+// mark stands in for the name of a group's member.
 func mark(n *program.StackResource) string {
 	switch {
 	case !n.Group():
@@ -65,12 +65,11 @@ func mark(n *program.StackResource) string {
 	return "/*"
 }
 
-// alike says whether two servers run the same roles.
+// alike reports whether two servers run the same roles.
 func alike(a, b *program.Server) bool {
 	return slices.EqualFunc(a.Roles, b.Roles, func(x, y *program.Role) bool { return x.Name == y.Name })
 }
 
-// box is the name of the box that a server is in.
 func (c *collapse) box(path contract.ServerPath) string {
 	if box, ok := c.boxes[path]; ok {
 		return box

@@ -1,6 +1,5 @@
-// Package graph draws pictures of a program: its servers, roles and values as a
-// graph (DOT, Mermaid, or an SVG of its own), and a predicted run as a timeline.
-// It decides nothing; what is drawn was found by the analysis.
+// Package graph draws a program's servers, roles and values as a graph (DOT, Mermaid, or its own
+// SVG), and a predicted run as a timeline. It decides nothing: it draws what the analysis found.
 package graph
 
 import (
@@ -22,48 +21,48 @@ type Graph struct {
 	Edges   []*Edge
 }
 
-// Server is a box that holds its roles in their order.
+// Server is a box with its roles in order.
 type Server struct {
 	Name string
-	// Count is how many servers the box stands for: members of a group that run the same roles.
+	// Count is how many servers the box represents: members of a group that run the same roles.
 	Count int
-	// Perhaps says that Heat decides whether the server is there, or how many of them are:
-	// Count is the most.
+	// Perhaps means that Heat decides whether the server exists, or how many do: Count is the
+	// maximum.
 	Perhaps bool
 	Roles   []string // empty for a server that only publishes facts, or a resource
-	// Deadlocked says that one of its roles is in a deadlock's cycle.
+	// Deadlocked are the roles that are part of a deadlock's cycle.
 	Deadlocked map[string]bool
 }
 
-// Edge is what one role, server or resource needs of another.
+// Edge is what one role, server or resource needs from another.
 type Edge struct {
 	From, To Port
-	// Labels are the values that go along it.
+	// Labels are the values passed along it.
 	Labels []Label
 	Time   contract.Time
-	// Completion says that only the end of the role is waited for.
+	// Completion means that only the end of the role is waited for.
 	Completion bool
 	Deadlocked bool
 }
 
-// Label is a value on its way.
+// Label is a passed value.
 type Label struct {
 	Name   string
 	Secret bool
 }
 
-// secret says whether one of the values is.
+// secret reports whether one of the values is secret.
 func (e *Edge) secret() bool {
 	return slices.ContainsFunc(e.Labels, func(l Label) bool { return l.Secret })
 }
 
-// Port is a role, or with no role the server as a whole.
+// Port is a role or, without one, the server as a whole.
 type Port struct {
 	Server string
 	Role   string
 }
 
-// title is what stands above a box.
+// title is the heading of a box.
 func (s *Server) title() string {
 	switch {
 	case s.Count > 1 && s.Perhaps:
@@ -76,8 +75,8 @@ func (s *Server) title() string {
 	return s.Name
 }
 
-// New makes the graph of an analysed program. Members of groups share a box, unless
-// single ones are asked for.
+// New builds the graph of an analysed program. Members of groups share a box unless single is
+// set.
 func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single bool) *Graph {
 	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[contract.CellName]*program.Output{}}
 	for _, s := range p.Servers {
@@ -155,7 +154,7 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 	for _, bound := range a.Bound(role) {
 		for _, ref := range bound.References {
 			if ref.Cell == "" || ref.Writer == contract.Operator {
-				continue // Heat's, and the operator's, values have no arrows
+				continue // values of Heat and the operator have no arrows
 			}
 			o := b.outputs[ref.Cell]
 			switch {
@@ -169,7 +168,7 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 	}
 }
 
-// port is that of a role, or with "" of the server, in the box that the server is in.
+// port returns the port of a role or, with "", of the server, in the server's box.
 func (b *builder) port(path contract.ServerPath, role string) Port { return Port{b.box(path), role} }
 
 func (b *builder) edge(from, to Port, time contract.Time, completion bool, label Label) {
@@ -185,7 +184,7 @@ func (b *builder) edge(from, to Port, time contract.Time, completion bool, label
 	}
 }
 
-// deadlocks marks the arrows of the cycles: against the direction of the waits.
+// deadlocks marks the arrows of the cycles, which are opposite to the waits.
 func (b *builder) deadlocks(f *analysis.Findings) {
 	port := func(process, task int) Port {
 		p := f.Net.Processes[process]

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The layout is a layered one (Sugiyama's): servers go into columns so that most
-// arrows point to the right, the rows of a column are ordered by the mean row of
-// their neighbours, and arrows are curves between the columns.
+// The layout is layered (Sugiyama): servers are put in columns so that most arrows point to the
+// right, the rows of a column are ordered by the mean row of their neighbours, and arrows are
+// curves between the columns.
 
 // The measures of boxes, in pixels.
 const (
@@ -21,7 +21,7 @@ const (
 	boxMax     = 260
 )
 
-// box is a server with its place, or without a server a gap through which arrows pass a column.
+// box is a placed server or, without a server, a gap through which arrows pass a column.
 type box struct {
 	server *Server
 	column int
@@ -34,7 +34,7 @@ type layout struct {
 	boxes   []*box
 	byName  map[string]*box
 	columns [][]*box
-	// more says of a column that it goes on with the one before.
+	// more marks columns that continue the previous one.
 	more []bool
 	w, h float64
 	// in and out are the neighbours of each box.
@@ -74,7 +74,7 @@ func arrange(g *Graph) *layout {
 // assignColumns puts each box behind those it needs. Arrows that close a cycle,
 // found depth first, are left out.
 func (l *layout) assignColumns() {
-	seen, above := map[*box]bool{}, map[*box]bool{} // above are those on the way to the one that is visited
+	seen, above := map[*box]bool{}, map[*box]bool{} // above are the ancestors of the visited box
 	back := map[[2]*box]bool{}
 	var finished []*box
 	var visit func(b *box)
@@ -88,7 +88,7 @@ func (l *layout) assignColumns() {
 		above[b] = false
 		finished = append(finished, b)
 	}
-	// Those that need least come first, so that cycles open at their sources.
+	// Those with the fewest needs come first, so that cycles open at their sources.
 	roots := slices.Clone(l.boxes)
 	slices.SortStableFunc(roots, func(a, b *box) int { return cmp.Compare(len(l.in[a]), len(l.in[b])) })
 	for _, root := range roots {
@@ -112,10 +112,10 @@ func (l *layout) assignColumns() {
 	l.spread()
 }
 
-// mostRows is how many boxes a column holds before it gets a second one beside it.
+// mostRows is how many boxes a column holds before it is split.
 const mostRows = 24
 
-// spread splits columns that are too long to look at.
+// spread splits columns that are too long.
 func (l *layout) spread() {
 	var columns [][]*box
 	for _, column := range l.columns {
@@ -134,13 +134,13 @@ func (l *layout) spread() {
 	}
 }
 
-// mostGaps bounds the gaps: with more arrows than that they go where they like.
+// mostGaps bounds the gaps: if more are needed, arrows may cross boxes.
 const mostGaps = 300
 
-// gapHeight is the room that arrows get to pass a column.
+// gapHeight is the space for arrows that pass a column.
 const gapHeight = 26
 
-// leaveGaps makes room for arrows that pass columns, in both directions, so that they cross no box.
+// leaveGaps makes room for arrows past columns, in both directions, so that they cross no box.
 func (l *layout) leaveGaps(g *Graph) {
 	count := 0
 	for _, e := range g.Edges {
@@ -154,7 +154,7 @@ func (l *layout) leaveGaps(g *Graph) {
 		l.via = map[[2]*box][]*box{}
 		return
 	}
-	for _, e := range g.Edges { // in the order of the arrows, so that the picture is always the same
+	for _, e := range g.Edges { // in arrow order, for a deterministic picture
 		left, right := l.ends(e)
 		gaps := l.via[[2]*box{left, right}]
 		if len(gaps) == 0 || gaps[0] != nil {
@@ -173,7 +173,7 @@ func (l *layout) leaveGaps(g *Graph) {
 	}
 }
 
-// ends are the boxes of an arrow, the left one first.
+// ends returns the boxes of an arrow, the left one first.
 func (l *layout) ends(e *Edge) (left, right *box) {
 	left, right = l.byName[e.From.Server], l.byName[e.To.Server]
 	if left.column > right.column {
@@ -182,7 +182,7 @@ func (l *layout) ends(e *Edge) (left, right *box) {
 	return left, right
 }
 
-// orderRows goes back and forth over the columns and sorts each by the mean row of its neighbours.
+// orderRows sweeps back and forth over the columns and sorts each by its neighbours' mean row.
 func (l *layout) orderRows() {
 	for _, column := range l.columns {
 		number(column)
@@ -216,13 +216,13 @@ func number(column []*box) {
 	}
 }
 
-// place gives boxes their coordinates; columns are centred.
+// place sets the boxes' coordinates; columns are centred.
 func (l *layout) place() {
 	x := 0.0
 	heights := make([]float64, len(l.columns))
 	for i, column := range l.columns {
 		width := 0.0
-		busy := 0 // arrows that leave the column on the right or come in there
+		busy := 0 // arrows that leave or enter the column on the right
 		for _, b := range column {
 			busy += len(l.out[b]) + len(l.in[b])
 			width = max(width, b.w)
@@ -268,7 +268,7 @@ func (c curve) at(t float64) point {
 	return point{u*u*u*c.a.x + 3*u*u*t*c.b.x + 3*u*t*t*c.c.x + t*t*t*c.d.x, u*u*u*c.a.y + 3*u*u*t*c.b.y + 3*u*t*t*c.c.y + t*t*t*c.d.y}
 }
 
-// between is a curve that leaves and arrives level; it goes right if d is right of a.
+// between returns a curve that starts and ends level; it goes right if d is right of a.
 func between(a, d point) curve {
 	bend := math.Max(50, math.Abs(d.x-a.x)/2)
 	if d.x < a.x {
@@ -280,8 +280,7 @@ func between(a, d point) curve {
 // backward is how much lower an arrow to the left meets a box than one to the right.
 const backward = 7
 
-// route is the way of an arrow: through the gaps that were left for it, one curve from
-// column to column.
+// route returns the path of an arrow: through its gaps, one curve from column to column.
 func (p *picture) route(e *Edge) []curve {
 	from, to := p.layout.byName[e.From.Server], p.layout.byName[e.To.Server]
 	a, d := point{from.x + from.w, from.port(e.From)}, point{to.x, to.port(e.To)}
@@ -305,12 +304,11 @@ func (p *picture) route(e *Edge) []curve {
 	return through(a, back, d)
 }
 
-// through goes through gaps.
 func through(a point, gaps []*box, d point) []curve {
 	var route []curve
 	for _, g := range gaps {
 		in, out := point{g.x, g.y + g.h/2 - backward}, point{g.x + g.w, g.y + g.h/2 - backward}
-		if a.x > g.x { // to the left, a bit lower
+		if a.x > g.x { // to the left, slightly lower
 			in, out = point{g.x + g.w, g.y + g.h/2 + backward}, point{g.x, g.y + g.h/2 + backward}
 		}
 		route = append(route, between(a, in))

@@ -11,7 +11,7 @@ import (
 
 const margin = 48
 
-// SVG draws the graph. The picture needs nothing from elsewhere.
+// SVG draws the graph. The picture is self-contained.
 func (g *Graph) SVG(title string) []byte {
 	l := arrange(g)
 	p := &picture{layout: l, dense: len(g.Edges) > 80, labels: map[[2]int]bool{}}
@@ -34,7 +34,7 @@ func (g *Graph) SVG(title string) []byte {
 	for _, b := range l.boxes {
 		p.box(b)
 	}
-	for _, deadlocked := range []bool{false, true} { // what matters most lies on top
+	for _, deadlocked := range []bool{false, true} { // the most important on top
 		for _, e := range g.Edges {
 			if e.Deadlocked == deadlocked {
 				p.edge(e)
@@ -50,7 +50,7 @@ type picture struct {
 	canvas
 	over   canvas // labels, above all lines
 	layout *layout
-	dense  bool // too many arrows for words at them
+	dense  bool // too many arrows for labels
 	labels map[[2]int]bool
 }
 
@@ -113,7 +113,7 @@ func (p *picture) edge(e *Edge) {
 	}
 }
 
-// tip is what is shown when the pointer rests on an arrow.
+// tip returns the tooltip of an arrow.
 func (e *Edge) tip() string {
 	name := func(q Port) string {
 		if q.Role == "" {
@@ -131,7 +131,7 @@ func (e *Edge) tip() string {
 	return text + " (Heat)"
 }
 
-// label puts words on the way of an arrow, where no others stand yet.
+// label draws a label on an arrow where there is none yet.
 func (p *picture) label(route []curve, secret bool, text, color string) {
 	w := float64(len([]rune(text)))*5.9 + 8
 	if secret {
@@ -139,7 +139,7 @@ func (p *picture) label(route []curve, secret bool, text, color string) {
 	}
 	spot, found := p.room(route, w)
 	if !found {
-		return // the arrow's title has it
+		return // the arrow's tooltip has it
 	}
 	cells(spot, w, func(k [2]int) { p.labels[k] = true })
 	p.over.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="15" rx="4" fill="#ffffff" fill-opacity="0.85"/>`+"\n", spot.x-w/2, spot.y-8, w)
@@ -150,7 +150,7 @@ func (p *picture) label(route []curve, secret bool, text, color string) {
 	p.over.printf(`<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
 }
 
-// room finds a spot on an arrow, or else beside it.
+// room finds a spot on an arrow or, failing that, beside it.
 func (p *picture) room(route []curve, w float64) (point, bool) {
 	for _, aside := range []float64{0, -11, 11} {
 		for _, c := range route {
@@ -165,10 +165,10 @@ func (p *picture) room(route []curve, w float64) (point, bool) {
 	return point{}, false
 }
 
-// lockWidth is the room for the sign of a secret.
+// lockWidth is the space for the symbol of a secret.
 const lockWidth = 11
 
-// cell is the grain in which room for labels is kept.
+// cell is the grid size for reserving label space.
 const cell = 8
 
 func (p *picture) free(at point, w float64) bool {

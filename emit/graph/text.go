@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// The colours of arrows, by what they mean.
+// The colours of arrows, by meaning.
 const (
 	runColor      = "#c77700"
 	deployColor   = "#2f6fb0"
@@ -26,7 +26,7 @@ func (e *Edge) color() string {
 	return deployColor
 }
 
-// label is what stands at an arrow; mark is added to the names of secret values.
+// label is an arrow's label; mark is added to the names of secret values.
 func (e *Edge) label(mark string) string {
 	if e.Completion {
 		return "done"
@@ -41,7 +41,7 @@ func (e *Edge) label(mark string) string {
 	return strings.Join(names, ", ")
 }
 
-// marked is the label where no sign of a secret can be drawn.
+// marked is the label where no symbol for a secret can be drawn.
 func (e *Edge) marked() string { return e.label(" (secret)") }
 
 func (g *Graph) DOT() []byte {
@@ -84,7 +84,7 @@ func (g *Graph) DOT() []byte {
 
 func dotID(p Port) string { return strconv.Quote(p.Server + "." + p.Role) }
 
-// end is where an arrow to a server as a whole is fastened: its first role.
+// end is where an arrow to a whole server is attached: its first role.
 func (g *Graph) end(p Port) Port {
 	if i := g.whole(p); i >= 0 {
 		p.Role = g.Servers[i].Roles[0]
@@ -92,7 +92,7 @@ func (g *Graph) end(p Port) Port {
 	return p
 }
 
-// whole is the number of a server with roles that an arrow means as a whole; -1 if it means a role.
+// whole returns the index of a server with roles if an arrow means all of it; otherwise -1.
 func (g *Graph) whole(p Port) int {
 	return slices.IndexFunc(g.Servers, func(s *Server) bool { return p.Role == "" && s.Name == p.Server && len(s.Roles) > 0 })
 }
@@ -144,7 +144,7 @@ func (g *Graph) Mermaid() []byte {
 	return []byte(b.String() + styles.String())
 }
 
-// mermaidText quotes a label, as Mermaid's entities.
+// mermaidText quotes a label with Mermaid's entities.
 func mermaidText(text string) string {
 	return `"` + strings.NewReplacer(`"`, "#quot;", "<", "#lt;", ">", "#gt;").Replace(text) + `"`
 }

@@ -19,8 +19,8 @@ const (
 	rightMargin = 40
 )
 
-// Timeline draws a predicted run: a lane a server, a bar a role, what it is
-// blocked for hatched, the critical path outlined.
+// Timeline draws a predicted run: one lane per server, one bar per role, hatched while blocked,
+// with the critical path outlined.
 func Timeline(title string, r *timeline.Run) []byte {
 	c := &chart{run: r, end: span(r)}
 	for _, p := range r.Processes {
@@ -57,8 +57,7 @@ type chart struct {
 
 func (c *chart) x(seconds float64) float64 { return c.left + seconds/c.end*chartWidth }
 
-// span is the time that a run's picture covers; what hangs is drawn a bit beyond
-// the last thing that happens.
+// span is the time that the picture covers; what hangs is drawn slightly beyond the last event.
 func span(r *timeline.Run) float64 {
 	end := 1.0
 	for _, p := range r.Processes {
@@ -75,7 +74,7 @@ func span(r *timeline.Run) float64 {
 	return end
 }
 
-// isWorth leaves resources out that take no time and wait for nothing.
+// isWorth leaves out resources that take no time and wait for nothing.
 func isWorth(p timeline.Process) bool {
 	return len(p.Tasks) > 1 || p.Tasks[0].End != p.Tasks[0].Start
 }
@@ -89,7 +88,7 @@ func (c *chart) axis(lanes int) {
 	}
 }
 
-// niceStep is a round number of seconds of about this size.
+// niceStep returns a round number of seconds near about.
 func niceStep(about float64) float64 {
 	for _, s := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400} {
 		if s >= about {
@@ -120,7 +119,7 @@ func (c *chart) lane(i int, p timeline.Process) {
 	}
 }
 
-// rolePaint are the colours of a server's roles in turn.
+// rolePaint are the colours of a server's roles, used in turn.
 var rolePaint = [...]string{"#3b82c4", "#3a9d8f", "#7a6bc0", "#5b8f3f"}
 
 func (c *chart) bar(y float64, p timeline.Process, t timeline.Task, n int) {

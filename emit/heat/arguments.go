@@ -11,7 +11,7 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-// handing is what a stack resource's members get.
+// handing returns the arguments of a stack resource's members.
 func (s *stack) handing(n *program.StackResource) *value.Dict {
 	var path value.Value = string(n.OwnPath())
 	rest := []value.Value{n.Resource.Name}
@@ -49,12 +49,12 @@ func (s *stack) handing(n *program.StackResource) *value.Dict {
 	return d
 }
 
-// anyRoles says whether there are roles at all: without any, nobody signals.
+// anyRoles reports whether there are roles at all: without any, nothing signals.
 func (s *stack) anyRoles() bool {
 	return slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
 }
 
-// argumentValues are the values that only Heat knows, those of all uses.
+// argumentValues returns the values that only Heat knows, of all uses.
 func (s *stack) argumentValues(n *program.StackResource) *value.Dict {
 	exprs := map[string]*hot.Expr{}
 	for other := range usesOf(s.stacks, n) {
@@ -63,7 +63,7 @@ func (s *stack) argumentValues(n *program.StackResource) *value.Dict {
 	return namedValues(exprs)
 }
 
-// namedValues are expressions as Heat gets them, by their names.
+// namedValues returns expressions as passed to Heat, by name.
 func namedValues(exprs map[string]*hot.Expr) *value.Dict {
 	values := value.NewDict()
 	for _, name := range slices.Sorted(maps.Keys(exprs)) {
@@ -72,8 +72,8 @@ func namedValues(exprs map[string]*hot.Expr) *value.Dict {
 	return values
 }
 
-// argumentParameters declares what a nested template with agents gets. They have defaults: a type
-// that the template stands for may be a real one, which has no such properties
+// argumentParameters declares the parameters of a nested template with agents. They have
+// defaults: the template may replace a real type, which has no such properties
 // (heat/engine/resources/template_resource.py, _validate_against_facade).
 func (s *stack) argumentParameters() *value.Dict {
 	text := func(description string) tree {
@@ -103,14 +103,14 @@ func (s *stack) argumentParameters() *value.Dict {
 	return d
 }
 
-// A member of a group that scales knows no more of itself than its stack's id. Its
-// servers get that, with the path that all members have, and their agents take a slot.
+// A member of a scaling group knows only its stack's id. Its servers get that, with the path
+// that all members share, and their agents claim a replica slot.
 
-// isSlot says whether a use of a template is a member of a group that scales.
+// isSlot reports whether a use of a template is a member of a scaling group.
 func isSlot(use *program.Stack) bool { return use.StackResource != nil && use.StackResource.Slots() }
 
-// inSlot says whether the template is used below such a member: it is handed what that
-// one knows of itself.
+// inSlot reports whether the template is used below such a member, which passes its identity
+// down.
 func (s *stack) inSlot() bool {
 	if s.inMember {
 		return s.slotAround != nil
@@ -121,8 +121,8 @@ func (s *stack) inSlot() bool {
 	})
 }
 
-// slot is which member of a group that scales the template's servers lie in (coordinator/
-// plan, BootSlot); nil if in none.
+// slot identifies the member of a scaling group that contains the template's servers
+// (coordinator/plan, BootSlot); nil if there is none.
 func (s *stack) slot() tree {
 	switch {
 	case s.isSlot:

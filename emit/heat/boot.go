@@ -6,15 +6,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// BootFile is the nested template that makes the boot file for templates whose
-// version lacks what that needs.
+// BootFile is the nested template that creates the boot file for templates of versions that
+// cannot.
 const BootFile = "hotc/boot.yaml"
 
-// bootResource begins the name of the resource that makes a server's.
+// bootResource is the name prefix of the resource that creates a server's boot file.
 const bootResource = "hotc_boot_"
 
-// bootTemplate computes the token and writes all as JSON. A json parameter takes
-// what the parent's functions gave exactly; map_merge exists from 2016-04-08 on.
+// bootTemplate computes the token and writes everything as JSON. A json parameter keeps the
+// parent's values exactly; map_merge exists since 2016-04-08.
 const bootTemplate = `heat_template_version: 2016-04-08
 description: Written by hotc. A server's boot file, for a template whose own version cannot write it.
 parameters:
@@ -32,10 +32,10 @@ outputs:
               - token: {digest: [sha256, {list_join: [':', [{get_param: secret}, {get_param: [boot, deployment]}, {get_param: [boot, server]}]]}]}
 `
 
-// boot is what the server's agent is told (plan.Boot), as a map that Heat inserts
-// as JSON. Versions before 2015-10-15 have neither digest nor a str_replace that
-// inserts JSON (heat/engine/hot/template.py): a nested template of a newer one does
-// it for them, and the user's stays what it is.
+// boot is the boot file of the server's agent (plan.Boot), as a map that Heat inserts as JSON.
+// Versions before 2015-10-15 have neither digest nor a str_replace that inserts JSON
+// (heat/engine/hot/template.py): a nested template of a newer version does it for them, and the
+// user's keeps its version.
 func (s *stack) boot(p site, of string) tree {
 	b := dict(
 		"format", int64(contract.Format),
@@ -70,7 +70,7 @@ func (s *stack) boot(p site, of string) tree {
 		"secret", parameter(ParameterSecret), "boot", section{Dict: b})})), "json")
 }
 
-// generate adds a resource of hotc's own for one server.
+// generate adds a resource of hotc's for one server.
 func (s *stack) generate(name string, resource section) string {
 	s.checkName(name)
 	s.generated.Set(name, resource)

@@ -14,7 +14,7 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-// checkNames refuses a template that has names of hotc's own.
+// checkNames refuses a template that uses names reserved for hotc.
 func (s *stack) checkNames() {
 	for _, p := range s.template.Parameters {
 		if slices.Contains(ownParameters, p.Name) && (s.carries() || s.isRoot()) {
@@ -26,14 +26,14 @@ func (s *stack) checkNames() {
 	}
 }
 
-// checkName refuses a resource that has a name of hotc's own.
+// checkName refuses a resource with a name reserved for hotc.
 func (s *stack) checkName(name string) {
 	if r := s.template.Resource(name); r != nil {
 		s.diags.Error(source.NameTaken, s.template.Place(r.Entry.Key), fmt.Sprintf("hotc adds a resource %q itself", name), "rename yours")
 	}
 }
 
-// checkOutputs refuses run-time values in outputs of a stack that leaves Heat out.
+// checkOutputs refuses run-time values in outputs with --signal=none.
 func (s *stack) checkOutputs() {
 	if s.tellsHeat() || !s.isRoot() {
 		return
@@ -46,7 +46,7 @@ func (s *stack) checkOutputs() {
 	}
 }
 
-// checkSecrets refuses what Heat would have to be told by a relay that cannot open it.
+// checkSecrets refuses values that a relay would have to report to Heat but cannot decrypt.
 func (s *stack) checkSecrets() {
 	if s.options.Signal != contract.RelaySignals {
 		return
@@ -59,8 +59,8 @@ func (s *stack) checkSecrets() {
 	}
 }
 
-// checkSlots refuses a template that is a member of a group that scales in some uses
-// only, and groups of which two uses differ.
+// checkSlots refuses a template that is a member of a scaling group only in some uses, and
+// groups of which two uses differ.
 func (s *stack) checkSlots() {
 	at := s.template.Place(s.template.Root)
 	if member := slices.IndexFunc(s.stacks, isSlot); member >= 0 {
@@ -79,8 +79,8 @@ func (s *stack) checkSlots() {
 	}
 }
 
-// checkDeleteHooks tells of hooks that nobody runs when Heat takes a member away by itself: it
-// waits for them with a relay alone.
+// checkDeleteHooks warns about hooks that are not run when Heat removes a member by itself: Heat
+// waits for them only with a relay.
 func (s *stack) checkDeleteHooks(n *program.StackResource) {
 	if s.options.Signal == contract.RelaySignals || n.In.StackResource != nil {
 		return

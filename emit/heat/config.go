@@ -12,22 +12,22 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// The types of resources whose config may be a server's user_data.
+// The types of config resources that a server's user_data may refer to.
 const (
 	textType  = "OS::Heat::SoftwareConfig"
 	cloudType = "OS::Heat::CloudConfig"
 	mimeType  = "OS::Heat::MultipartMime"
 )
 
-// configOf is the resource whose config an expression means.
+// configOf returns the resource whose config an expression refers to.
 func configOf(e *hot.Expr) (name string, ok bool) {
 	r := e.Ref()
 	return r.Name, r.Kind == hot.ToResource && r.Name != "" || r.Kind == hot.ToAttribute && r.Attribute == "config" && len(r.Path) == 0 && !r.Computed
 }
 
-// configResource is user_data that another resource holds. As a property's value
-// Heat reads the text behind the resource's id (nova/server.py, handle_create);
-// inside of str_replace it would leave the id, so the text is asked for.
+// configResource handles user_data held by another resource. As a property's value Heat resolves
+// the resource's id to its text (nova/server.py, handle_create); inside str_replace it would
+// leave the id, so the text is read as an attribute.
 func (s *stack) configResource(r *hot.Resource, n *yaml.Node, name string, format userDataFormat) (own, bool) {
 	config := s.template.Resource(name)
 	if config == nil {
@@ -54,7 +54,7 @@ func (s *stack) configResource(r *hot.Resource, n *yaml.Node, name string, forma
 	return s.unknownData(r, id(name), format), true
 }
 
-// softwareConfig is the text of an OS::Heat::SoftwareConfig.
+// softwareConfig returns the text of an OS::Heat::SoftwareConfig.
 func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (own, bool) {
 	n := config.Property("config")
 	if n.IsNull() {
@@ -80,7 +80,7 @@ func (s *stack) softwareConfig(r, config *hot.Resource, format userDataFormat) (
 	return s.textData(r, n, text, value, format)
 }
 
-// checkText says what cloud-init would only shrug at.
+// checkText reports user_data that cloud-init cannot use, or would only warn about.
 func (s *stack) checkText(r *hot.Resource, n *yaml.Node, e *hot.Expr) {
 	begin := beginning(e)
 	name := fmt.Sprintf("the user_data of server %q", r.Name)

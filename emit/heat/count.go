@@ -18,23 +18,23 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-// How many signals a wait condition waits for: one of each server with roles. Where Heat
-// decides how many of them there are, it also computes their sum, from what each stack
-// says of its own: resources whose conditions are true, groups as large as they are. No
-// template of a nested stack can compute; it gives the terms as an output, a list.
+// How many signals a wait condition waits for: one from each server with roles. Where Heat
+// decides how many servers exist, it also computes the sum, from each stack's own terms:
+// resources whose conditions are true, and group sizes. No nested template can compute it; each
+// outputs its terms as a list.
 
 const (
-	// outputServers begins the names of those outputs.
+	// outputServers is the name prefix of those outputs.
 	outputServers = "hotc_servers"
-	// resourceCount begins the name of the stack that computes a sum for a version that cannot.
+	// resourceCount is the name prefix of the stack that sums for a version that cannot.
 	resourceCount = "hotc_count"
 	// SumFile is that stack's template.
 	SumFile = "hotc/sum.yaml"
-	// counted is the entry of hotc's own in a handle that is signalled from the start.
+	// counted is hotc's own entry in a handle that is signalled from the start.
 	counted = "hotc"
 )
 
-// sumTemplate adds up; null is a group's count, for which Heat's default stands.
+// sumTemplate adds up; null is a group's count left to Heat's default.
 const sumTemplate = `heat_template_version: 2016-10-14
 description: Written by hotc. How many servers signal, for a template whose own version cannot compute it.
 parameters:
@@ -43,14 +43,14 @@ outputs:
   sum: {value: {yaql: {expression: "$.data.terms.servers.flatten().select(int(coalesce($, 1))).sum(0)", data: {terms: {get_param: terms}}}}}
 `
 
-// counter knows which outputs the templates need for others' sums.
+// counter records which outputs the templates need for others' sums.
 type counter struct {
 	program *program.Program
 	stacks  map[*hot.Template][]*program.Stack
 	needs   map[*hot.Template]map[string][]string // paths of servers by the output's name
 }
 
-// count finds out what Heat has to count.
+// count collects what Heat has to count.
 func (c *counter) count(a *binding.Analysis) {
 	c.needs = map[*hot.Template]map[string][]string{}
 	if c.varies(c.program.Root, nil) {
@@ -63,13 +63,13 @@ func (c *counter) count(a *binding.Analysis) {
 	}
 }
 
-// serversOf are the names from a signal's stack to its servers, without members.
+// serversOf returns the names from a signal's stack to its servers, without members.
 func serversOf(x *binding.Signal) []string {
 	return strings.Split(x.Name[:strings.LastIndexByte(x.Name, '.')], "/")
 }
 
-// varies says whether Heat decides how many servers with roles there are on a path, in
-// any use of the stack's template; nil is all.
+// varies reports whether Heat decides how many servers with roles are on a path, in any use of
+// the stack's template; nil is all.
 func (c *counter) varies(s *program.Stack, path []string) bool {
 	return slices.ContainsFunc(c.stacks[s.Template], func(use *program.Stack) bool {
 		return slices.ContainsFunc(use.Template.Resources, func(r *hot.Resource) bool {
@@ -84,7 +84,7 @@ func (c *counter) varies(s *program.Stack, path []string) bool {
 
 func onPath(r *hot.Resource, path []string) bool { return len(path) == 0 || path[0] == r.Name }
 
-// membersVary is varies for the members of a stack resource, which itself is on the path.
+// membersVary is varies for the members of a stack resource that is itself on the path.
 func (c *counter) membersVary(n *program.StackResource, path []string) bool {
 	return slices.ContainsFunc(n.Stacks(), func(s *program.Stack) bool { return c.varies(s, below(path)) })
 }
@@ -96,8 +96,8 @@ func below(path []string) []string {
 	return path[1:]
 }
 
-// term is what is added up: what Heat makes a number of, or a list of such; or a number, and
-// with a condition another one if that is false.
+// term is a summand: an expression for which Heat yields a number or a list of numbers; or a
+// number, with a condition and another number for when that is false.
 type term struct {
 	heats             tree
 	number, otherwise int64
@@ -114,7 +114,7 @@ func (t term) written() value.Value {
 	return t.number
 }
 
-// terms are what is to be added up for the servers on a path of a template.
+// terms returns the summands for the servers on a path of a template.
 func (c *counter) terms(t *hot.Template, path []string) (out []term) {
 	for _, r := range t.Resources {
 		if !onPath(r, path) {
@@ -135,7 +135,7 @@ func (c *counter) terms(t *hot.Template, path []string) (out []term) {
 	return out
 }
 
-// termOf is what one resource adds; nil if it has no servers with roles.
+// termOf returns the summand of one resource; nil if it has no servers with roles.
 func (c *counter) termOf(t *hot.Template, r *hot.Resource, path []string) *term {
 	for _, use := range c.stacks[t] {
 		if s := use.Server(r.Name); s != nil && len(s.Roles) > 0 {
@@ -182,8 +182,7 @@ func (c *counter) termOfNest(t *hot.Template, n *program.StackResource, path []s
 	return &term{heats: attribute(n.Resource.Name, name)}
 }
 
-// sizeOf is a group's count as a term; null, which Heat's default stands for, counts as
-// that in each sum.
+// sizeOf is a group's count as a term; null, for Heat's default, counts as that in each sum.
 func sizeOf(e *hot.Expr, written tree) *term {
 	if number, known := e.Value.(int64); known {
 		return &term{number: number}
@@ -198,7 +197,7 @@ func sizeOf(e *hot.Expr, written tree) *term {
 	return &term{heats: written}
 }
 
-// need notes that a template gives the terms of a path to the stack around.
+// need records that a template outputs the terms of a path to its parent stack.
 func (c *counter) need(t *hot.Template, name string, path []string) {
 	if _, have := c.needs[t][name]; have {
 		return
@@ -210,8 +209,8 @@ func (c *counter) need(t *hot.Template, name string, path []string) {
 	c.terms(t, path)
 }
 
-// sure is how many members a group that scales has at first, all with the same servers;
-// -1 if only Heat knows.
+// sure is a scaling group's initial size, if all members have the same servers; -1 if only Heat
+// knows.
 func (c *counter) sure(n *program.StackResource, path []string) int64 {
 	e, err := hot.Fold(n.Count, n.In.Supplied.Peek)
 	if err != nil || !e.IsValue() || c.membersVary(n, path) {
@@ -224,8 +223,8 @@ func (c *counter) sure(n *program.StackResource, path []string) int64 {
 	return int64(size)
 }
 
-// inMembers is the number of servers with roles on a path in some members, and of how many
-// numbers their sum is where Heat decides: a group of servers adds one.
+// inMembers returns the number of servers with roles on a path in some members and, where Heat
+// decides, how many numbers their sum has: a group of servers adds one.
 func inMembers(members iter.Seq[*program.Member], path []string) (servers int64, numbers int) {
 	for m := range members {
 		if m.Server != nil && len(m.Server.Roles) > 0 {
@@ -255,14 +254,14 @@ func inStack(in *program.Stack, path []string) (servers int64, numbers int) {
 	return servers, numbers
 }
 
-// yaqlItems is how many items Heat's yaql takes (heat/common/config.py, limit_iterators).
+// yaqlItems is the limit of items in Heat's yaql (heat/common/config.py, limit_iterators).
 const yaqlItems = 200
 
 func (s *stack) tooMany(at source.Place, what string) {
 	s.diags.Error(source.OverLimit, at, fmt.Sprintf("%s; Heat's yaql takes %d (limit_iterators)", what, yaqlItems), "give the parameters that decide it with -P or -e, or lower the bounds of the groups")
 }
 
-// outputOf is the name of the output with the terms of a path.
+// outputOf returns the name of the output with the terms of a path.
 func outputOf(path []string) string {
 	if len(path) == 0 {
 		return outputServers
@@ -270,7 +269,7 @@ func outputOf(path []string) string {
 	return outputServers + "_" + contract.Digest(strings.Join(path, "/"))[:8]
 }
 
-// countOutputs are the outputs that this template gives for others' sums.
+// countOutputs returns the outputs of this template for others' sums.
 func (s *stack) countOutputs() *value.Dict {
 	out := value.NewDict()
 	needs := s.counter.needs[s.template]
@@ -280,8 +279,8 @@ func (s *stack) countOutputs() *value.Dict {
 	return out
 }
 
-// count is how many signals a wait condition waits for. If there may be none at all, the
-// handle has one from the start, since no condition waits for nothing.
+// count returns how many signals a wait condition waits for. If there may be none, the handle
+// has one from the start, since a condition cannot wait for zero signals.
 func (s *stack) count(in *program.Stack, path []string, name string, number int) (count tree, signalled bool) {
 	if !s.counter.varies(in, path) {
 		return int64(number), false
@@ -300,7 +299,7 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	if signalled = sure == 0; signalled {
 		sure = 1
 	}
-	if len(open) == 0 { // of a group that scales, whose size is known
+	if len(open) == 0 { // of a scaling group of known size
 		return sure, signalled
 	}
 	if x := open[0]; len(open) == 1 && x.condition != nil {
@@ -310,7 +309,7 @@ func (s *stack) count(in *program.Stack, path []string, name string, number int)
 	return s.sum(name, lists.Map(open, term.written), sure), signalled
 }
 
-// sum is a number that Heat computes.
+// sum returns a number that Heat computes.
 func (s *stack) sum(name string, open []value.Value, sure int64) tree {
 	if s.computes() {
 		return dict("yaql", dict("expression", fmt.Sprintf("$.data.servers.flatten().select(int(coalesce($, %d))).sum(%d)", hot.CountDefault, sure), "data", dict("servers", open)))

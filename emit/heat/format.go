@@ -10,14 +10,14 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// userDataFormat says what Heat makes of user_data before Nova gets it
+// userDataFormat is how Heat transforms user_data before Nova gets it
 // (heat/engine/clients/os/nova.py, build_userdata).
 //
-// RAW is passed on. SOFTWARE_CONFIG puts the user's text, or each part of his archive, beside the
+// RAW is passed on. SOFTWARE_CONFIG puts the user's text, or each part of an archive, beside the
 // server's metadata for os-collect-config: hotc's archive is taken apart in the same way, so the
-// format stays. HEAT_CFNTOOLS writes the text to a file on the server and runs that: hotc's is then
-// a script that does the same with the user's. The default is HEAT_CFNTOOLS; where nobody uses
-// cfntools hotc says RAW instead, which needs none of their files in the image.
+// format stays. HEAT_CFNTOOLS writes the text to a file on the server and runs that: hotc's is
+// then a script that does the same with the user's. The default is HEAT_CFNTOOLS; if cfntools
+// are not used, hotc sets RAW instead, which needs none of their files in the image.
 type userDataFormat uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	byDefault // not yet decided: raw or cfnTools
 )
 
-// wrapping is what Heat adds to an archive of these formats, in bytes, at the least.
+// wrapping is the minimum that Heat adds to an archive of these formats, in bytes.
 var wrapping = map[userDataFormat]int{softwareConfig: 4500, cfnTools: 10000}
 
 // format reads a server's user_data_format.
@@ -58,8 +58,8 @@ func (s *stack) format(r *hot.Resource) (userDataFormat, bool) {
 // cfnMetadata is the metadata that cfn-init reads.
 const cfnMetadata = "AWS::CloudFormation::Init"
 
-// decide chooses between RAW and HEAT_CFNTOOLS for a server that says neither:
-// known is what is known of its own user_data, begin its beginning.
+// decide chooses between RAW and HEAT_CFNTOOLS for a server without a format: known is the known
+// part of its own user_data, begin its beginning.
 func (f *userDataFormat) decide(r *hot.Resource, none bool, begin, known string) {
 	if *f != byDefault {
 		return

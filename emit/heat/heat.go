@@ -1,7 +1,7 @@
-// Package heat turns a template into the one that Heat gets: the user's own text with edits. Byte
-// ranges are inserted, replaced or removed; all else stays as the user wrote it, so that a diff of
-// the two files shows exactly what the compiler did. Every edited text is parsed again and compared
-// with the tree that was meant.
+// Package heat turns a template into the one that Heat gets: the user's own text with edits.
+// Byte ranges are inserted, replaced or removed; the rest stays as the user wrote it, so that a
+// diff of the two files shows exactly what the compiler did. Every edited text is parsed again
+// and compared with the intended tree.
 package heat
 
 import (
@@ -27,19 +27,19 @@ const (
 	ParameterSecret      = contract.SecretParameter
 	ResourceHandle       = contract.DoneHandle
 	ResourceCondition    = contract.DoneWait
-	ResourceHere         = "hotc_here" // says that a group's member is there
+	ResourceHere         = "hotc_here" // signals that a group's member exists
 	ResourceValues       = "hotc_values"
 	ResourceConfig       = "hotc_config"
 
-	// ValuesFile is the nested template that gives roles' values to the stack.
+	// ValuesFile is the nested template that returns roles' values to the stack.
 	ValuesFile = "hotc/values.yaml"
 )
 
-// RootFile is where the root template goes.
+// RootFile is the file of the root template.
 const RootFile = "stack.yaml"
 
-// UserDataFile is the file with hotc's user-data for servers whose user has given
-// this kind of his own.
+// UserDataFile is the file with hotc's user-data for servers with user-data of this kind of
+// their own.
 func UserDataFile(own userdata.Own) string {
 	switch own {
 	case userdata.NoOwn:
@@ -50,12 +50,12 @@ func UserDataFile(own userdata.Own) string {
 	return "hotc/user-data-with-" + own.String()
 }
 
-// waitSeconds is the longest timeout that Heat allows a wait condition; the
-// stack's own timeout comes before it.
+// waitSeconds is the longest timeout that Heat allows for a wait condition; the stack's own
+// timeout expires first.
 const waitSeconds = 43200
 
-// valuesTemplate gives the values that roles wrote back their types: a wait
-// condition's data is a JSON text, which a json parameter decodes exactly.
+// valuesTemplate restores the types of values that roles wrote: a wait condition's data is JSON
+// text, which a json parameter decodes exactly.
 const valuesTemplate = `heat_template_version: 2015-10-15
 description: Written by hotc. The values that roles wrote, by server and attribute.
 parameters:
@@ -64,29 +64,28 @@ outputs:
   data: {value: {get_param: data}}
 `
 
-// Options are the user's wishes.
+// Options are the user's settings.
 type Options struct {
 	Coordinator string // default of hotc_coordinator; "" for none
 	AgentURL    string
-	Signal      contract.Signalling // who tells Heat of success and failure
+	Signal      contract.Signalling // who signals success and failure to Heat
 	// MembersWait are the groups whose members wait for their own roles, with a relay.
 	MembersWait map[*hot.Resource]bool
-	// Templates are those that stacks are made of, in the order in which they are
-	// emitted, the root first.
+	// Templates are those used for stacks, in the order of emission, the root first.
 	Templates []Template
 	UserData  userdata.Options
 	// UserDataLimit is Nova's, in bytes after base64.
 	UserDataLimit int
 }
 
-// Emitted is a template for Heat, with the small files that it names.
+// Emitted is a template for Heat, with the small files it refers to.
 type Emitted struct {
 	Text []byte
-	// Files are nested templates and what hotc adds, by path below the output folder.
+	// Files are nested templates and files of hotc, by path below the output folder.
 	Files map[string][]byte
-	// UserData are the kinds of user-data files that are named.
+	// UserData are the kinds of user-data files that are used.
 	UserData map[userdata.Own]bool
-	// Depth is how deep the stacks are nested that hotc adds.
+	// Depth is the nesting depth of the stacks that hotc adds.
 	Depth int
 	// Added is how many resources hotc added to the stack.
 	Added int
@@ -126,7 +125,7 @@ func Emit(p *program.Program, a *binding.Analysis, b *emitplan.Built, o Options,
 	return out
 }
 
-// emit edits one template; nil if that cannot be done.
+// emit edits one template; nil on an error.
 func (s *stack) emit() []byte {
 	s.checkNames()
 	s.checkOutputs()
@@ -159,8 +158,8 @@ func (s *stack) emit() []byte {
 	return text
 }
 
-// rewritten is a stack whose roles' blocks are removed and whose reads of their outputs are
-// replaced: what writes pieces of the text elsewhere takes them from it, changed.
+// rewritten is a stack without its roles' blocks and with replaced reads of their outputs: code
+// that writes pieces of the text elsewhere takes the edited text from it.
 type rewritten struct{ *stack }
 
 func (s *stack) rewrite() rewritten {
@@ -170,10 +169,10 @@ func (s *stack) rewrite() rewritten {
 	return rewritten{s}
 }
 
-// content is a piece of the text as it is now.
+// content is a piece of the text with its edits.
 func (s rewritten) content(n *yaml.Node) tree { return s.editor.Content(nil, n, false) }
 
-// open makes the text that is edited.
+// open creates the text that is edited.
 func (s *stack) open() bool {
 	text, err := s.unshare()
 	if err != nil {
@@ -193,20 +192,20 @@ func (s *stack) failed(err error) {
 	s.diags.Add(d)
 }
 
-// oddLineEnd is where a line ends for YAML, and not for editors.
+// oddLineEnd is a line break for YAML, but not for editors.
 var oddLineEnd = regexp.MustCompile("\r(?:[^\n]|$)|[\u0085\u2028\u2029]")
 
-// stack is a template at work, and the text in which its servers are written.
+// stack is a template being emitted, and the text in which its servers are written.
 type stack struct {
 	*emission
 	target
 }
 
-// emission is what emitting a template begins with, and what it comes to.
+// emission is the state of emitting a template.
 type emission struct {
 	program  *program.Program
 	template *hot.Template // the user's
-	text     edit.Editable // the one that is edited
+	text     edit.Editable // the edited one
 	analysis *binding.Analysis
 	built    *emitplan.Built
 	options  Options
@@ -222,25 +221,25 @@ type emission struct {
 
 	carrying    []*program.StackResource
 	roleSignals []*binding.Signal
-	// reads, propertyReads and dependencies are the analysis', those in this template.
+	// reads, propertyReads and dependencies are the analysis results for this template.
 	reads         []*binding.Read
 	propertyReads []*binding.PropertyRead
 	dependencies  []*binding.Dependency
 }
 
-// target is the text in which servers are written: the template, or a generated member of a
-// group in it.
+// target is the text in which servers are written: the template, or a generated member of one of
+// its groups.
 type target struct {
 	files   Template
 	version hot.Version
-	// generated are resources that hotc adds for single servers.
+	// generated are resources that hotc adds for individual servers.
 	generated *value.Dict
-	// isSlot says that it is a member of a group that scales; slotAround is, in a generated
-	// member, what it is handed of such a group around.
+	// isSlot means that it is a member of a scaling group; slotAround is, in a generated member,
+	// what such a group around passes to it.
 	isSlot     bool
 	slotAround tree
 
-	// inMember says that it is a generated member: ownSite, of group.
+	// inMember means that it is a generated member: ownSite, of group.
 	inMember bool
 	group    *hot.Resource
 	ownSite  site

@@ -10,14 +10,14 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// DeleteHooksFile is the environment that makes Heat wait before it deletes servers
-// whose roles have a delete hook.
+// DeleteHooksFile is the environment that makes Heat wait before it deletes servers whose roles
+// have a delete hook.
 const DeleteHooksFile = "hotc/delete-hooks.yaml"
 
-// DeleteHooks is its text; nil if there is nothing to wait for. Heat waits whenever the stack that
-// holds the server is deleted: with one of the root only when all is, but with a group's member,
-// or a nested stack's server, also in an update and by a scaling policy. There only a relay can
-// have the hooks run and let Heat go on.
+// DeleteHooks is its text; nil if there is nothing to wait for. Heat waits whenever the stack
+// with the server is deleted: for the root, only when everything is; for a group's member, or a
+// nested stack's server, also in an update and by a scaling policy. In that case only a relay
+// can have the hooks run and let Heat continue.
 func DeleteHooks(p *program.Program, signal contract.Signalling) []byte {
 	resources := map[string]any{}
 	for _, s := range p.Servers {
@@ -43,16 +43,16 @@ func DeleteHooks(p *program.Program, signal contract.Signalling) []byte {
 	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
 	if err := e.Encode(map[string]any{"resource_registry": map[string]any{"resources": resources}}); err != nil {
-		panic("heat: " + err.Error()) // maps of strings
+		panic("heat: " + err.Error()) // only maps of strings
 	}
 	return text.Bytes()
 }
 
-// nested says that a server does not lie in the root's own stack.
+// nested reports whether a server is outside the root's own stack.
 func nested(s *program.Server) bool { return s.StackResource != nil || s.Stack.StackResource != nil }
 
-// resourcePath is the way to a server's resource, from the root's (heat/engine/environment.py,
-// matches_hook and remove_resources_except). Members whose names Heat makes up are all alike.
+// resourcePath is the path of a server's resource from the root (heat/engine/environment.py,
+// matches_hook and remove_resources_except). Members named by Heat share one pattern.
 func resourcePath(s *program.Server) []string {
 	path := []string{s.Resource.Name}
 	if s.StackResource != nil {

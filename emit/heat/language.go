@@ -5,14 +5,14 @@ import (
 	"github.com/hotc-dev/hotc/emit/edit"
 )
 
-// What hotc adds, in HOT: CloudFormation templates have no roles.
+// HOT fragments that hotc adds: CloudFormation templates have no roles.
 
 func parameter(name string) tree { return dict("get_param", name) }
 
 // id is a resource's reference id.
 func id(resource string) tree { return dict("get_resource", resource) }
 
-// attribute is an attribute of a resource, or what a path leads to in it.
+// attribute is an attribute of a resource, or the value at a path in it.
 func attribute(resource, name string, path ...value.Value) tree {
 	return dict("get_attr", append([]value.Value{resource, name}, path...))
 }
@@ -21,7 +21,7 @@ func join(delimiter string, items ...value.Value) tree {
 	return dict("list_join", []value.Value{delimiter, items})
 }
 
-// filled is a template with texts put in.
+// filled is a template with its placeholders replaced.
 func filled(template tree, params *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", template, "params", section{Dict: params})})}
 }
@@ -35,7 +35,7 @@ func resource(typeName string, properties tree, dependsOn ...value.Value) sectio
 	return section{Dict: d}
 }
 
-// What is written, in the words of this package.
+// Short names for what is written.
 type (
 	tree    = edit.Tree
 	section = edit.Section

@@ -16,21 +16,20 @@ import (
 	"github.com/hotc-dev/hotc/emit/edit"
 )
 
-// A group of servers with roles becomes a group of generated nested templates: Heat
-// resolves functions before it puts the index in, so that a token computed in the
-// group's own definition would be the same for every member. The properties that
-// the user wrote stay where they were, one level deeper, and reach the server as one
-// json parameter; the index reaches it as part of hotc_path.
+// A group of servers with roles becomes a group of generated nested templates: Heat resolves
+// functions before it inserts the index, so that a token computed in the group's own definition
+// would be the same for every member. The user's properties stay in place, one level deeper, and
+// reach the server as one json parameter; the index reaches it as part of hotc_path.
 
-// A generated member: its one resource, and the parameters with what the user says
-// of it. (Heat refuses a parameter that is named like a resource.)
+// A generated member: its one resource, and the parameters with the user's properties. (Heat
+// refuses a parameter with a resource's name.)
 const (
 	memberServer     = "server"
 	memberProperties = "server_properties"
 	memberMetadata   = "server_metadata"
 )
 
-// members makes a group's servers members of a generated template.
+// members turns a group's servers into members of a generated template.
 func (s rewritten) members(n *program.StackResource) {
 	file := s.memberFile(n)
 	text, resources, ok := s.member(n)
@@ -45,7 +44,7 @@ func (s rewritten) members(n *program.StackResource) {
 	s.nestsDeeper(2)
 	for other := range usesOf(s.stacks, n) {
 		if !other.Open() {
-			s.out.Added += other.Most() * resources // the members themselves were counted
+			s.out.Added += other.Most() * resources // the members themselves are counted already
 		}
 	}
 	in, properties := s.definitionOf(n)
@@ -57,13 +56,12 @@ func (s rewritten) members(n *program.StackResource) {
 	if properties == nil || properties.Value.IsNull() {
 		s.addProperties(in, properties, added)
 	} else {
-		added.Set(memberProperties, edit.Verbatim(properties)) // last, so that a comment behind it stays behind it
+		added.Set(memberProperties, edit.Verbatim(properties)) // last, so that a comment after it stays after it
 		s.editor.Wrap(in, properties, section{Dict: added})
 	}
 	s.editor.Remove(in, "metadata")
 }
 
-// memberFile is where a generated member lies.
 func (s *stack) memberFile(n *program.StackResource) string {
 	target, name := s.files.Target, n.Resource.Name
 	base := strings.TrimSuffix(target, path.Ext(target))
@@ -76,10 +74,10 @@ func (s *stack) memberFile(n *program.StackResource) string {
 	return path.Join("hotc", "members", base, name+".yaml")
 }
 
-// notPlain is what a name in a URL would need quotes for.
+// notPlain is what would need escaping in a URL.
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 
-// otherMetadata is a definition's metadata without hotc's.
+// otherMetadata returns a definition's metadata without hotc's.
 func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 	d := value.NewDict()
 	for _, e := range n.All() {
@@ -90,7 +88,7 @@ func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 	return d
 }
 
-// member is the text of a generated member, and the number of its resources.
+// member returns the text of a generated member and its number of resources.
 func (s rewritten) member(n *program.StackResource) (text string, count int, ok bool) {
 	inner := rewritten{&stack{s.emission, target{inMember: true, group: n.Resource, ownSite: s.memberSite(n), version: hot.MemberVersion,
 		isSlot: n.Slots(), slotAround: s.slot(), files: Template{Target: s.memberFile(n)}, generated: value.NewDict()}}}
@@ -140,7 +138,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 	return strings.Replace(b.String(), `"`+hot.MemberVersion.String()+`"`, hot.MemberVersion.String(), 1), resources.Len(), true
 }
 
-// memberSite is the server of a generated member: all members' in one.
+// memberSite is the server of a generated member: one site for all members.
 func (s *stack) memberSite(n *program.StackResource) site {
 	p := site{resource: memberServer, path: parameter(ParameterPath), roles: true}
 	for m := range n.Members {
@@ -154,8 +152,8 @@ func (s *stack) memberSite(n *program.StackResource) site {
 	return p
 }
 
-// readThrough are the real attributes of servers that the template reads through a
-// group: they must be outputs of the member.
+// readThrough returns the real attributes of servers that the template reads through a group:
+// the member has to output them.
 func (s *stack) readThrough(n *program.StackResource) []string {
 	read := map[string]bool{}
 	var visit func(x *yaml.Node)
@@ -171,7 +169,7 @@ func (s *stack) readThrough(n *program.StackResource) []string {
 	return lists.Only(roles.ServerAttributes(), func(name string) bool { return read[name] })
 }
 
-// attributesRead notes what a reference to a group asks its members for.
+// attributesRead records the attributes that a reference to a group reads from its members.
 func attributesRead(n *program.StackResource, r hot.NodeRef, read map[string]bool) {
 	if r.Attribute != "" {
 		switch sel := n.Select(r.Attribute, r.Path, r.Computed); {
@@ -182,7 +180,7 @@ func attributesRead(n *program.StackResource, r hot.NodeRef, read map[string]boo
 			return
 		}
 	}
-	for _, name := range roles.ServerAttributes() { // only Heat knows which
+	for _, name := range roles.ServerAttributes() { // only Heat knows which one
 		read[name] = true
 	}
 }

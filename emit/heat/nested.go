@@ -14,11 +14,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// A nested template with agents in it gets what its servers need as parameters,
-// and hands it on to those that it nests. One text serves all uses of the template:
-// what differs between them is in hotc_path and hotc_deploy.
+// A nested template with agents gets what its servers need as parameters, and passes it on to
+// those that it nests. One text serves all uses of the template: only hotc_path and hotc_deploy
+// differ between them.
 
-// The parameters of nested templates, beside the root's.
+// The parameters of nested templates, in addition to the root's.
 const (
 	ParameterPath      = "hotc_path" // of the nested stack: what its servers' paths begin with
 	ParameterStackName = "hotc_stack_name"
@@ -30,8 +30,8 @@ const (
 
 var ownParameters = []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret, ParameterPath, ParameterStackName, ParameterStackID, ParameterSignal, ParameterSignals, ParameterDeploy, ParameterSlot}
 
-// carries says whether there are agents in the template or below it, or in another member of
-// its group: what a group hands over, it hands to all members.
+// carries reports whether there are agents in the template or below it, or in another member of
+// its group: a group passes the same arguments to all members.
 func (s *stack) carries() bool {
 	return len(s.sites) > 0 || len(s.carrying) > 0 ||
 		slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
@@ -39,8 +39,8 @@ func (s *stack) carries() bool {
 		})
 }
 
-// withAgents are the stack resources of the template with agents in them: each once, of the
-// first use that has members.
+// withAgents returns the template's stack resources with agents: each once, from the first use
+// that has members.
 func (s *stack) withAgents() (list []*program.StackResource) {
 	have := map[string]bool{}
 	for _, use := range s.stacks {
@@ -54,7 +54,7 @@ func (s *stack) withAgents() (list []*program.StackResource) {
 	return list
 }
 
-// usesOf is a resource as each use of a template has it.
+// usesOf returns a resource as each use of a template has it.
 func usesOf(stacks []*program.Stack, n *program.StackResource) iter.Seq[*program.StackResource] {
 	return func(yield func(*program.StackResource) bool) {
 		for _, use := range stacks {
@@ -65,7 +65,7 @@ func usesOf(stacks []*program.Stack, n *program.StackResource) iter.Seq[*program
 	}
 }
 
-// hasAgents says whether a server in a stack resource has an agent.
+// hasAgents reports whether a server in a stack resource has an agent.
 func (s *stack) hasAgents(n *program.StackResource) bool {
 	return len(n.Servers()) > 0 || slices.ContainsFunc(n.Stacks(), func(inner *program.Stack) bool {
 		return slices.ContainsFunc(inner.StackResources, s.hasAgents) || slices.ContainsFunc(inner.Template.Resources, func(r *hot.Resource) bool {
@@ -75,7 +75,7 @@ func (s *stack) hasAgents(n *program.StackResource) bool {
 	})
 }
 
-// nests edits the resources that stand for stacks and servers with agents.
+// nests edits the resources that represent stacks and servers with agents.
 func (s rewritten) nests() {
 	s.placeholders()
 	for _, n := range s.carrying {
@@ -90,7 +90,7 @@ func (s rewritten) nests() {
 	}
 }
 
-// addProperties gives a resource, or what describes the members of a group, more properties.
+// addProperties adds properties to a resource, or to the definition of a group's members.
 func (s *stack) addProperties(in *yaml.Node, properties *yaml.Entry, added *value.Dict) {
 	switch {
 	case properties == nil:
@@ -102,8 +102,8 @@ func (s *stack) addProperties(in *yaml.Node, properties *yaml.Entry, added *valu
 	}
 }
 
-// definitionOf is the map that says what a stack resource's members are, and the properties in
-// it, in the text that is edited.
+// definitionOf returns the map that defines a stack resource's members, and its properties, in
+// the edited text.
 func (s *stack) definitionOf(n *program.StackResource) (in *yaml.Node, properties *yaml.Entry) {
 	r := s.text.Resource(n.Resource.Name)
 	in = r.Entry.Value
@@ -113,7 +113,7 @@ func (s *stack) definitionOf(n *program.StackResource) (in *yaml.Node, propertie
 	return in, in.Entry("properties")
 }
 
-// checkUses refuses a template that another use of it makes something else of.
+// checkUses refuses a template in which a resource is of another kind in another use.
 func (s *stack) checkUses(n *program.StackResource) {
 	for _, use := range s.stacks {
 		difference := ""
@@ -131,7 +131,7 @@ func (s *stack) checkUses(n *program.StackResource) {
 	}
 }
 
-// kindOf is what a use of a template makes of a resource.
+// kindOf returns what a resource is in one use of a template.
 func kindOf(use *program.Stack, r *hot.Resource) string {
 	if typeName := use.Type(r); !environment.IsTemplate(typeName) {
 		return "of type " + typeName
@@ -139,7 +139,7 @@ func kindOf(use *program.Stack, r *hot.Resource) string {
 	return "a nested template"
 }
 
-// notHere refuses a function that the root's version has in another form.
+// notHere refuses a function whose form differs in the root's version.
 func (s *stack) notHere(e *hot.Expr) {
 	s.diags.Error(source.NotYet, e.At, fmt.Sprintf("%s needs this value, and the version of that template, %s, has no such %s", s.template.File.Portable, s.template.Version, e.Func.Name),
 		"give both templates the same version")

@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
-// outputs takes those away that need a role's output, and adds those that roles in
-// other stacks need.
+// outputs removes those that need a role's output, and adds those that roles in other stacks
+// need.
 func (s *stack) outputs() {
 	if s.isRoot() {
 		return

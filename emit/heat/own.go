@@ -15,14 +15,14 @@ import (
 // own is the user's own user_data.
 type own struct {
 	kind     userdata.Own
-	static   string // what is known of it
-	inserted tree   // for userdata.UserKey; nil if there is no such key
-	// parts of a generated OS::Heat::MultipartMime, where a text of Heat's cannot hold both.
+	static   string // the known part
+	inserted tree   // for userdata.UserKey; nil without such a key
+	// parts of a generated OS::Heat::MultipartMime, where one text in Heat cannot contain both.
 	parts []value.Value
 }
 
-// ownUserData finds out what the user's own user_data is, and decides the format if
-// it is the default; ok is false with a diagnostic if it cannot be kept.
+// ownUserData determines the user's own user_data, and chooses the format if it is the default;
+// ok is false with a diagnostic if it cannot be kept.
 func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, ok bool) {
 	n := r.Property("user_data")
 	if n.IsNull() {
@@ -58,7 +58,7 @@ func (s rewritten) ownUserData(r *hot.Resource, format *userDataFormat) (o own, 
 	return s.textData(r, n, knownText(e), inserted, *format)
 }
 
-// textData is user_data of which the compiler knows the beginning.
+// textData is user_data with a beginning known to the compiler.
 func (s *stack) textData(r *hot.Resource, n *yaml.Node, static string, val tree, format userDataFormat) (own, bool) {
 	kind, err := userdata.OwnOf(static)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *stack) textData(r *hot.Resource, n *yaml.Node, static string, val tree,
 		// Heat takes an archive apart, but not one within another
 		return own{kind: userdata.NoOwn, static: static, parts: []value.Value{dict("config", s.editor.Plain(val), "type", "multipart")}}, true
 	case format == softwareConfig:
-		o.kind = userdata.Text // Heat quotes it itself
+		o.kind = userdata.Text // Heat quotes it
 	case kind == userdata.Quoted:
 		quotes := value.NewDict()
 		for _, q := range userdata.Quotes(static) {
@@ -82,30 +82,29 @@ func (s *stack) textData(r *hot.Resource, n *yaml.Node, static string, val tree,
 	return o, true
 }
 
-// plainHeader is what OS::Heat::MultipartMime writes before a text in ASCII
+// plainHeader is what OS::Heat::MultipartMime writes before an ASCII text
 // (heat/engine/resources/openstack/heat/multi_part.py, by Python's email package). Without it the
-// text is a part whose own beginning says what it is, be it a script, a cloud-config or an archive.
+// type of the part follows from its beginning, be it a script, a cloud-config or an archive.
 const plainHeader = "Content-Type: text/plain; charset=\"us-ascii\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\n\n"
 
-// unknownData is user_data of which the compiler knows nothing: Heat packs it, in
-// whatever characters it is written.
+// unknownData is user_data unknown to the compiler: Heat packs it, in any characters.
 func (s *stack) unknownData(r *hot.Resource, val tree, format userDataFormat) own {
 	if format == softwareConfig {
-		// one of the two parts is what it says; Heat drops the first if it is no
-		// archive, cloud-init the second if it is one
+		// one of the two parts is right; Heat drops the first if it is not an archive,
+		// cloud-init the second if it is one
 		return own{kind: userdata.NoOwn, parts: []value.Value{dict("config", val, "type", "multipart"), dict("config", val, "type", "text")}}
 	}
 	name := s.mime(r, []value.Value{dict("config", val)})
 	return own{kind: userdata.Archive, inserted: s.quoted(s.textOf(name), dict(plainHeader, ""))}
 }
 
-// textOf is the text of a config resource. Before the resource is there Heat has no
-// value for the attribute, which str_replace does not take as a template.
+// textOf is the text of a config resource. Before the resource exists, the attribute has no
+// value in Heat, which str_replace does not accept as a template.
 func (s *stack) textOf(resource string) tree {
 	return join("", attribute(resource, "config"))
 }
 
-// quoted puts the forms of an archive in the place of characters.
+// quoted replaces characters by their forms in an archive.
 func (s *stack) quoted(text tree, quotes *value.Dict) tree {
 	return section{Dict: dict("str_replace", section{Dict: dict("template", text, "params", quotes)})}
 }
@@ -114,7 +113,7 @@ func (s *stack) badArgument(n *yaml.Node, err error) {
 	s.diags.Error(source.BadArgument, s.template.Place(n), err.Error(), "")
 }
 
-// knownText are the pieces of a text that are known, the text's beginning first.
+// knownText returns the known pieces of a text, its beginning first.
 func knownText(e *hot.Expr) string {
 	var b strings.Builder
 	var collect func(*hot.Expr)
@@ -135,7 +134,7 @@ func knownText(e *hot.Expr) string {
 	return b.String()
 }
 
-// beginning is how a text begins, as far as that is known.
+// beginning returns the known start of a text.
 func beginning(e *hot.Expr) string {
 	for ; e != nil; e = e.Beginning() {
 		if e.IsValue() {

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// pins makes Heat refuse a stack with another value of a parameter that was folded into the plan.
+// pins makes Heat refuse another value of a parameter that was folded into the plan.
 func (s *stack) pins() {
 	for _, p := range s.template.Parameters {
 		values := s.pinned(p)
@@ -30,10 +30,10 @@ func (s *stack) pins() {
 	}
 }
 
-// pinnedBecause is what Heat says to who gives another value.
+// pinnedBecause is Heat's message for another value.
 const pinnedBecause = "hotc compiled the plan with this value"
 
-// put sets an entry of a map, which is added if it is not there.
+// put sets or adds an entry of a map.
 func (s *stack) put(n *yaml.Node, added *value.Dict, name string, value tree) {
 	if e := n.Entry(name); e != nil {
 		s.editor.Replace(e.Value, value)
@@ -42,7 +42,7 @@ func (s *stack) put(n *yaml.Node, added *value.Dict, name string, value tree) {
 	added.Set(name, value)
 }
 
-// pin adds the constraint that leaves only some values.
+// pin adds the constraint that allows only some values.
 func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
 	pin := dict("allowed_values", values, "description", pinnedBecause)
 	c := n.Get("constraints")
@@ -57,9 +57,9 @@ func (s *stack) pin(n *yaml.Node, added *value.Dict, values []value.Value) {
 	s.editor.Prepend(c, items, pin)
 }
 
-// pinned are the values that a parameter may have: of the root, the one that the
-// plan was made with; of a nested template, those of all uses, where they come from
-// parameter_defaults. Nil if it is not pinned.
+// pinned returns the allowed values of a parameter: for the root, the one that the plan was
+// built with; for a nested template, those of all uses, if they come from parameter_defaults.
+// Nil if it is not pinned.
 func (s *stack) pinned(p *hot.Parameter) []value.Value {
 	if s.isRoot() {
 		given := s.program.Supplied
@@ -90,10 +90,10 @@ func (s *stack) pinned(p *hot.Parameter) []value.Value {
 	return values
 }
 
-// secretParameters puts a placeholder where `hotc apply` gives the value: Heat needs
-// none, and refuses a stack that is given one, which would then lie in its database.
+// secretParameters puts a placeholder for values supplied by `hotc apply`: Heat needs none, and
+// refuses a supplied one, which would be stored in its database.
 func (s *stack) secretParameters() {
-	if !s.isRoot() || s.template.Version.CFN() { // nobody reads one there
+	if !s.isRoot() || s.template.Version.CFN() { // nothing would read one
 		return
 	}
 	for _, p := range s.analysis.Secrets {

@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// withPlaceholders visits the properties of the template in whose place Heat gets another
-// value, each once.
+// withPlaceholders visits the template's properties for which Heat gets another value, each
+// once.
 func (s *stack) withPlaceholders(visit func(n *yaml.Node, p *hot.Parameter)) {
 	done := map[*yaml.Node]bool{}
 	for _, use := range s.stacks {
@@ -23,7 +23,7 @@ func (s *stack) withPlaceholders(visit func(n *yaml.Node, p *hot.Parameter)) {
 	}
 }
 
-// placeholders takes roles' outputs out of properties: Heat cannot know them.
+// placeholders removes roles' outputs from properties: Heat cannot know them.
 func (s *stack) placeholders() {
 	s.withPlaceholders(func(n *yaml.Node, p *hot.Parameter) {
 		value := placeholder(p)
@@ -36,7 +36,7 @@ func (s *stack) placeholders() {
 	})
 }
 
-// placeholder is a value that a parameter can have.
+// placeholder returns a value allowed for a parameter.
 func placeholder(p *hot.Parameter) value.Value {
 	if p.Default != nil {
 		return p.Default.Data()

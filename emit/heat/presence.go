@@ -10,10 +10,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// What may not be there, in places that Heat evaluates: a value that nobody gives is
-// null, as is every value that has not come.
+// Values that may be absent, in places that Heat evaluates: such a value is null, as is every
+// value that has not arrived yet.
 
-// ifPresent writes what depends on Heat's own decisions; done is false for all else.
+// ifPresent writes what depends on Heat's own decisions; done is false for anything else.
 func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) (v tree, done bool) {
 	if e.Func == hot.AbsentRef {
 		return nil, true
@@ -34,10 +34,10 @@ func (s *stack) ifPresent(e *hot.Expr, val func(o *program.Output, path []value.
 	return nil, false
 }
 
-// computes says whether the template's version can compute.
+// computes reports whether the template's version can compute.
 func (s *stack) computes() bool { return s.version >= hot.V20161014 }
 
-// firstMembers is what is gathered over as many members as there are.
+// firstMembers gathers values from as many members as exist.
 func (s *stack) firstMembers(e *hot.Expr, m hot.Members, val func(o *program.Output, path []value.Value) tree) tree {
 	if !s.computes() {
 		s.notComputed(e)
@@ -58,7 +58,7 @@ func (s *stack) firstMembers(e *hot.Expr, m hot.Members, val func(o *program.Out
 	return dict("yaql", dict("expression", expression, "data", dict("all", all, "count", s.withValues(m.Count.WithElse(), val))))
 }
 
-// itemOf is an item of a list of Heat's, null if it has none.
+// itemOf returns an item of a list in Heat, null if there is none.
 func (s *stack) itemOf(e, list *hot.Expr, number value.Value, val func(o *program.Output, path []value.Value) tree) tree {
 	if !s.computes() {
 		s.notComputed(e)
@@ -67,8 +67,8 @@ func (s *stack) itemOf(e, list *hot.Expr, number value.Value, val func(o *progra
 	return dict("yaql", dict("expression", fmt.Sprintf("coalesce($.data.list, []).skip(%v).first(null)", number), "data", dict("list", s.withValues(list, val))))
 }
 
-// decidedElsewhere is an `if` whose condition is one of a nested stack, or of the stack
-// around: here it is a value, and none of Heat's conditions.
+// decidedElsewhere is an `if` whose condition belongs to a nested or the parent stack: there it
+// is a value, not one of this template's conditions.
 func (s *stack) decidedElsewhere(e *hot.Expr, c hot.If, val func(o *program.Output, path []value.Value) tree) tree {
 	if !s.computes() || c.Else == nil {
 		s.notComputed(e)
@@ -78,7 +78,7 @@ func (s *stack) decidedElsewhere(e *hot.Expr, c hot.If, val func(o *program.Outp
 		"if", binding.Written(c.Condition), "then", s.withValues(c.Then, val), "else", s.withValues(c.Else, val))))
 }
 
-// notComputed refuses what the template's version has no words for.
+// notComputed refuses what the template's version cannot express.
 func (s *stack) notComputed(e *hot.Expr) {
 	s.diags.Error(source.NotYet, e.At, "what this gives depends on what Heat decides when it makes the stack, and the version of the template, "+s.template.Version.String()+", cannot compute it",
 		"use heat_template_version: 2016-10-14 or newer, or give the parameters that decide it with -P or -e")

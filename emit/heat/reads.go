@@ -48,7 +48,7 @@ func (s *stack) rewriteReads() {
 	}
 }
 
-// moves renames files that could not stay where they were.
+// moves renames files that cannot stay in place.
 func (s *stack) moves() {
 	names := map[*yaml.Node]string{}
 	for n, name := range s.files.Moved {

@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// parameters declares where the coordinator and the agent are, and the secret.
+// parameters declares the coordinator's and the agent's locations, and the secret.
 func (s *stack) parameters() {
 	if !s.isRoot() {
 		s.editor.AddTo("parameters", "resources", s.argumentParameters())
@@ -28,7 +28,7 @@ func (s *stack) parameters() {
 	))
 }
 
-// resources adds what waits for the roles, and gives their values back to the stack.
+// resources adds what waits for the roles and returns their values to the stack.
 func (s *stack) resources() {
 	added := s.generated
 	s.signals(added)
@@ -41,7 +41,7 @@ func (s *stack) resources() {
 	s.editor.AddTo("resources", "", added)
 }
 
-// signals are the resources by which Heat learns of success and failure.
+// signals adds the resources that tell Heat about success and failure.
 func (s *stack) signals(added *value.Dict) {
 	if !s.tellsHeat() || !s.isRoot() {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
 
-// server gives a server its user_data, beside the user's own.
+// server sets a server's user_data, including the user's own.
 func (s rewritten) server(p site) {
 	r := s.template.Resource(p.resource)
 	if data, added, ok := s.userDataOf(p, r, 1); ok {
@@ -17,8 +17,8 @@ func (s rewritten) server(p site) {
 	}
 }
 
-// userDataOf is the property user_data of a server, and the others that hotc sets; count is
-// how many servers are made of it.
+// userDataOf returns a server's user_data, and the other properties that hotc sets; count is how
+// many servers it is for.
 func (s rewritten) userDataOf(p site, r *hot.Resource, count int) (data tree, added *value.Dict, ok bool) {
 	format, ok := s.format(r)
 	if !ok {
@@ -45,7 +45,7 @@ func (s rewritten) userDataOf(p site, r *hot.Resource, count int) (data tree, ad
 	return data, added, true
 }
 
-// archive is hotc's file with what Heat fills in.
+// archive is hotc's file with the values that Heat fills in.
 func (s *stack) archive(p site, r *hot.Resource, o own) tree {
 	params := dict(userdata.BootKey, s.boot(p, r.Name), userdata.AgentURLKey, parameter(ParameterAgentURL))
 	if o.inserted != nil {
@@ -58,7 +58,7 @@ func (s *stack) mime(r *hot.Resource, parts []value.Value) string {
 	return s.generate("hotc_user_data_"+r.Name, resource(mimeType, dict("parts", parts)))
 }
 
-// checkSize refuses user-data that is too large for Nova however short its deploy-time values are.
+// checkSize refuses user-data that exceeds Nova's limit however short its deploy-time values are.
 func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat) {
 	shared, known := s.sizes[o.kind]
 	if !known {
@@ -77,7 +77,7 @@ func (s *stack) checkSize(r *hot.Resource, p site, o own, format userDataFormat)
 	}
 }
 
-// setUserData puts a value where it belongs; r is of the text that is edited.
+// setUserData sets the property; r is from the edited text.
 func (s *stack) setUserData(r *hot.Resource, added *value.Dict, value tree) {
 	if r.Property("user_data") == nil {
 		added.Set("user_data", value)

@@ -17,14 +17,14 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-// A role that Heat reads from has a wait condition of its own, in the stack whose
-// text reads it. Its agent gets the handle's credentials by user-data: from beside
-// the server, or handed down through the stacks between.
+// A role whose outputs Heat reads has its own wait condition, in the stack that reads them. Its
+// agent gets the handle's credentials by user-data: from its own stack, or passed down through
+// the nested stacks.
 
-// ParameterSignals is the parameter of nested templates with the handles of the stacks around.
+// ParameterSignals passes the handles of the parent stacks to nested templates.
 const ParameterSignals = "hotc_signals"
 
-// ownSignals are the template's own wait conditions, those of all its uses, by name.
+// ownSignals returns the template's own wait conditions, of all its uses, by name.
 func (s *stack) ownSignals() []*binding.Signal {
 	byName := map[string]*binding.Signal{}
 	for _, x := range s.analysis.Signals {
@@ -35,13 +35,13 @@ func (s *stack) ownSignals() []*binding.Signal {
 	return slices.SortedFunc(maps.Values(byName), func(a, b *binding.Signal) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// handsSignals says whether a handle crosses into a nested stack anywhere: then all
-// nested templates with agents take handles.
+// handsSignals reports whether any handle is passed to a nested stack: then all nested templates
+// with agents accept handles.
 func handsSignals(a *binding.Analysis) bool {
 	return slices.ContainsFunc(a.Signals, func(s *binding.Signal) bool { return !s.Beside })
 }
 
-// conditions adds the wait conditions of single roles.
+// conditions adds the wait conditions of individual roles.
 func (s *stack) conditions(added *value.Dict) {
 	for _, x := range s.roleSignals {
 		names := emitplan.NamesOf(x)
@@ -60,10 +60,10 @@ func (s *stack) conditions(added *value.Dict) {
 	}
 }
 
-// waitCondition adds a condition that is there when so many signals have come; signalled
-// says that one of them is there from the start. A handle keeps its signals as its
-// metadata, and begins with those of the template (heat/engine/resources/
-// wait_condition.py, handle_signal; heat/engine/resource.py, store).
+// waitCondition adds a condition that completes after so many signals; signalled means that one
+// is set from the start. A handle keeps its signals as its metadata, and begins with those of
+// the template (heat/engine/resources/wait_condition.py, handle_signal; heat/engine/resource.py,
+// store).
 func (s *stack) waitCondition(added *value.Dict, handle, condition string, count tree, signalled bool, dependsOn []value.Value) {
 	h := resource("OS::Heat::WaitConditionHandle", dict("signal_transport", "HEAT_SIGNAL"))
 	if signalled {
@@ -74,15 +74,15 @@ func (s *stack) waitCondition(added *value.Dict, handle, condition string, count
 		dict("handle", id(handle), "count", count, "timeout", int64(waitSeconds)), dependsOn...))
 }
 
-// addValues adds the nested stack that gives a condition's values their types back.
+// addValues adds the nested stack that restores the types of a condition's values.
 func (s *stack) addValues(added *value.Dict, name, condition string) {
 	added.Set(name, resource(s.beside(ValuesFile), dict("data", attribute(condition, "data"))))
 	s.out.Files[ValuesFile] = []byte(valuesTemplate)
 	s.nestsDeeper(1)
 }
 
-// handles are what the agents in a resource signal with: the handles of this stack
-// that concern it, and those handed down. Nil if there are none.
+// handles are what the agents in a resource signal with: the handles of this stack that concern
+// it, and those passed down. Nil if there are none.
 func (s *stack) handles(resource string) tree {
 	own := value.NewDict()
 	for _, x := range s.roleSignals {
@@ -103,8 +103,8 @@ func (s *stack) handles(resource string) tree {
 	return section{Dict: own}
 }
 
-// properties rewrites what Heat makes resources of and needs roles' values for, and
-// the roles in depends_on.
+// properties rewrites properties of Heat's resources that need roles' values, and the roles in
+// depends_on.
 func (s *stack) properties() {
 	meant := map[*yaml.Node]string{}
 	for _, d := range s.dependencies {
@@ -137,7 +137,7 @@ func (s *stack) properties() {
 	}
 }
 
-// replace puts a tree in the place of a node of the user's, wherever it is used.
+// replace replaces a node of the user's in every use.
 func (s *stack) replace(n *yaml.Node, v tree) {
 	for _, now := range s.text.Nodes(n) {
 		s.editor.Replace(now, v)
@@ -152,14 +152,14 @@ func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	return s.signalled(r.In, r.Output, lists.Map(r.Path, func(n *yaml.Node) value.Value { return s.text.Nodes(n)[0] }))
 }
 
-// signalled is the value of an output as a stack has it, or a part of it.
+// signalled is an output's value in a stack, or a part of it.
 func (s *stack) signalled(in *program.Stack, o *program.Output, path []value.Value) tree {
 	x := s.analysis.Signal(in, o.Role)
 	names := emitplan.NamesOf(x)
 	return attribute(s.valuesOf(names.Condition, names.Values), "data", append([]value.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
 }
 
-// needsSignals refuses what needs a wait condition in a stack that leaves Heat out.
+// needsSignals refuses what needs a wait condition with --signal=none.
 func (s *stack) needsSignals() bool {
 	if s.tellsHeat() {
 		return true

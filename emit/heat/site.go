@@ -17,24 +17,24 @@ import (
 // Template is a template that is emitted.
 type Template struct {
 	*hot.Template
-	Target string // its path below the output folder
-	// Moved are scalars that name files, with the names that fit the output folder.
+	Target string // path below the output folder
+	// Moved are scalars that name files, with their names in the output folder.
 	Moved map[*yaml.Node]string
 }
 
-// site is a server with an agent, as it stands in a template: one server of the
-// deployment, or one for each use of the template.
+// site is a server with an agent, as written in a template: one server of the deployment, or one
+// for each use of the template.
 type site struct {
 	resource string
-	path     value.Value // the server's path: a text, or how Heat makes it
+	path     value.Value // of the server: a string, or how Heat computes it
 	longest  int         // bytes of the path, at least
 	roles    bool
-	// deploy are the values that Heat puts into the boot file, those of all uses.
+	// deploy are the values that Heat puts into the boot file, of all uses.
 	deploy map[string]*hot.Expr
 }
 
-// sitesOf finds the servers with agents of each template, in the order of the plan.
-// Servers that a group describes are none: see member.go.
+// sitesOf finds the servers with agents of each template, in plan order. Servers defined by a
+// group are not included: see member.go.
 func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*hot.Template][]site {
 	out := map[*hot.Template][]site{}
 	type place struct {
@@ -50,7 +50,7 @@ func sitesOf(p *program.Program, a *binding.Analysis, b *emitplan.Built) map[*ho
 		}
 		x := site{resource: resource, path: string(serverPath), longest: len(serverPath), roles: roles, deploy: b.Deploy[serverPath]}
 		if s.StackResource != nil {
-			known[at] = len(out[s.Template]) // the root has one use only
+			known[at] = len(out[s.Template]) // the root has only one use
 			x.path = join("/", parameter(ParameterPath), resource)
 			x.deploy = maps.Clone(x.deploy)
 		}
@@ -78,8 +78,8 @@ func merge(s *site, deploy map[string]*hot.Expr) {
 
 func (s *stack) isRoot() bool { return s.template == s.program.Template }
 
-// withRoles are the resources of the root that wait conditions depend on, and the
-// number of servers with roles in the whole tree.
+// withRoles returns the root's resources that wait conditions depend on, and the number of
+// servers with roles in the whole tree.
 func (s *stack) withRoles() (names []value.Value, count int) {
 	seen := map[string]bool{}
 	for _, p := range s.built.Plan.Servers {
@@ -96,7 +96,7 @@ func (s *stack) withRoles() (names []value.Value, count int) {
 	return names, count
 }
 
-// nestsDeeper notes that hotc nests stacks in the template's, so many levels.
+// nestsDeeper records that hotc nests so many levels of stacks in the template's.
 func (s *stack) nestsDeeper(levels int) {
 	for _, use := range s.stacks {
 		depth := levels
@@ -109,10 +109,10 @@ func (s *stack) nestsDeeper(levels int) {
 	}
 }
 
-// beside is the path of a file of the output folder from the template's own.
+// beside returns the path of an output file relative to the template's own.
 func (s *stack) beside(target string) string { return Beside(s.files.Target, target) }
 
-// Beside is the path of a file of the output folder, as one that lies at from names it.
+// Beside returns the path of an output file relative to the file from.
 func Beside(from, target string) string {
 	dir := path.Dir(from)
 	if dir == "." {
@@ -125,8 +125,8 @@ func Beside(from, target string) string {
 	return strings.Repeat("../", len(parts)) + strings.Join(to, "/")
 }
 
-// The root stack's name and id, and the credentials of its wait condition's signal:
-// nested stacks have them as parameters.
+// The root stack's name and id, and the credentials of its wait condition's signal: nested
+// stacks get them as parameters.
 
 func (s *stack) rootName() tree { return s.ofRoot(parameter(hot.StackName), ParameterStackName) }
 func (s *stack) rootID() tree   { return s.ofRoot(parameter(hot.StackID), ParameterStackID) }
@@ -139,18 +139,18 @@ func (s *stack) ofRoot(there tree, handed string) tree {
 	return parameter(handed)
 }
 
-// inRoot says whether what is written is a part of the root stack.
+// inRoot reports whether the text being written is part of the root stack.
 func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 
-// fromValues is an expression with the values that roles wrote, as Heat has them
-// when the whole deployment is done.
+// fromValues is an expression with the values that roles wrote, as Heat has them after the whole
+// deployment.
 func (s *stack) fromValues(e *hot.Expr) value.Value {
 	return s.withValues(e, func(o *program.Output, path []value.Value) tree {
 		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]value.Value{string(o.Role.Server.Path), o.Attribute}, path...)...)
 	})
 }
 
-// withValues is an expression in which roles' outputs are read from where they are.
+// withValues is an expression with roles' outputs replaced by where they are stored.
 func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
 	return e.AsValue(func(call *hot.Expr) (value.Value, bool) {
 		if r := call.Ref(); r.Kind == hot.ToCell {

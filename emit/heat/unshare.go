@@ -30,7 +30,7 @@ func (s *stack) unshare() (edit.Editable, error) {
 	})
 }
 
-// replacements are the nodes of the template that get another value.
+// replacements finds the nodes of the template that get another value.
 func (s *stack) replacements(found func(*yaml.Node)) {
 	for _, r := range s.reads {
 		found(r.Call)

@@ -11,24 +11,24 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// With a relay Heat waits by software deployments, which no server ever sees: one for the
-// whole deployment, one for each role that Heat reads from, one in each member of a group
-// that can wait for its own roles. What a deployment waits for are its input values
-// (contract.HeatWait): where Heat resolves them to something else, as for a server that it
-// has replaced, it waits again. The relay finds all of them in one request, since they
-// all name the root stack as their server, and ends each by its id.
+// With a relay Heat waits by software deployments, which no server ever sees: one for the whole
+// deployment, one for each role that Heat reads from, and one in each group member that can wait
+// for its own roles. A deployment's input values say what it waits for (contract.HeatWait): when
+// Heat resolves them to other values, as for a replaced server, it waits again. The relay finds
+// all of them in one request, since they all name the root stack as their server, and ends each
+// by its id.
 
 const (
 	configType = "OS::Heat::SoftwareConfig"
-	// outputWaits is the output of a nested template with the servers in it that have roles.
+	// outputWaits is a nested template's output that lists its servers with roles.
 	outputWaits = "hotc_waits"
 )
 
-// tellsHeat says whether anybody does.
+// tellsHeat reports whether anything signals to Heat.
 func (s *stack) tellsHeat() bool { return s.options.Signal != contract.NobodySignals }
 
-// valuesOf is the resource whose attribute data has roles' values: what waits for them,
-// or what decodes a wait condition's.
+// valuesOf is the resource whose attribute data has roles' values: the wait itself, or what
+// decodes a wait condition's data.
 func (s *stack) valuesOf(wait, values string) string {
 	if s.options.Signal == contract.RelaySignals {
 		return wait
@@ -36,8 +36,8 @@ func (s *stack) valuesOf(wait, values string) string {
 	return values
 }
 
-// wait adds a software deployment that waits for the roles of servers, or for one role of
-// each; values says that Heat reads what they wrote.
+// wait adds a software deployment that waits for the roles of servers, or for one role of each;
+// values means that Heat reads what they wrote.
 func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value, values bool) {
 	about := dict("format", int64(contract.HeatWaitFormat), "deployment", s.rootName(), "wait", name)
 	switch {
@@ -60,8 +60,8 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 
 func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
 
-// servers are those of the template with roles, and what nested ones say of theirs; below
-// single resources, where some are named.
+// servers lists the template's servers with roles, and those of nested stacks; only those below
+// the named resources, if any.
 func (s *stack) servers(only []string) []value.Value {
 	list := []value.Value{}
 	for _, r := range s.template.Resources {
@@ -79,7 +79,7 @@ func (s *stack) servers(only []string) []value.Value {
 	return list
 }
 
-// serversAt are those of one resource; nil if it has none.
+// serversAt lists those of one resource; nil if it has none.
 func (s *stack) serversAt(r *hot.Resource) tree {
 	for _, use := range s.stacks {
 		if x := use.Server(r.Name); x != nil && len(x.Roles) > 0 {
@@ -95,8 +95,8 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 	return nil
 }
 
-// waited is a server that is waited for (contract.HeatServer), with what the relay carries
-// to it of what Heat gives: not what is secret, which would stand readable there.
+// waited is a server to wait for (contract.HeatServer), with the values of Heat that the relay
+// carries to it: no secrets, which would be readable there.
 func (s *stack) waited(p site, resource string) tree {
 	w := dict("server", p.path, "id", id(resource))
 	carried := maps.Clone(p.deploy)
@@ -107,7 +107,7 @@ func (s *stack) waited(p site, resource string) tree {
 	return w
 }
 
-// ownServers are the servers with roles of a nested template.
+// ownServers are a nested template's servers with roles.
 func (s *stack) ownServers() []value.Value {
 	if s.inMember {
 		return []value.Value{s.waited(s.ownSite, memberServer)}
@@ -115,7 +115,7 @@ func (s *stack) ownServers() []value.Value {
 	return s.servers(nil)
 }
 
-// waitOutput adds the output by which a nested template says which servers with roles are in it.
+// waitOutput adds the output that lists a nested template's servers with roles.
 func (s *stack) waitOutput(outputs *value.Dict) {
 	if s.options.Signal != contract.RelaySignals || s.inRoot() {
 		return
@@ -141,8 +141,8 @@ func (s *stack) memberWait(added *value.Dict) {
 	}
 }
 
-// isFollowed says that a use of the template is a member of a group of which a role follows who
-// is in it.
+// isFollowed reports whether a use of the template is a member of a group whose membership a
+// role follows.
 func (s *stack) isFollowed() bool {
 	followed := s.built.Plan.Followed()
 	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
@@ -153,7 +153,7 @@ func (s *stack) isFollowed() bool {
 	})
 }
 
-// waits says whether all uses of the template are members that wait for their roles.
+// waits reports whether all uses of the template are members that wait for their roles.
 func (s *stack) waits() bool {
 	if s.inMember {
 		return s.options.MembersWait[s.group]

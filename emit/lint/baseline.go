@@ -15,15 +15,15 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// Known are findings that were there before: a project begins with the linter by failing
-// for new ones only. Lines are not part of one, since what is written above moves it.
+// Known is a baseline of earlier findings: a project that adopts the linter fails only on new
+// ones. It has no line numbers, since edits above a finding move it.
 type Known struct {
 	path  string
 	count map[known]int
 }
 
 type known struct {
-	File    string `json:"file"` // from the baseline's folder, with slashes
+	File    string `json:"file"` // relative to the baseline's folder, with slashes
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
@@ -35,7 +35,7 @@ type baseline struct {
 
 type baselineEntry struct {
 	known
-	// Count is how often it is found.
+	// Count is how often it occurs.
 	Count int `json:"count"`
 }
 
@@ -72,8 +72,8 @@ func ReadKnown(path string) (*Known, error) {
 	return k, nil
 }
 
-// suppress suppresses findings that were there before, each as often as it was. It returns
-// how many that were there are found no more.
+// suppress suppresses earlier findings, each as often as it occurred. It returns how many of
+// them no longer occur.
 func (k *Known) suppress(found []Finding) (gone int) {
 	left := maps.Clone(k.count)
 	for i := range found {
@@ -97,7 +97,7 @@ func knownOf(f Finding, baseline string) known {
 	return known{filepath.ToSlash(name), string(f.Code), f.Message}
 }
 
-// WriteKnown writes a baseline with all findings that nothing but a baseline suppresses.
+// WriteKnown writes a baseline of all findings that only a baseline suppresses.
 func (r *Report) WriteKnown(path string) error {
 	b, index := baseline{baselineVersion, []baselineEntry{}}, map[known]int{}
 	for _, f := range r.Findings {
@@ -119,7 +119,7 @@ func (r *Report) WriteKnown(path string) error {
 	return writeFile(path, text.Bytes(), 0o644)
 }
 
-// WriteJSON writes for programs what people may read, too.
+// WriteJSON writes JSON for programs that people can read, too.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -127,8 +127,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// writeFile puts a text in the place of a file, whole or not at all. Where the name is a
-// link, what it leads to is written.
+// writeFile replaces a file atomically. If the name is a link, its target is written.
 func writeFile(path string, text []byte, mode fs.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -138,7 +137,7 @@ func writeFile(path string, text []byte, mode fs.FileMode) error {
 		if err != nil {
 			return err
 		}
-		defer os.Remove(f.Name()) // of what became the file there is none
+		defer os.Remove(f.Name()) // after the rename it no longer exists
 		_, err = f.Write(text)
 		if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 			return err

@@ -26,27 +26,27 @@ import (
 
 const ConfigName = ".hotc.yaml"
 
-// ConfigSchema is the JSON Schema of a configuration, as it is published.
+// ConfigSchema is the published JSON Schema of a configuration.
 //
 //go:embed config.schema.json
 var ConfigSchema []byte
 
-// Config is what a project wants of the linter. The nil one wants nothing in particular.
+// Config is a project's linter configuration. A nil Config configures nothing.
 type Config struct {
-	// FailOn is "" where it says nothing, and so is Baseline.
+	// FailOn and Baseline are "" if unset.
 	FailOn, Baseline string
-	// Packs are the names of those that are on.
+	// Packs are the names of the enabled packs.
 	Packs []string
-	// Shellcheck says that scripts are checked with it.
+	// Shellcheck enables shellcheck for scripts.
 	Shellcheck bool
 
 	cloud   emit.Cloud
-	dir     string // absolute, of its folder
+	dir     string // absolute path of its folder
 	exclude []string
 	scopes  []scope // all files, then those of `paths`
 }
 
-// scope is what holds for some files.
+// scope is the configuration of some files.
 type scope struct {
 	match        []string // nil: for all
 	choices      map[string]choice
@@ -54,14 +54,14 @@ type scope struct {
 	parameters   map[string]string
 }
 
-// choice is what is wanted of a rule, a category or all.
+// choice is the setting of a rule, a category or all.
 type choice struct {
 	looked   *bool
 	severity *source.Severity
 }
 
-// FindConfig looks for a configuration in the working directory and, in a repository of git,
-// in the folders around it. It returns "" if there is none.
+// FindConfig looks for a configuration in the working directory and, in a git repository, in its
+// parent folders. It returns "" if there is none.
 func FindConfig() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -79,14 +79,14 @@ func FindConfig() string {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 			return found
 		}
-		if filepath.Dir(dir) == dir { // in no repository: what lies above may be anybody's
+		if filepath.Dir(dir) == dir { // not in a repository: folders above may be another user's
 			return ""
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
-// ReadConfig reads a configuration. It returns nil if an error was found.
+// ReadConfig reads a configuration. It returns nil on an error.
 func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	text, err := emit.Machine{}.Read(path)
 	if err != nil {
@@ -132,12 +132,12 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	return c
 }
 
-// Cloud is what is said of the cloud, with the user's flags, which win.
+// Cloud is the configured cloud, overridden by the user's flags.
 func (c *Config) Cloud(flags emit.Cloud) emit.Cloud {
 	return emit.Cloud{Heat: cmp.Or(flags.Heat, c.cloud.Heat), Types: slices.Concat(c.cloud.Types, flags.Types)}
 }
 
-// path is a path in the configuration, as one from the working directory where that is possible.
+// path returns a path of the configuration, relative to the working directory where possible.
 func (c *Config) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -151,7 +151,7 @@ func (c *Config) path(name string) string {
 	return path
 }
 
-// configReader makes a configuration of a text that fits the schema.
+// configReader builds a configuration from a text that fits the schema.
 type configReader struct {
 	file  *source.File
 	diags *source.Diagnostics
@@ -208,14 +208,14 @@ func (r *configReader) scope(c *Config, n *yaml.Node) scope {
 	for _, e := range options.Get("parameters").All() {
 		text, is := e.Value.Text()
 		if !is {
-			text = string(value.EncodeJSON(e.Value.Data())) // a number, or a boolean
+			text = string(value.EncodeJSON(e.Value.Data())) // a number or a boolean
 		}
 		s.parameters[e.Name] = text
 	}
 	return s
 }
 
-// known says so where a name is not a rule's, no category's and not all.
+// known reports a name that is not a rule, a category or all.
 func (r *configReader) known(at source.Spanned, name string) {
 	if slices.Contains(ruleNames(), name) {
 		return
@@ -223,7 +223,7 @@ func (r *configReader) known(at source.Spanned, name string) {
 	r.bad(at, fmt.Sprintf("there is no rule and no category %q", name), hot.DidYouMean(name, ruleNames(), "`hotc rule` lists them"))
 }
 
-// ruleNames are the names by which rules are chosen.
+// ruleNames returns the names that select rules.
 func ruleNames() []string {
 	names := map[string]bool{everything: true}
 	for _, r := range pack.Rules() {
@@ -238,7 +238,7 @@ var configSchema = sync.OnceValues(func() (*gojsonschema.Schema, error) {
 	return gojsonschema.NewSchema(gojsonschema.NewBytesLoader(ConfigSchema))
 })
 
-// fits compares a configuration with the schema; each violation is said at its own place.
+// fits checks the configuration against the schema; each violation is reported at its own place.
 func (r *configReader) fits(root *yaml.Node) bool {
 	schema, err := configSchema()
 	var result *gojsonschema.Result
@@ -277,7 +277,7 @@ func (r *configReader) violation(root *yaml.Node, v gojsonschema.ResultError) {
 	}
 }
 
-// local is a path as patterns see it; false if it lies outside of the configuration's folder.
+// local returns a path as patterns see it; false if it is outside the configuration's folder.
 func (c *Config) local(path string) (string, bool) {
 	rel, err := filepath.Rel(c.dir, absolute(path))
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
@@ -287,7 +287,7 @@ func matches(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
 }
 
-// of are the scopes that a file is in.
+// of returns the scopes that contain a file.
 func (c *Config) of(path string) (out []scope) {
 	if c == nil {
 		return nil
@@ -301,7 +301,7 @@ func (c *Config) of(path string) (out []scope) {
 	return out
 }
 
-// Excludes says whether a file in a folder is left out.
+// Excludes reports whether a file in a folder is excluded.
 func (c *Config) Excludes(path string) bool {
 	if c == nil {
 		return false
@@ -310,8 +310,8 @@ func (c *Config) Excludes(path string) bool {
 	return below && matches(c.exclude, local)
 }
 
-// SeverityOf says what severity a finding has in a file; false if it is not looked for there. A code
-// wins over its category, that over all; and of two parts of the configuration the later.
+// SeverityOf returns the severity of a finding in a file; false if its rule is off there. A code
+// wins over its category, which wins over all; a later scope wins over an earlier one.
 func (c *Config) SeverityOf(path string, d *source.Diagnostic) (source.Severity, bool) {
 	severity, looked := d.Severity, true
 	names := []string{everything, "", string(d.Code)}
@@ -332,7 +332,7 @@ func (c *Config) SeverityOf(path string, d *source.Diagnostic) (source.Severity,
 	return severity, looked
 }
 
-// compile is what holds for a file, with the user's flags, which win.
+// compile returns the options for a file, overridden by the user's flags.
 func (c *Config) compile(path string, o emit.Options) emit.Options {
 	var environments []string
 	parameters := map[string]string{}

@@ -8,17 +8,17 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// filter is the one place where findings are left out, get another severity, or are
-// suppressed: by the configuration, by comments, by the baseline.
+// filter is the only place where findings are dropped, change their severity, or are suppressed:
+// by the configuration, by comments, by the baseline.
 type filter struct {
 	*Config
-	comments map[string][]*ignore // of each text that was looked at, by fileKey
-	failed   map[string]bool      // texts in which there may be more, but for errors
+	comments map[string][]*ignore // of each linted text, by fileKey
+	failed   map[string]bool      // texts that may have more findings, hidden by errors
 	files    []*source.File       // in order
-	packs    []*rule.Rule         // of those that are on
+	packs    []*rule.Rule         // the enabled ones
 }
 
-// see notes a text that was looked at.
+// see records a linted text.
 func (f *filter) see(file *source.File, failed bool) {
 	key := fileKey(file)
 	if _, seen := f.comments[key]; !seen {
@@ -28,7 +28,7 @@ func (f *filter) see(file *source.File, failed bool) {
 	f.failed[key] = f.failed[key] || failed
 }
 
-// fileKey tells texts apart: those that were read from a file, and those within others.
+// fileKey identifies texts: those read from a file, and those within others.
 func fileKey(file *source.File) string {
 	if file.Within.Known() {
 		return fmt.Sprintf("%s\x00%s", file.Name, file.Within)
@@ -36,7 +36,7 @@ func fileKey(file *source.File) string {
 	return absolute(file.Name)
 }
 
-// apply says what is left of a finding.
+// apply applies the configuration and comments to a finding; false if it is dropped.
 func (f *filter) apply(x Finding) (Finding, bool) {
 	severity, looked := f.SeverityOf(x.File, x.Diagnostic)
 	if !looked {
@@ -66,8 +66,8 @@ func (f *filter) apply(x Finding) (Finding, bool) {
 	return x, true
 }
 
-// useless are findings about comments that suppress nothing. One about a rule that is not
-// looked for here is left alone.
+// useless returns findings about comments that suppress nothing. Comments for a rule that is off
+// here are left alone.
 func (f *filter) useless() (out []Finding) {
 	for _, file := range f.files {
 		for _, c := range f.comments[fileKey(file)] {

@@ -16,27 +16,27 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// Target is a file to look at.
+// Target is a file to lint.
 type Target struct {
 	Path string
-	// Text is nil if it is not read yet, or cannot be.
+	// Text is nil if it is not read yet, or unreadable.
 	Text []byte
-	// Folder is the one in which the file was found; "" if it was named itself.
+	// Folder is where the file was found; "" if the user named the file.
 	Folder string
 }
 
-// Find makes files of what the user names: a file, or a folder, whose templates and
-// environments are found by what they say, in the order of their names. No link is followed
-// in a folder. Of a stranger's folder nothing outside is read.
+// Find returns the files of a name: the file itself, or a folder's templates and environments,
+// recognized by content, sorted by name. Links in a folder are not followed. For an untrusted
+// folder, nothing outside is read.
 func Find(ctx context.Context, name string, stranger bool, c *Config) ([]Target, error) {
-	name = filepath.Clean(name) // as other templates name it
+	name = filepath.Clean(name) // as other templates refer to it
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return []Target{{Path: name}}, nil
 	}
 	return findIn(ctx, name, stranger, c)
 }
 
-// Unique leaves out files that were named before.
+// Unique drops repeated files.
 func Unique(targets []Target) []Target {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(targets, func(t Target) bool {
@@ -46,10 +46,10 @@ func Unique(targets []Target) []Target {
 	})
 }
 
-// endings are the names of files that may be templates or environments.
+// endings are the name endings of possible templates and environments.
 var endings = []string{".yaml", ".yml", ".template", ".json", ".hot", ".env"}
 
-// mostHead is how much of a file is read to see what it is.
+// mostHead is how much of a file is read to recognize it.
 const mostHead = 1 << 20
 
 func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target, error) {
@@ -90,7 +90,7 @@ func findIn(ctx context.Context, dir string, stranger bool, c *Config) ([]Target
 		}
 		out[i] = Target{Path: filepath.Join(dir, filepath.FromSlash(paths[i])), Folder: dir}
 		if err == nil && len(text) < mostHead {
-			out[i].Text = text // else it is read, or said to be unreadable, when it is looked at
+			out[i].Text = text // otherwise it is read, or reported as unreadable, when linted
 		}
 		return nil
 	})
@@ -131,13 +131,13 @@ func head(folder fs.FS, path string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// What a template or an environment says at the beginning of a line, or in the braces of JSON.
+// Top-level keys of a template or an environment, also in the braces of JSON.
 var (
 	versionKey = regexp.MustCompile(`(?m)(^|[{,]\s*)["']?(heat_template_version|HeatTemplateFormatVersion|AWSTemplateFormatVersion)["']?\s*:`)
 	sectionKey = regexp.MustCompile(`(?m)^["']?(resource_registry|parameter_defaults|parameter_merge_strategies)["']?\s*:`)
 )
 
-// isHeats says whether a text is a template or an environment of Heat's.
+// isHeats reports whether a text is a Heat template or environment.
 func isHeats(text []byte) bool {
 	mentions := bytes.Contains(text, []byte("emplate_version")) || bytes.Contains(text, []byte("TemplateFormatVersion"))
 	return mentions && versionKey.Match(text) || sectionKey.Match(text)

@@ -14,18 +14,18 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// Mending makes the fixes that findings carry, and believes none of them: what was mended
-// is looked at again, and a fix after which its finding is still there, or another one is
-// found, is not made. Fixes that touch each other are made one after the other.
+// Fixing applies the fixes that findings carry, and trusts none of them: fixed files are linted
+// again, and a fix that leaves its finding, or causes a new one, is not applied. Overlapping
+// fixes are applied one after the other.
 
-// Change is a file that was mended.
+// Change is a fixed file.
 type Change struct {
 	Path          string
 	Before, After []byte
 }
 
-// Fix looks at files as Run does and makes the fixes of what is found, also those that
-// are guesses if unsafe. Nothing is written; the report is of the mended texts.
+// Fix lints files as Run does and applies the fixes of the findings, with unsafe also those that
+// are guesses. Nothing is written; the report is of the fixed texts.
 func Fix(ctx context.Context, targets []Target, o Options, unsafe bool) ([]Change, *Report, error) {
 	r, err := look(ctx, targets, o)
 	if err != nil {
@@ -46,23 +46,22 @@ func Fix(ctx context.Context, targets []Target, o Options, unsafe bool) ([]Chang
 	return out, m.run.report(), nil
 }
 
-// mending is one call of Fix.
+// mending is the state of one call of Fix.
 type mending struct {
 	run     *run
 	unsafe  bool
 	before  map[string]*source.File // as it was read, by path
-	refused map[string]bool         // fixes that are not made, by the finding
+	refused map[string]bool         // fixes not to apply, by finding
 }
 
-// round makes the fixes that do not touch each other; false if there is none.
+// round applies fixes that do not overlap; false if there are none.
 func (m *mending) round(ctx context.Context) (bool, error) {
 	found := m.run.report()
 	fixes := m.choose(found)
 	if len(fixes) == 0 {
 		return false, nil
 	}
-	// all at once, where that goes well; else the half of them, so that one which does not
-	// keeps few others back
+	// all at once if that works; otherwise half of them, so that a bad one blocks few others
 	for n := len(fixes); ; n /= 2 {
 		next, err := m.try(ctx, found, fixes[:n])
 		if err != nil {
@@ -79,7 +78,7 @@ func (m *mending) round(ctx context.Context) (bool, error) {
 	}
 }
 
-// choose are the findings whose fixes can be made together, by file and place.
+// choose returns the findings whose fixes can be applied together, by file and place.
 func (m *mending) choose(r *Report) (out []Finding) {
 	for f := range r.Active() {
 		if f.Fix != nil && (m.unsafe || !f.Fix.Unsafe) && !f.At.File.Within.Known() && !m.refused[f.essence()] {
@@ -100,7 +99,7 @@ func (m *mending) choose(r *Report) (out []Finding) {
 	})
 }
 
-// extent is where the edits of a finding's fix are.
+// extent is the span of the edits of a finding's fix.
 func (f Finding) extent() source.Span {
 	out := f.Fix.Edits[0].Span
 	for _, e := range f.Fix.Edits {
@@ -109,16 +108,16 @@ func (f Finding) extent() source.Span {
 	return out
 }
 
-// number is what an edit elsewhere may change in a message.
+// number matches what an edit elsewhere may change in a message.
 var number = regexp.MustCompile(`[0-9]+`)
 
-// essence is a finding wherever its file's lines are now.
+// essence identifies a finding regardless of its line.
 func (f Finding) essence() string {
 	return fmt.Sprintf("%s\x00%s\x00%d\x00%s", f.File, f.Code, f.Severity, number.ReplaceAllString(f.Message, "#"))
 }
 
-// try makes some fixes and looks again. It returns nil if what they mend is not gone, or if
-// anything is found that was not.
+// try applies some fixes and lints again. It returns nil if a fixed finding remains, or a new
+// one appears.
 func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run, error) {
 	edits := map[string][]source.Edit{}
 	files := map[string]*source.File{}
@@ -136,7 +135,7 @@ func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run
 	for path, es := range edits {
 		text, err := source.Apply(files[path].Text, es)
 		if err != nil {
-			return nil, nil //nolint:nilerr // a fix that cannot be made is none
+			return nil, nil //nolint:nilerr // a fix that cannot be applied is skipped
 		}
 		changed[path] = text
 	}
@@ -157,8 +156,7 @@ func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run
 	return next, nil
 }
 
-// again is a run in which some texts are others; what has nothing to do with them is not
-// looked at again.
+// again is a run with some texts changed; unrelated files are not linted again.
 func (r *run) again(ctx context.Context, changed map[string][]byte) (*run, error) {
 	next := &run{Options: r.Options, targets: slices.Clone(r.targets), looked: slices.Clone(r.looked), texts: maps.Clone(r.texts), watch: newWatch()}
 	maps.Copy(next.texts, changed)
@@ -173,7 +171,7 @@ func (r *run) again(ctx context.Context, changed map[string][]byte) (*run, error
 	return next, next.complete(ctx)
 }
 
-// mended gives the texts that are mended, and for the rest what is there.
+// mended reads the fixed texts, and otherwise the stored files.
 type mended struct {
 	emit.Access
 	texts map[string][]byte
@@ -186,7 +184,7 @@ func (m mended) Read(path string) ([]byte, error) {
 	return m.Access.Read(path)
 }
 
-// Write writes a mended file, whole or not at all.
+// Write writes a fixed file atomically.
 func (c Change) Write() error {
 	info, err := os.Stat(c.Path)
 	var now []byte

@@ -20,25 +20,25 @@ import (
 //	volume:
 //	  ...
 //
-// Behind something it holds for its line; on a line of its own for the key or item below,
-// with all that is in it; above everything for the whole file.
+// After code it applies to its line; on a line of its own, to the key or item below, with all
+// its contents; above everything, to the whole file.
 
 type ignore struct {
 	at          source.Place
 	codes       []source.Code
 	reason      string
 	first, last int // lines, from 1
-	// wrong is why it suppresses nothing, hint what to do.
+	// wrong is why it suppresses nothing, hint how to fix it.
 	wrong, hint string
-	// quiet says that it may be no comment at all, so that nothing is said of it: it stands
-	// in a block of text.
+	// quiet means that it may not be a comment, since it is in a block of text; it is not
+	// reported.
 	quiet bool
 	used  bool
 }
 
 var ignoreMark = []byte("hotc:ignore")
 
-// ignoreComment finds a comment in a line.
+// ignoreComment finds a comment on a line.
 var ignoreComment = regexp.MustCompile(`(?:^|\s)(#\s*hotc:ignore\b(.*))$`)
 
 func ignores(file *source.File) []*ignore {
@@ -69,7 +69,7 @@ func ignores(file *source.File) []*ignore {
 	return out
 }
 
-// parse reads what stands behind the mark: RULE[,RULE…] reason.
+// parse reads what follows the mark: RULE[,RULE…] reason.
 func (x *ignore) parse(text string) {
 	codes, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
 	x.reason = strings.TrimSpace(reason)
@@ -90,7 +90,7 @@ func (x *ignore) parse(text string) {
 	}
 }
 
-// reach are the lines, from 1, for which a comment in line i holds.
+// reach returns the lines, from 1, to which a comment on line i applies.
 func reach(lines []string, i int, alone bool) (first, last int) {
 	if !alone {
 		return i + 1, i + 1
@@ -119,7 +119,7 @@ func reach(lines []string, i int, alone bool) (first, last int) {
 	return at + 1, end
 }
 
-// content says whether more than a comment, or where the document begins, stands in a line.
+// content reports whether a line has more than a comment or a document's start.
 func content(line string) bool {
 	text := strings.TrimSpace(line)
 	return text != "" && text[0] != '#' && text != "---" && text[0] != '%'
@@ -132,7 +132,7 @@ func isItem(line string) bool {
 	return text == "-" || strings.HasPrefix(text, "- ")
 }
 
-// scalars are the texts in a file that may have a # without a comment, in order.
+// scalars are a file's scalars in which a # need not begin a comment, in order.
 type scalars []*yaml.Node
 
 func texts(file *source.File) (out scalars) {
@@ -163,7 +163,7 @@ func texts(file *source.File) (out scalars) {
 	return out
 }
 
-// around is the style of the text that a span stands in.
+// around returns the style of the scalar around a span.
 func (s scalars) around(span source.Span) (yaml.Style, bool) {
 	for _, n := range s {
 		if n.Span.Contains(span) {
@@ -173,13 +173,13 @@ func (s scalars) around(span source.Span) (yaml.Style, bool) {
 	return 0, false
 }
 
-// suppresses says whether a comment holds for a finding in its file.
+// suppresses reports whether a comment applies to a finding in its file.
 func (x *ignore) suppresses(d *source.Diagnostic, at source.Place) bool {
 	line, _ := at.File.Position(at.Span.Start)
 	return x.wrong == "" && x.first <= line && line <= x.last && slices.Contains(x.codes, d.Code)
 }
 
-// useless is what is said of a comment that suppresses nothing; nil if there is nothing to say.
+// useless is the finding about a comment that suppresses nothing; nil if there is none.
 func (x *ignore) useless(failed bool) *source.Diagnostic {
 	d := &source.Diagnostic{Code: source.UselessIgnore, Severity: source.Warning, At: x.at}
 	message, hint := "this comment suppresses nothing: "+x.wrong, x.hint
@@ -187,7 +187,7 @@ func (x *ignore) useless(failed bool) *source.Diagnostic {
 	case x.quiet || x.used:
 		return nil
 	case x.wrong != "":
-	case failed: // with errors not every rule looks
+	case failed: // with errors not every rule runs
 		return nil
 	default:
 		names := lists.Map(x.codes, func(c source.Code) string { return string(c) })
@@ -202,7 +202,7 @@ func (x *ignore) useless(failed bool) *source.Diagnostic {
 	return d
 }
 
-// whole is the comment with the spaces before it, or with its line where that has nothing else.
+// whole covers the comment with the spaces before it, or its whole line if that has nothing else.
 func (x *ignore) whole() source.Span {
 	text, span := x.at.File.Text, x.at.Span
 	for span.Start > 0 && (text[span.Start-1] == ' ' || text[span.Start-1] == '\t') {

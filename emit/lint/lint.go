@@ -1,10 +1,10 @@
-// Package lint is `hotc lint`: it looks at many templates at once and says what is wrong with them.
+// Package lint is `hotc lint`: it checks many templates at once.
 //
 //	arguments → Find → Run (every root beside the others) → filter → format
 //
-// A template that another one nests is judged by what that one gives it, and not a second
-// time by itself. Whether it is nested, only the other's analysis knows; a glance at the
-// texts tells which templates are likely roots, and these are looked at first.
+// A template nested by another is checked with the arguments it gets there, and not again on its
+// own. Only the analysis of the other template knows whether it is nested; a quick scan of the
+// texts finds the likely roots, which are checked first.
 package lint
 
 import (
@@ -21,21 +21,20 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// Options are the user's wishes.
+// Options are the user's settings.
 type Options struct {
-	// Compile is what holds for all templates.
+	// Compile are the options for all templates.
 	Compile emit.Options
-	// Untrusted says that the templates are a stranger's.
+	// Untrusted means that the templates are not trusted.
 	Untrusted bool
-	// FailOn is the least severity that fails.
+	// FailOn is the lowest severity that fails.
 	FailOn Level
 	Config *Config
-	// Known are the findings that were there before; nil if that is no matter.
+	// Known is the baseline; nil if there is none.
 	Known *Known
 }
 
-// Run looks at files. What is found is in the order of the files, and does not depend on
-// which was looked at first.
+// Run lints files. Findings are in the order of the files, whichever was linted first.
 func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 	r, err := look(ctx, targets, o)
 	if err != nil {
@@ -55,7 +54,7 @@ func look(ctx context.Context, targets []Target, o Options) (*run, error) {
 	return r, r.complete(ctx)
 }
 
-// complete looks at what nothing has shown so far.
+// complete lints the files that no root has covered.
 func (r *run) complete(ctx context.Context) error {
 	nested := r.nested()
 	var left []int
@@ -67,16 +66,16 @@ func (r *run) complete(ctx context.Context) error {
 	return r.lookAtAll(ctx, left)
 }
 
-// run is one look at all files.
+// run is one pass over all files.
 type run struct {
 	Options
 	targets []Target
-	looked  []*looked         // nil of those that were not looked at by themselves
-	texts   map[string][]byte // that stand for files, by path
+	looked  []*looked         // nil for files not linted on their own
+	texts   map[string][]byte // replace files, by path
 	*watch
 }
 
-// each does something with so many files, several at a time.
+// each calls do for so many files, several at a time.
 func each(ctx context.Context, files int, do func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -97,7 +96,7 @@ func each(ctx context.Context, files int, do func(i int) error) error {
 	return group.Wait()
 }
 
-// nested are the paths of the templates that others have shown in their light.
+// nested returns the paths of templates that were linted as nested in others.
 func (r *run) nested() map[string]bool {
 	out := map[string]bool{}
 	for _, l := range r.looked {
@@ -111,7 +110,7 @@ func (r *run) nested() map[string]bool {
 	return out
 }
 
-// report is what all have found. What is found again by way of another template is kept once.
+// report merges all findings. A finding repeated by way of another template is kept once.
 func (r *run) report() *Report {
 	out := &Report{Version: r.Compile.Version, FailOn: r.FailOn}
 	f := &filter{Config: r.Config, comments: map[string][]*ignore{}, failed: map[string]bool{}, packs: r.Compile.Packs}
@@ -148,8 +147,8 @@ func (r *run) report() *Report {
 	return out
 }
 
-// doubted says of findings that hold only if they are found everywhere which are not: not by
-// way of each root that has to do with their file.
+// doubted reports, for findings that must occur everywhere to hold, which do not: they are
+// missing by way of some root that involves their file.
 func (r *run) doubted(kept []int, all [][]*source.Diagnostic) func(*source.Diagnostic) bool {
 	everywhere := map[source.Code]bool{}
 	for _, x := range rule.All() {

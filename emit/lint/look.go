@@ -11,13 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 )
 
-// looked is what was seen of one file.
+// looked is the result of linting one file.
 type looked struct {
 	emit.Linted
 	found source.Diagnostics
 }
 
-// lookAtAll looks at some of the files.
 func (r *run) lookAtAll(ctx context.Context, which []int) error {
 	b := bounds{}
 	if r.Untrusted {
@@ -28,7 +27,6 @@ func (r *run) lookAtAll(ctx context.Context, which []int) error {
 	})
 }
 
-// lookAt looks at one file.
 func (r *run) lookAt(i int) error {
 	t := r.targets[i]
 	l, o := &looked{}, r.Config.compile(t.Path, r.Compile)
@@ -50,7 +48,7 @@ func (r *run) lookAt(i int) error {
 	return nil
 }
 
-// access is the way to what a file may have read.
+// access returns the access to the files that a target may read.
 func (r *run) access(t Target) (emit.Access, error) {
 	environments := r.Config.compile(t.Path, r.Compile).Environments
 	switch {
@@ -62,19 +60,17 @@ func (r *run) access(t Target) (emit.Access, error) {
 	return emit.ConfineTo(t.Folder, environments)
 }
 
-// read reads a file to look at. One that cannot be read stays without a text, and is found
-// so again.
+// read reads a file to lint. An unreadable one stays without text; linting it reports that.
 func (r *run) read(i int) {
 	if t := &r.targets[i]; t.Text == nil {
 		if access, err := r.access(*t); err == nil {
-			t.Text, _ = access.Read(t.Path) // said when it is looked at
+			t.Text, _ = access.Read(t.Path) // reported when it is linted
 		}
 	}
 }
 
-// roots are the files that are likely roots. That saves work, and decides nothing: a root
-// that is taken for another's child is looked at later, a child that is taken for a root is
-// looked at once too often.
+// roots returns the likely roots. This only saves work: a root mistaken for a nested template is
+// linted later, a nested template mistaken for a root is linted once too often.
 func (r *run) roots() (roots []int) {
 	named := map[string]bool{}
 	for _, t := range r.targets {
@@ -90,13 +86,13 @@ func (r *run) roots() (roots []int) {
 	return roots
 }
 
-// typeName finds the types of resources that may be templates.
+// typeName finds resource types that may be templates.
 var typeName = regexp.MustCompile(`\btype["']?:[ \t]*["']?([^\s"',{}]+)`)
 
-// names are the templates that a text seems to nest.
+// names returns the templates that a text appears to nest.
 func (t Target) names() (paths []string) {
 	if !bytes.Contains(t.Text, []byte(".yaml")) && !bytes.Contains(t.Text, []byte(".template")) {
-		return nil // as nearly always
+		return nil // the usual case
 	}
 	for _, m := range typeName.FindAllSubmatch(t.Text, -1) {
 		if name := string(m[1]); environment.IsTemplate(name) {
@@ -108,7 +104,7 @@ func (t Target) names() (paths []string) {
 	return paths
 }
 
-// absolute is a path by which files are compared.
+// absolute returns the path by which files are compared.
 func absolute(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		return whole

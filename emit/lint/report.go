@@ -9,26 +9,26 @@ import (
 )
 
 type Report struct {
-	// Version is that of hotc.
+	// Version is hotc's version.
 	Version string
-	// Files are those that were looked at.
+	// Files are the linted files.
 	Files    []string
 	Findings []Finding
 	FailOn   Level
-	// Gone is how many findings of the baseline are found no more.
+	// Gone is how many findings of the baseline no longer occur.
 	Gone int
 }
 
-// Finding is something wrong.
+// Finding is a problem that the linter reports.
 type Finding struct {
 	*source.Diagnostic
-	// File is where it stands; where it has no place, the file that was looked at.
+	// File is where it is; if it has no place, the linted file.
 	File string
-	// Suppressed says why it is not a concern; nil if it is one.
+	// Suppressed is why it is suppressed; nil if it is not.
 	Suppressed *Suppression
 }
 
-// Suppression is why a finding is not a concern.
+// Suppression is the reason for suppressing a finding.
 type Suppression struct {
 	By     By
 	Reason string
@@ -37,13 +37,13 @@ type Suppression struct {
 // By is what suppresses a finding.
 type By string
 
-// What does: a comment beside it, or a baseline, in which it stood before.
+// A comment next to the finding, or a baseline that contains it.
 const (
 	Comment  By = "comment"
 	Baseline By = "baseline"
 )
 
-// Active are the findings that nothing suppresses.
+// Active returns the findings that are not suppressed.
 func (r *Report) Active() iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		for _, f := range r.Findings {
@@ -67,13 +67,13 @@ func (r *Report) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
-// The flags that mend a finding.
+// The flags that fix a finding.
 const (
 	SafeFix   = "--fix"
 	UnsafeFix = "--fix=unsafe"
 )
 
-// MendedBy is the flag that mends a finding; "" if none does.
+// MendedBy returns the flag that fixes a finding; "" if none does.
 func (f Finding) MendedBy() string {
 	switch {
 	case f.Fix == nil || f.At.File.Within.Known():
@@ -84,7 +84,7 @@ func (f Finding) MendedBy() string {
 	return SafeFix
 }
 
-// Fixable says how many findings have a fix.
+// Fixable returns how many findings have a fix.
 func (r *Report) Fixable() (safe, unsafe int) {
 	for f := range r.Active() {
 		switch f.MendedBy() {
@@ -97,7 +97,7 @@ func (r *Report) Fixable() (safe, unsafe int) {
 	return safe, unsafe
 }
 
-// before is where a finding belongs, among those of its file.
+// before returns the index at which to insert a finding among those of its file.
 func (r *Report) before(x Finding) int {
 	place := len(r.Findings)
 	for i, f := range r.Findings {
@@ -116,10 +116,10 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Suppressed == nil && r.FailOn.Fails(f.Severity) })
 }
 
-// Level is the least severity that fails.
+// Level is the lowest severity that fails.
 type Level int8
 
-// The levels: from one on that nothing has reached to one that all have.
+// The levels, from one that no severity reaches to one that all do.
 const (
 	Never Level = iota - 1
 	Errors
@@ -127,7 +127,7 @@ const (
 	Infos
 )
 
-// Levels are their names, by the level, from Never on.
+// Levels are their names, by level, from Never on.
 var Levels = []string{"never", "error", "warning", "info"}
 
 func ParseLevel(name string) (Level, error) {
@@ -138,7 +138,7 @@ func ParseLevel(name string) (Level, error) {
 	return Never + Level(i), nil
 }
 
-// Fails says whether a severity fails.
+// Fails reports whether a severity fails.
 func (l Level) Fails(s source.Severity) bool { return int(s) <= int(l) }
 
 func fileOf(d *source.Diagnostic, looked Target) string {

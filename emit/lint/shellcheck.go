@@ -13,15 +13,15 @@ import (
 	"github.com/hotc-dev/hotc/analysis/rule"
 )
 
-// unchecked is what shellcheck cannot know of a server's script: files that lie there, and
-// variables that Heat's agent sets.
+// unchecked is what shellcheck cannot know about a server's script: files on the server, and
+// variables set by Heat's agent.
 const unchecked = "SC1090,SC1091,SC2154"
 
-// mostShell is how long a script may be for shellcheck, in bytes.
+// mostShell is the maximum size of a script for shellcheck, in bytes.
 const mostShell = 256 << 10
 
-// Shellcheck is what asks shellcheck about scripts; nil if it is not installed. It ends with
-// the context.
+// Shellcheck returns a function that runs shellcheck on scripts, until the context ends; nil if
+// it is not installed.
 func Shellcheck(ctx context.Context) func(script string) []rule.Advice {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -52,7 +52,7 @@ func shellcheck(ctx context.Context, program, script string) ([]rule.Advice, err
 	cmd.Stdin = strings.NewReader(script)
 	text, err := cmd.Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 { // it has found something
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // it has findings
 		err = nil
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func shellcheck(ctx context.Context, program, script string) ([]rule.Advice, err
 	return out, nil
 }
 
-// offset is the byte of a line and column, which count characters from 1.
+// offset returns the byte offset of a line and column, which count characters from 1.
 func offset(lines []string, line, column int) int {
 	at := 0
 	for i, text := range lines {

@@ -14,19 +14,19 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// bounds are what looking at a file may take; without any it is as much as it likes.
+// bounds limit the resources for linting a file; the zero value sets no limits.
 type bounds struct {
 	longest time.Duration
-	memory  uint64 // of the whole process: whose it is, nobody knows
+	memory  uint64 // of the whole process: it cannot be attributed to a file
 }
 
-// untrusted are the bounds for a stranger's file. The compiler has bounds of its own for all
-// that grows; these are for what they leave.
+// untrusted are the bounds for untrusted files. The compiler itself bounds everything that
+// grows; these are for the rest.
 var untrusted = bounds{longest: time.Minute, memory: 1 << 30}
 
 const lookEvery = 20 * time.Millisecond
 
-// watch knows which files are looked at now, and since when.
+// watch records which files are being linted, and since when.
 type watch struct {
 	mu   sync.Mutex
 	busy map[string]time.Time
@@ -34,7 +34,7 @@ type watch struct {
 
 func newWatch() *watch { return &watch{busy: map[string]time.Time{}} }
 
-// on does some work on a file. A panic is an error of it.
+// on runs work on a file and returns a panic as its error.
 func (w *watch) on(name string, work func()) (err error) {
 	w.mu.Lock()
 	w.busy[name] = time.Now()
@@ -51,8 +51,8 @@ func (w *watch) on(name string, work func()) (err error) {
 	return nil
 }
 
-// within lets work on files run, and gives up when it takes too much. What was given up goes
-// on: the command has to end then.
+// within runs work on files, and gives up when it exceeds its bounds. Abandoned work continues:
+// the command has to exit then.
 func (w *watch) within(ctx context.Context, b bounds, work func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -79,7 +79,7 @@ func (w *watch) within(ctx context.Context, b bounds, work func(context.Context)
 	}
 }
 
-// over says what takes too much.
+// over reports which bound is exceeded.
 func (w *watch) over(b bounds) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

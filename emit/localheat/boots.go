@@ -1,5 +1,5 @@
-// Package localheat says what Heat would, where there is none: the made-up facts of servers,
-// names and ids of stacks, random strings, and the deploy-time values of roles' inputs.
+// Package localheat replaces Heat where there is none: with made-up facts of servers, names and
+// ids of stacks, random strings, and the deploy-time values of roles' inputs.
 package localheat
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/hotc-dev/hotc/emit/plan"
 )
 
-// Facts are what the user says that Heat would know of resources, by path, then attribute.
+// Facts are the user's values for what Heat would know about resources, by path, then attribute.
 type Facts map[string]map[string]value.Value
 
-// Heat stands in for Heat: what it says in one run, made up once.
+// Heat stands in for Heat: its answers in one run, made up once.
 type Heat struct {
 	program  *program.Program
 	analysis *binding.Analysis
@@ -38,23 +38,23 @@ type Heat struct {
 	root identity
 	// identities are those of the nested stacks, by path.
 	identities map[contract.ServerPath]identity
-	// memberNames are those that Heat would make up, in groups that scale.
+	// memberNames are those that Heat would make up, in scaling groups.
 	memberNames map[*program.Member]string
 	made        map[contract.ServerPath]map[contract.Fact]value.Value
 	invented    map[contract.ServerPath]string
 }
 
-// New stands in for Heat of a stack of some name.
+// New returns a stand-in for Heat for a stack with this name.
 func New(name string, r *emit.Result, f Facts) *Heat {
 	return &Heat{program: r.Program, analysis: r.Analysis, built: r.Built, facts: f, root: newIdentity(name),
 		identities: map[contract.ServerPath]identity{}, memberNames: map[*program.Member]string{}, invented: map[contract.ServerPath]string{}}
 }
 
-// Root answers what Heat would in the root stack.
+// Root answers as Heat would in the root stack.
 func (h *Heat) Root() hot.Resolve { return (&scope{heat: h, stack: h.program.Root}).answer }
 
-// Boots makes a boot file for each server, but for coordinator and token. lacking are the
-// facts that only Heat would know and that nobody has given.
+// Boots creates a boot file for each server, without coordinator and token. lacking are the
+// facts that only Heat would know and that are not supplied.
 func (h *Heat) Boots() (boots []contract.Boot, lacking []*source.Diagnostic, err error) {
 	var open factsLacking
 	h.allThere(&open)
@@ -71,12 +71,12 @@ func (h *Heat) Boots() (boots []contract.Boot, lacking []*source.Diagnostic, err
 			}
 		}
 		deploy := h.built.Deploy[s.Path]
-		for _, key := range inTextOrder(deploy) { // the first that has no value is what is said
+		for _, key := range inTextOrder(deploy) { // the first one without a value is reported
 			e := deploy[key]
 			before := len(open.found)
 			v, err := hot.Fold(e, open.noting(h.scopeOf(s.Path).answer))
 			switch {
-			case len(open.found) > before: // what else is wrong may be so because of that
+			case len(open.found) > before: // other errors may only follow from that
 			case err != nil:
 				return nil, nil, AsDiagnostic(err)
 			case !v.IsValue():
@@ -90,15 +90,15 @@ func (h *Heat) Boots() (boots []contract.Boot, lacking []*source.Diagnostic, err
 	return boots, open.once(), nil
 }
 
-// factsLacking are the facts that only Heat would know and that nobody has given: all are
-// said at once.
+// factsLacking collects the facts that only Heat would know and that are not supplied, to report
+// all at once.
 type factsLacking struct{ found []*source.Diagnostic }
 
 func (l *factsLacking) note(d *source.Diagnostic) {
 	l.found = append(l.found, d)
 }
 
-// noting notes what an answer lacks, and leaves it open.
+// noting records what an answer lacks, and leaves it open.
 func (l *factsLacking) noting(answer hot.Resolve) hot.Resolve {
 	return func(call *hot.Expr) (*hot.Expr, error) {
 		e, err := answer(call)
@@ -110,7 +110,7 @@ func (l *factsLacking) noting(answer hot.Resolve) hot.Resolve {
 	}
 }
 
-// once are they, without those that several servers lack.
+// once returns them without duplicates of several servers.
 func (l *factsLacking) once() []*source.Diagnostic {
 	said := map[string]bool{}
 	return slices.DeleteFunc(l.found, func(d *source.Diagnostic) bool {
@@ -121,14 +121,14 @@ func (l *factsLacking) once() []*source.Diagnostic {
 	})
 }
 
-// inTextOrder are the keys of expressions by where these stand.
+// inTextOrder returns the keys of expressions by their place in the text.
 func inTextOrder(m map[string]*hot.Expr) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(cmp.Compare(m[a].At.Span.Start, m[b].At.Span.Start), cmp.Compare(a, b))
 	})
 }
 
-// allThere notes what only Heat could decide: which servers there are.
+// allThere records what only Heat could decide: which servers exist.
 func (h *Heat) allThere(lacking *factsLacking) {
 	for _, s := range h.built.Plan.Servers {
 		for _, p := range h.analysis.ExistenceConditions[s.Path] {
@@ -138,7 +138,7 @@ func (h *Heat) allThere(lacking *factsLacking) {
 	}
 }
 
-// addressOn is an address of a server with several networks: the first is its own, the
+// addressOn returns an address of a server with several networks: the first is its own, the
 // others are this machine's, too.
 func addressOn(first value.Value, network, number int) value.Value {
 	if network == 0 && number == 0 {
@@ -153,8 +153,8 @@ func addressOn(first value.Value, network, number int) value.Value {
 	return netip.AddrFrom4(bytes).String()
 }
 
-// madeUp are plausible facts of all servers: an address of this machine's own, a name that
-// no other one has, a random id. They are made once.
+// madeUp returns plausible facts of all servers: an address of this machine, a unique name, a
+// random id. They are made up once.
 func (h *Heat) madeUp() map[contract.ServerPath]map[contract.Fact]value.Value {
 	if h.made != nil {
 		return h.made
@@ -187,7 +187,7 @@ func (h *Heat) madeUp() map[contract.ServerPath]map[contract.Fact]value.Value {
 	return out
 }
 
-// AsDiagnostic says where an expression fails.
+// AsDiagnostic adds the place where an expression fails.
 func AsDiagnostic(err error) error {
 	if d, ok := source.AsDiagnostic(err); ok {
 		return d
@@ -198,7 +198,7 @@ func AsDiagnostic(err error) error {
 	return err
 }
 
-// identity is what Heat would call a stack: its name, and an id that no other stack has.
+// identity is a stack's name and unique id, as Heat would assign them.
 type identity struct {
 	name string
 	id   string
@@ -206,17 +206,17 @@ type identity struct {
 
 func newIdentity(name string) identity { return identity{name, uuid.NewString()} }
 
-// inside is a stack that a resource of this one stands for, named as Heat names it
+// inside returns the identity of a stack behind a resource of this one, named as Heat names it
 // (heat/engine/resource.py, physical_resource_name).
 func (i identity) inside(resource string) identity {
 	return newIdentity(i.name + "-" + resource + "-" + shortID())
 }
 
-// shortID is 60 random bits, as Heat writes them in names (heat/common/short_id.py).
+// shortID returns 60 random bits, as Heat writes them in names (heat/common/short_id.py).
 func shortID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// identity is that of one of the run's stacks, made up once. A group is a stack of its own
-// between the stack around and its members.
+// identity returns that of one of the run's stacks, made up once. A group is a stack of its own
+// between the parent stack and its members.
 func (h *Heat) identity(s *program.Stack) identity {
 	if s.StackResource == nil {
 		return h.root
@@ -238,7 +238,7 @@ func (h *Heat) identity(s *program.Stack) identity {
 	})
 }
 
-// memberName is the name of a group's member, made up once if it is Heat's to make up.
+// memberName returns a group member's name, made up once if Heat would make it up.
 func (h *Heat) memberName(n *program.StackResource, m *program.Member) string {
 	if !n.Scales() {
 		return m.Name

@@ -15,10 +15,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Some of stock Heat's resources are nothing but an expression: Heat makes their
-// attributes of their own properties, and so does `hotc run`.
+// Some of stock Heat's resources only evaluate an expression: Heat computes their attributes
+// from their own properties, and so does `hotc run`.
 
-// computed is an attribute that Heat makes of what the template says; nil for all else.
+// computed returns an attribute that Heat computes from the template; nil for others.
 func (s *scope) computed(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	r := s.stack.Template.Resource(resource)
 	if r == nil || call.Ref().Kind != hot.ToAttribute {
@@ -40,8 +40,8 @@ func (s *scope) computed(call *hot.Expr, resource, attribute string, path []valu
 	return nil, nil
 }
 
-// value is the attribute of an OS::Heat::Value (heat/engine/resources/openstack/heat/value.py):
-// what the template says, whatever the type is.
+// value returns the attribute of an OS::Heat::Value
+// (heat/engine/resources/openstack/heat/value.py) as written in the template, whatever its type.
 func (s *scope) value(r *hot.Resource) (*hot.Expr, error) {
 	v, err := s.property(r, "value")
 	if err != nil || !v.IsValue() || r.Property("type") == nil {
@@ -61,8 +61,8 @@ func (s *scope) property(r *hot.Resource, name string) (*hot.Expr, error) {
 	return hot.Fold(s.stack.Template.Expr(r.Property(name)), s.answer)
 }
 
-// written is the failure of an expression of Heat's that needs what a role writes; nil for
-// what no role does. With Heat it would wait for a wait condition.
+// written is the error for an expression of Heat's that needs a value written by a role; nil for
+// others. Heat would wait for a wait condition.
 func (s *scope) written(call *hot.Expr, resource, attribute string) error {
 	var output *program.Output
 	if server := s.stack.Server(resource); server != nil {
@@ -75,10 +75,10 @@ func (s *scope) written(call *hot.Expr, resource, attribute string) error {
 		Hint: fmt.Sprintf("have the role's input read the role's output itself, or set it with --fact %s.%s=VALUE", s.stack.PathOf(resource), attribute)}
 }
 
-// What Heat makes up itself, out of nothing but the template: `hotc run` makes it up, too,
-// once for each resource.
+// Values that Heat makes up without input from outside the template: `hotc run` makes them up,
+// too, once for each resource.
 
-// invented is a value that Heat makes up; nil for all else.
+// invented returns a value that Heat makes up; nil for others.
 func (s *scope) invented(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	r := s.stack.Template.Resource(resource)
 	if r == nil {
@@ -119,7 +119,7 @@ var characterClasses = map[string]string{
 const (
 	letters = "abcdefghijklmnopqrstuvwxyz"
 	digits  = "0123456789"
-	// What an OS::Heat::RandomString has unless the template says otherwise, and may have.
+	// The default and maximum length of an OS::Heat::RandomString.
 	usualRandom, longestRandom = 32, 512
 )
 
@@ -141,7 +141,7 @@ func (s *scope) randomString(r *hot.Resource) (string, error) {
 	return pick.make(), nil
 }
 
-// pickFrom reads the classes and sequences of characters.
+// pickFrom reads the character classes and sequences.
 func (s *scope) pickFrom(r *hot.Resource, pick *randomPick) error {
 	classes, err := s.list(r, "character_classes")
 	if err != nil {
@@ -181,7 +181,7 @@ func valueOf(d *value.Dict, key string, otherwise value.Value) value.Value {
 	return otherwise
 }
 
-// supplied is the value of a property, or another one where the template says none.
+// supplied returns the value of a property, or a default if the template has none.
 func (s *scope) supplied(r *hot.Resource, name string, otherwise value.Value) (value.Value, error) {
 	if r.Property(name) == nil {
 		return otherwise, nil
@@ -199,7 +199,7 @@ func (s *scope) list(r *hot.Resource, name string) ([]value.Value, error) {
 	return list, err
 }
 
-// whole is a value as a whole number, which may be written as a text; 0 if it is none.
+// whole returns a value as an integer, which may be written as a string; 0 if it is not one.
 func whole(v value.Value) int {
 	n, err := (&hot.Parameter{Type: "number"}).Cast(v)
 	if i, ok := n.(int64); ok && err == nil {
@@ -211,7 +211,7 @@ func whole(v value.Value) int {
 // randomPick picks characters as Heat does (generate_password).
 type randomPick struct {
 	length int
-	least  []string // a set for each character that must be of one
+	least  []string // a set for each character that must come from it
 	all    []rune
 }
 

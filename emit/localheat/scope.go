@@ -11,12 +11,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// scope answers what Heat would in one stack: pseudo parameters, made-up facts,
-// --fact, and what crosses from one stack to another.
+// scope answers as Heat would in one stack: pseudo parameters, made-up facts, --fact, and values
+// passed between stacks.
 type scope struct {
 	heat  *Heat
 	stack *program.Stack
-	// server is the member of a group whose own expressions these are; nil for others.
+	// server is the group member whose own expressions are evaluated; nil for others.
 	server *program.Server
 }
 
@@ -36,7 +36,7 @@ func (h *Heat) scopeOf(path contract.ServerPath) *scope {
 	return &scope{h, h.program.Root, nil}
 }
 
-// answer is a hot.Resolve.
+// answer implements hot.Resolve.
 func (s *scope) answer(call *hot.Expr) (*hot.Expr, error) {
 	ref := call.Ref()
 	switch {
@@ -105,13 +105,13 @@ func (s *scope) parameter(call *hot.Expr, name string, path []value.Value) (*hot
 	switch p := s.stack.Template.Parameter(name); {
 	case s.stack.Path != "":
 		hint = fmt.Sprintf("pass it to %q as a property", s.stack.Path)
-	case p != nil && p.Hidden: // no command line is a place for a secret
+	case p != nil && p.Hidden: // a secret does not belong on a command line
 		hint = fmt.Sprintf("supply it with --secret-param %s=FILE", name)
 	}
 	return nil, &source.Diagnostic{Code: source.MissingFact, At: call.At, Message: fmt.Sprintf("parameter %q has no value", name), Hint: hint}
 }
 
-// argument is a value of the stack around that only Heat would know.
+// argument returns a value of the parent stack that only Heat would know.
 func (s *scope) argument(key value.Value) (*hot.Expr, error) {
 	nest, member := s.stack.StackResource, ""
 	around := s.stack.Around()
@@ -132,8 +132,8 @@ func (s *scope) argument(key value.Value) (*hot.Expr, error) {
 	return nest.Indexed(e, member), nil
 }
 
-// nested is an output of a nested stack, one that the user declared or one that hotc
-// adds. It is nil for all else.
+// nested returns an output of a nested stack, declared by the user or added by hotc. It is nil
+// for anything else.
 func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.Value) (*hot.Expr, error) {
 	nest := s.stack.StackResourceOf(resource)
 	if nest == nil {
@@ -161,8 +161,8 @@ func (s *scope) nested(call *hot.Expr, resource, attribute string, path []value.
 	return hot.Constant(hot.Select(e.Value, sel.Then), call.At), nil
 }
 
-// ofMembers is what each member of a group has under a name: a list, or a map by the members'
-// names (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
+// ofMembers returns the value of each group member under a name: a list, or a map by member name
+// (heat/engine/resources/openstack/heat: resource_group.py and autoscaling_group.py,
 // get_attribute).
 func (s *scope) ofMembers(call *hot.Expr, nest *program.StackResource, sel program.Selection) (*hot.Expr, error) {
 	var list []value.Value

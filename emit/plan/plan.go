@@ -1,5 +1,5 @@
-// Package plan builds the coordination plan of an analysed program. It decides
-// nothing: it writes down what the analysis found.
+// Package plan builds the coordination plan of an analysed program. It decides nothing: it
+// records what the analysis found.
 package plan
 
 import (
@@ -17,23 +17,23 @@ import (
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
-// Options are the facts about the compilation that the plan repeats.
+// Options are facts about the compilation that the plan repeats.
 type Options struct {
 	Compiler string // "hotc VERSION"
 	Signal   contract.Signalling
-	// Follow is what roles follow, Heat what Heat gives them.
+	// Follow is what roles follow, Heat the values that Heat passes to them.
 	Follow map[*program.Role]*follow.Role
 	Heat   *follow.HeatValues
 }
 
-// Built is a plan with what belongs to it.
+// Built is a plan with its files and expressions.
 type Built struct {
 	Plan *contract.Plan
 	// Files are the contents of the plan's files, by digest.
 	Files map[string][]byte
 	// Deploy are the expressions that Heat resolves for each server, by key.
 	Deploy map[contract.ServerPath]map[string]*hot.Expr
-	// Carried are the keys of those that a relay carries.
+	// Carried are the keys of those carried by a relay.
 	Carried map[string]bool
 	// OutputDeploy are those of the stack's outputs, by key.
 	OutputDeploy map[string]*hot.Expr
@@ -78,19 +78,19 @@ type builder struct {
 	analysis *binding.Analysis
 	built    *Built
 	cells    map[contract.CellName]*contract.Cell
-	order    []*contract.Cell // their readers are collected
+	order    []*contract.Cell // for collecting their readers
 	heat     map[*program.Output]bool
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
 	secret    *secrecy.Inputs
 	follow    map[*program.Role]*follow.Role
-	// heatValues are what Heat gives to roles; relayed says that a relay carries them.
+	// heatValues are passed by Heat to roles; relayed means that a relay carries them.
 	heatValues *follow.HeatValues
 	relayed    bool
 	pinned     []pinned
 }
 
-// pinned is a parameter whose value the compiler has put into something.
+// pinned is a parameter whose value was compiled in.
 type pinned struct {
 	name, digest string
 	ways         *trace.Finder // from it
@@ -114,7 +114,7 @@ func (b *builder) declare(name contract.CellName, server contract.ServerPath, ro
 	return c
 }
 
-// declareSecrets declares the cells of what `hotc apply` gives; no agent writes them.
+// declareSecrets declares the cells of values supplied by `hotc apply`; no agent writes them.
 func (b *builder) declareSecrets() {
 	for _, p := range b.analysis.Secrets {
 		name := contract.SecretCell(p.Name)
@@ -122,7 +122,7 @@ func (b *builder) declareSecrets() {
 	}
 }
 
-// finishSecrets lists those that somebody reads.
+// finishSecrets lists those with readers.
 func (b *builder) finishSecrets() {
 	for _, p := range b.analysis.Secrets {
 		c := b.cells[contract.SecretCell(p.Name)]
@@ -199,8 +199,8 @@ func (b *builder) server(s *program.Server) {
 	b.built.Plan.Servers = append(b.built.Plan.Servers, w.out)
 }
 
-// slot is a server's place in a group that scales, of which it is a member itself or lies
-// in one; nil if there is none.
+// slot returns a server's replica slot in a scaling group that contains it or one of its stacks;
+// nil if there is none.
 func slot(path contract.ServerPath, in *program.Stack, n *program.StackResource, m *program.Member) *contract.Slot {
 	if n == nil || !n.Slots() {
 		if n, m = in.Scaled(); n == nil {
@@ -212,14 +212,13 @@ func slot(path contract.ServerPath, in *program.Stack, n *program.StackResource,
 		Shared: group + "/" + contract.AnyMember + path[len(n.Path(m)):]}
 }
 
-// serverWriter collects one server's part.
 type serverWriter struct {
 	*builder
 	out   contract.Server
 	reads map[contract.CellName]bool
 }
 
-// read notes that the server reads a cell.
+// read records that the server reads a cell.
 func (w *serverWriter) read(name contract.CellName) {
 	if c := w.cells[name]; !w.reads[name] {
 		w.reads[name] = true
@@ -270,7 +269,7 @@ func (w *serverWriter) role(r *program.Role) {
 	w.out.Roles = append(w.out.Roles, out)
 }
 
-// The modes of files that say none: what holds a secret is its owner's alone.
+// The default file modes: only the owner can read a secret.
 const (
 	openMode   = "0644"
 	secretMode = "0600"
@@ -297,7 +296,7 @@ func (w *serverWriter) tasks(r *program.Role, tasks []*program.Task) []contract.
 	return out
 }
 
-// source is a source of a role's and its files, as they travel.
+// source returns a role's source and its files, in the plan's form.
 func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []program.File) {
 	if m.Finish == nil {
 		return m.Source, m.Files
@@ -307,7 +306,7 @@ func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []pr
 		if in.Eager {
 			continue
 		}
-		// no secret is in the environment, where other processes could read it
+		// no secret in the environment, where other processes could read it
 		if bound := b.analysis.Inputs[in]; bound != nil && bound.Time == contract.Run || b.secret.Secret(in) {
 			late = append(late, in.Name)
 		}
@@ -315,7 +314,7 @@ func (b *builder) source(r *program.Role, m *program.Meaning) (value.Value, []pr
 	return m.Finish(late)
 }
 
-// files takes files along, each once; it returns their digests, nil if there are none.
+// files adds files to the plan, each once; it returns their digests, nil if there are none.
 func (b *builder) files(files []program.File) (digests []string) {
 	for _, f := range files {
 		if _, have := b.built.Files[f.Digest]; !have {
@@ -362,7 +361,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 	return out
 }
 
-// behind are the parameters whose values the compiler has put into an input.
+// behind returns the parameters whose values were compiled into an input.
 func (b *builder) behind(in *program.Input) map[string]string {
 	var all map[string]string
 	for _, p := range b.pinned {
@@ -376,7 +375,7 @@ func (b *builder) behind(in *program.Input) map[string]string {
 	return all
 }
 
-// deploy gives an expression a slot in the server's boot file.
+// deploy gives an expression a key in the server's boot file.
 func (w *serverWriter) deploy(e *hot.Expr) *hot.Expr {
 	key := binding.Key(e)
 	if w.built.Deploy[w.out.Path] == nil {
@@ -406,7 +405,7 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 	b.built.Plan.Outputs = append(b.built.Plan.Outputs, contract.StackOutput{Name: out.Output.Name, Expr: expr, At: at, Deploy: deploy})
 }
 
-// HOT is an expression as the value that an emitted template holds.
+// HOT returns an expression as written in an emitted template.
 func HOT(e *hot.Expr) value.Value { return binding.Written(e.WithElse()) }
 
 func position(text string) contract.Position { return contract.Position(text) }
@@ -427,8 +426,8 @@ func Encode(p *contract.Plan) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// presence writes down what Heat decides of whether the server is there, and which
-// decisions the server itself can tell.
+// presence records what Heat decides about the server's existence, and which decisions the
+// server itself can detect.
 func (w *serverWriter) presence() {
 	for _, p := range w.analysis.ExistenceConditions[w.out.Path] {
 		w.out.If = append(w.out.If, contract.Condition{Decision: p.Decision.Key, Least: p.Member + 1, Why: p.Why, At: position(p.At.Portable())})
@@ -441,7 +440,7 @@ func (w *serverWriter) presence() {
 	}
 }
 
-// residual is an expression as the agent evaluates it.
+// residual encodes an expression for the agent.
 func (w *serverWriter) residual(e *hot.Expr) json.RawMessage {
 	expr, _ := hot.EncodeResidual[string](binding.Slots(e, w.deploy))
 	return expr

@@ -10,12 +10,12 @@ import (
 	"github.com/hotc-dev/hotc/compiler/program"
 )
 
-// Names are what hotc calls the resources of a role's wait condition.
+// Names are the names of the resources of a role's wait condition.
 type Names struct{ Handle, Condition, Values string }
 
-// NamesOf names the resources of a signal: hotc_done_db.mysql. A role's key has a
-// dot, so none of hotc's other resources is named like one of these. A resource's
-// name holds no slash; the digest keeps tier/db apart from tier_db.
+// NamesOf names the resources of a signal: hotc_done_db.mysql. A role's key has a dot, so these
+// differ from hotc's other resources. A resource's name contains no slash; the digest keeps
+// tier/db and tier_db apart.
 func NamesOf(s *binding.Signal) Names {
 	name := s.Name
 	if strings.Contains(name, "/") {
@@ -24,7 +24,7 @@ func NamesOf(s *binding.Signal) Names {
 	return Names{Handle: contract.HandlePrefix + name, Condition: contract.WaitPrefix + name, Values: "hotc_values_" + name}
 }
 
-// signals are what the agent tells Heat when the role is done.
+// signals are what the agent signals to Heat when the role is done.
 func (b *builder) signals(r *program.Role) []contract.Signal {
 	var out []contract.Signal
 	for _, s := range b.signalsOf[r] {

@@ -8,33 +8,32 @@ import (
 	"github.com/hotc-dev/hotc/compiler/cloudinit"
 )
 
-// Own is the kind of user-data that the user has given a server himself: how it
-// lies in the archive beside hotc's.
+// Own is the kind of a user's own user-data on a server: its form in the archive beside hotc's.
 type Own int
 
 const (
 	// NoOwn is none.
 	NoOwn Own = iota
-	// Text is a text in ASCII of any type that cloud-init knows by its first line:
-	// #!, #cloud-config, #cloud-boothook, #include, #part-handler,
-	// #cloud-config-archive, "## template: jinja".
+	// Text is ASCII text of any type that cloud-init recognizes by its first line: #!,
+	// #cloud-config, #cloud-boothook, #include, #part-handler, #cloud-config-archive, "##
+	// template: jinja".
 	Text
-	// Quoted is a text with other characters. What is inserted for UserKey is not
-	// the text but {str_replace: {template: TEXT, params: Quotes(TEXT)}}.
+	// Quoted is text with other characters. The value inserted for UserKey is not the text but
+	// {str_replace: {template: TEXT, params: Quotes(TEXT)}}.
 	Quoted
 	// Archive is a MIME archive.
 	Archive
-	// CfnTools is what Heat's cfntools run, perhaps nothing: there hotc's file is no
-	// archive but a script.
+	// CfnTools is what Heat's cfntools run, possibly nothing: hotc's file is then a script
+	// instead of an archive.
 	CfnTools
 )
 
-// String is the kind as part of a file's name.
+// String returns the kind as part of a file name.
 func (o Own) String() string {
 	return [...]string{"none", "text", "quoted", "archive", "cfntools"}[o]
 }
 
-// header is the part's header; ok is false if there is no such part.
+// header returns the part's header; ok is false if there is no such part.
 func (o Own) header() (header string, ok bool) {
 	switch o {
 	case Text:
@@ -47,9 +46,9 @@ func (o Own) header() (header string, ok bool) {
 	return "", false
 }
 
-// OwnOf is the kind of a user's own user-data, from what the compiler knows of the text: its static
-// pieces in their order, the first one being its beginning. A text of which nothing is known counts
-// as Text. The error says why a text cannot lie in an archive.
+// OwnOf returns the kind of a user's own user-data, from what the compiler knows of the text:
+// its static pieces in order, starting with its beginning. An unknown text counts as Text. The
+// error says why a text cannot be in an archive.
 func OwnOf(static string) (Own, error) {
 	if strings.Contains(static, "--"+Boundary) {
 		return NoOwn, fmt.Errorf("contains %q, which separates the parts of hotc's own user-data", "--"+Boundary)
@@ -65,12 +64,12 @@ func OwnOf(static string) (Own, error) {
 	return Text, nil
 }
 
-// Quote is one entry of str_replace's params: a character and its form in quoted-printable.
+// Quote is an entry of str_replace's params: a character and its quoted-printable form.
 type Quote struct{ Char, Form string }
 
-// Quotes are what Heat has to replace in a text with these static pieces so that it can lie in a
-// quoted-printable part: "=" and each character beyond ASCII, sorted. Characters beyond ASCII in
-// what Heat fills in at deploy time are not known, and cloud-init spoils them.
+// Quotes are what Heat has to replace in a text with these static pieces for a quoted-printable
+// part: "=" and each character beyond ASCII, sorted. Such characters in values that Heat fills
+// in at deploy time are unknown, and cloud-init corrupts them.
 func Quotes(static string) []Quote {
 	quotes := []Quote{{Char: "=", Form: "=3D"}}
 	for _, r := range static {

@@ -11,15 +11,15 @@
 //
 // # The user's own part
 //
-// cloud-init finds out what a text is by its first line, and does so for a part of type text/plain
-// too (cloudinit.user_data.UserDataProcessor._process_msg). But it reads an archive as text and
-// then decodes a part's payload as if that were ASCII (email.message.Message.get_payload): "é"
-// becomes a byte that is not UTF-8, "€" becomes the six characters \u20ac, and a cloud-config with
-// an accent in a comment is ignored as a whole. So a text with such characters is inserted as
-// quoted-printable, and Heat does the quoting: str_replace again, from each character in question
-// to its quoted form (see Quotes), which works for any expression. An archive of the user's
-// (OS::Heat::MultipartMime makes one) is no part of type text/plain: its own header becomes the
-// header of the part.
+// cloud-init detects a text's type by its first line, also for a part of type text/plain
+// (cloudinit.user_data.UserDataProcessor._process_msg). But it reads an archive as text and then
+// decodes a part's payload as if that were ASCII (email.message.Message.get_payload): "é"
+// becomes a byte that is not UTF-8, "€" becomes the six characters \u20ac, and a cloud-config
+// with an accent in a comment is ignored as a whole. So a text with such characters is inserted
+// as quoted-printable, and Heat does the quoting: a second str_replace maps each such character
+// to its quoted form (see Quotes), which works for any expression. The user's own archive
+// (OS::Heat::MultipartMime creates one) is not a part of type text/plain: its own header becomes
+// the header of the part.
 package userdata
 
 import (
@@ -35,45 +35,45 @@ import (
 	"strings"
 )
 
-// The keys of str_replace's params in the emitted template. Each stands once in the file.
+// The keys of str_replace's params in the emitted template. Each occurs once in the file.
 const (
 	BootKey     = "$hotc_boot$"      // a map: Heat inserts it as JSON
-	AgentURLKey = "$hotc_agent_url$" // a text; {arch} in it stands for amd64, arm64, …
+	AgentURLKey = "$hotc_agent_url$" // a string; {arch} in it is replaced by amd64, arm64, …
 	UserKey     = "$hotc_user$"      // the user's own user-data, for files with one
 )
 
-// Boundary separates the parts; a user's text must not hold it.
+// Boundary separates the parts; a user's text must not contain it.
 const Boundary = "==hotc-5d0c1c2a=="
 
-// BootFile and Start are where things lie on the server.
+// BootFile and Start are paths on the server.
 const (
 	BootFile = "/etc/hotc/boot.json"
 	Start    = "/etc/hotc/start"
 )
 
-// Arch is a processor's name as Go has it (GOARCH).
+// Arch is a processor architecture as in Go (GOARCH).
 type Arch string
 
-// Options are what the file says of the deployment.
+// Options are facts about the deployment for the file.
 type Options struct {
-	// AgentDigests are the agent's sha256 in hex, by architecture. An agent is
-	// only downloaded for an architecture that is here; an agent in the image must
-	// match, too, unless its architecture is not here.
+	// AgentDigests are the agent's sha256 in hex, by architecture. An agent is downloaded only
+	// for a listed architecture; an agent in the image must match, too, if its architecture is
+	// listed.
 	AgentDigests map[Arch]string
-	// Servers is how many may boot at once and fetch the agent from the coordinator: they
-	// take turns of chance.
+	// Servers is how many may boot at once and fetch the agent from the coordinator: they wait
+	// for a random time.
 	Servers int
 }
 
-// Servers that fetch the agent from the coordinator do so at this rate together, on average: of
-// a ZooKeeper's network that leaves most to those that are further.
+// Servers fetch the agent from the coordinator at this total rate on average, which leaves most
+// of a ZooKeeper's network to those that have started.
 const agentsPerSecond = 10
 
 //go:embed parts
 var parts embed.FS
 
-// File is the text of the shared file, for servers whose user has given the kind
-// of user-data that own says. The same arguments give the same bytes.
+// File returns the shared file for servers with this kind of user-data of their own. The same
+// arguments give the same bytes.
 func File(own Own, o Options) ([]byte, error) {
 	if own == CfnTools {
 		return script(o)
@@ -88,7 +88,7 @@ func File(own Own, o Options) ([]byte, error) {
 		// the line break before a boundary belongs to the boundary (RFC 2046, 5.1.1)
 		fmt.Fprintf(&b, "\n--%s\n%s%s", Boundary, header, UserKey)
 	}
-	// `cloud-init schema --system` (22.4) fails where there is no cloud-config at all
+	// `cloud-init schema --system` (22.4) fails without any cloud-config
 	part(&b, "cloud-config", "hotc", "#cloud-config\n{}")
 	part(&b, "x-shellscript", "00-hotc", install)
 	fmt.Fprintf(&b, "\n--%s--\n", Boundary)
@@ -100,7 +100,7 @@ func part(b *bytes.Buffer, subtype, name, text string) {
 		"Content-Disposition: attachment; filename=%q\n\n%s", Boundary, subtype, name, text)
 }
 
-// CheckDigest says what is wrong with the agent's digest for an architecture.
+// CheckDigest validates the agent's digest for an architecture.
 func CheckDigest(arch Arch, digest string) error {
 	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != sha256.Size {
 		return fmt.Errorf("the agent's digest for %s is not a sha256 in hex: %q", arch, digest)
@@ -111,11 +111,11 @@ func CheckDigest(arch Arch, digest string) error {
 	return nil
 }
 
-// urlSchemes are those that each of the tools takes with which a server fetches the agent
+// urlSchemes are supported by every tool that a server may fetch the agent with
 // (parts/start.sh).
 var urlSchemes = []string{"http", "https", "ftp"}
 
-// CheckURL says what is wrong with a place to fetch the agent from.
+// CheckURL validates a URL of the agent.
 func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "{arch}", "amd64"))
 	switch {
@@ -127,7 +127,7 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// install is the shell part, with the other pieces in it.
+// install returns the shell part, including the other pieces.
 func install(o Options) (string, error) {
 	var digests strings.Builder
 	for i, arch := range slices.Sorted(maps.Keys(o.AgentDigests)) {
@@ -145,8 +145,8 @@ func install(o Options) (string, error) {
 	return piece("install.sh", map[string]string{"@start.sh@": start, "@hotc-agent.service@": piece("hotc-agent.service", nil)}), nil
 }
 
-// piece is a file of parts/ without its comments, which are for us: user-data is
-// short. Lines of the form @NAME@ are replaced by other pieces.
+// piece returns a file of parts/ without its comments, to keep user-data short. Lines of the
+// form @NAME@ are replaced by other pieces.
 func piece(name string, inner map[string]string) string {
 	text, err := parts.ReadFile("parts/" + name)
 	if err != nil {
@@ -168,17 +168,17 @@ func piece(name string, inner map[string]string) string {
 	return strings.Join(kept, "\n")
 }
 
-// Base64Limit is what Nova takes of user-data after base64, in bytes
+// Base64Limit is Nova's limit for user-data after base64, in bytes
 // (nova.api.openstack.compute.schemas.servers, user_data's maxLength).
 const Base64Limit = 65535
 
-// Base64Size is the size of a text of so many bytes once Heat has encoded it.
+// Base64Size returns the size of so many bytes after Heat has encoded them.
 func Base64Size(raw int) int { return (raw + 2) / 3 * 4 }
 
 // ownEnd ends the user's own text in the script for HEAT_CFNTOOLS.
 const ownEnd = "==hotc-own-5d0c1c2a=="
 
-// CheckScript says why a text cannot lie in the script for HEAT_CFNTOOLS.
+// CheckScript returns why a text cannot be in the script for HEAT_CFNTOOLS.
 func CheckScript(static string) error {
 	if strings.Contains(static, ownEnd) {
 		return fmt.Errorf("contains %q, which ends it in hotc's own user-data", ownEnd)
@@ -186,10 +186,10 @@ func CheckScript(static string) error {
 	return nil
 }
 
-// script is the file for servers whose user_data Heat's cfntools run: Heat writes
-// it to /var/lib/heat-cfntools/cfn-userdata and runs that (heat/cloudinit,
-// part_handler.py and loguserdata.py). It installs what hotc needs, puts the user's
-// text in its own place, and becomes it.
+// script returns the file for servers whose user_data is run by Heat's cfntools: Heat writes it
+// to /var/lib/heat-cfntools/cfn-userdata and runs that (heat/cloudinit, part_handler.py and
+// loguserdata.py). It installs what hotc needs, puts the user's text in place of itself, and
+// execs that.
 func script(o Options) ([]byte, error) {
 	install, err := install(o)
 	if err != nil {

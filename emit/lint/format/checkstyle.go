@@ -27,7 +27,7 @@ type (
 	}
 )
 
-// checkstyle writes the report of the program of this name, whose severities are hotc's.
+// checkstyle writes the report format of Checkstyle, whose severities match hotc's.
 func checkstyle(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	out := checkstyleReport{Version: "4.3"}
 	index := filesOf(r, r.Active(), func(name string) { out.Files = append(out.Files, checkstyleFile{Name: name}) })

@@ -1,5 +1,5 @@
-// Package format writes what `hotc lint` found: a file a format, and a line in All.
-// Whatever stands in templates is data in each of them.
+// Package format writes the findings of `hotc lint`: one file per format, and a line in All. In
+// every format, text from templates is only data.
 package format
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// Format is one way to write a report.
+// Format is an output format of a report.
 type Format struct {
 	Name string
-	// For says who reads it.
+	// For is its intended reader.
 	For   string
 	write func(w io.Writer, r *lint.Report, ink terminal.Ink) error
 }
 
-// All are the formats, the usual one first.
+// All are the formats, the default first.
 var All = []Format{
 	{"text", "for people, with the line of the template and what to do (the default)", text},
 	{"line", "a line for each: FILE:LINE:COLUMN: SEVERITY: TEXT [CODE]", lines},
@@ -40,7 +40,7 @@ func Names() []string {
 
 func Known(name string) bool { return slices.Contains(Names(), name) }
 
-// Write writes a report in a format that is known; ink colours what is for people.
+// Write writes a report in a known format; ink colours output for people.
 func Write(w io.Writer, name string, r *lint.Report, ink terminal.Ink) error {
 	out := bufio.NewWriter(w)
 	i := slices.Index(Names(), name)
@@ -50,8 +50,8 @@ func Write(w io.Writer, name string, r *lint.Report, ink terminal.Ink) error {
 	return out.Flush()
 }
 
-// Region is where something stands: lines and columns from 1, in characters, the end not
-// included. It is empty where there is no place.
+// Region is a finding's place: lines and columns from 1, in characters, with an exclusive end.
+// It is empty if there is no place.
 type Region struct {
 	File      string `json:"file,omitempty"`
 	Line      int    `json:"line,omitempty"`
@@ -71,8 +71,7 @@ func regionOf(at source.Place) Region {
 	return r
 }
 
-// filesOf numbers the files of a report, with those of its findings, and makes something of the
-// name of each.
+// filesOf numbers the files of a report and of its findings, and calls add with each name.
 func filesOf(r *lint.Report, findings iter.Seq[lint.Finding], add func(name string)) map[string]int {
 	index := map[string]int{}
 	see := func(name string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// What a runner reads out of a command's text and of its properties.
+// Escapes for a workflow command's text and its properties.
 var (
 	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -23,7 +23,7 @@ func github(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 		at, place := regionOf(f.At), ""
 		if at.Line > 0 {
 			place = fmt.Sprintf(",line=%d,endLine=%d", at.Line, at.EndLine)
-			if at.Line == at.EndLine { // of several lines a runner takes no columns
+			if at.Line == at.EndLine { // a runner accepts no columns with several lines
 				place += fmt.Sprintf(",col=%d,endColumn=%d", at.Column, at.EndColumn)
 			}
 		}
@@ -34,7 +34,7 @@ func github(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	return nil
 }
 
-// advice is a finding's message with its hint, for readers who have one text only.
+// advice is a finding's message with its hint, for readers with a single text field.
 func advice(f lint.Finding) string {
 	text := terminal.Line(f.Message)
 	if f.Hint != "" {

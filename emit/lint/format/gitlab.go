@@ -25,8 +25,8 @@ type gitlabLocation struct {
 	Lines map[string]int `json:"lines"`
 }
 
-// gitlab writes a code quality report. A fingerprint says nothing of lines, so that a
-// finding stays the same when something is written above it.
+// gitlab writes a code quality report. A fingerprint has no line numbers, so that a finding
+// keeps it when text is added above.
 func gitlab(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	issues, times := []gitlabIssue{}, map[string]int{}
 	for f := range r.Active() {

@@ -16,11 +16,11 @@ type JSON struct {
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
 	Findings []Finding `json:"findings"`
-	// Suppressed are those that are no concern.
+	// Suppressed are the suppressed findings.
 	Suppressed []Finding `json:"suppressed"`
 }
 
-// jsonVersion is that of the format. Keys are only added to it.
+// jsonVersion is the version of the format. Keys are only added to it.
 const jsonVersion = 1
 
 type Finding struct {
@@ -31,7 +31,7 @@ type Finding struct {
 	Hint     string `json:"hint,omitempty"`
 	Notes    []Note `json:"notes"`
 	Fix      *Fix   `json:"fix,omitempty"`
-	// By and Reason are of a finding that is suppressed.
+	// By and Reason belong to a suppressed finding.
 	By     lint.By `json:"by,omitempty"`
 	Reason string  `json:"reason,omitempty"`
 }
@@ -41,7 +41,7 @@ type Note struct {
 	Message string `json:"message"`
 }
 
-// Fix is a change after which the finding is gone.
+// Fix is a change that removes the finding.
 type Fix struct {
 	Does   string `json:"does"`
 	Unsafe bool   `json:"unsafe"`

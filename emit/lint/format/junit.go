@@ -10,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
-// The parts of JUnit's XML that its readers agree upon.
+// The parts of JUnit's XML that its readers agree on.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -45,8 +45,8 @@ type (
 	}
 )
 
-// junit writes a suite a file, in which each finding is a test: it fails, or passes with a
-// word where the finding is below --fail-on, or is skipped where it is suppressed.
+// junit writes one suite per file, in which each finding is a test: it fails, passes with a
+// message if the finding is below --fail-on, or is skipped if suppressed.
 func junit(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	var out []junitSuite
 	index := filesOf(r, slices.Values(r.Findings), func(name string) { out = append(out, junitSuite{Name: name}) })

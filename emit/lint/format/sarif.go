@@ -51,7 +51,7 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations,omitempty"`
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
-		// Suppressions say that it is not a concern.
+		// Suppressions are set if it is suppressed.
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
 		Fixes        []sarifFix         `json:"fixes,omitempty"`
 	}
@@ -90,7 +90,7 @@ type (
 	}
 )
 
-// asSARIF writes a log of one run. Its rules are those that were broken, each with its page.
+// asSARIF writes a log of one run. Its rules are the violated ones, each with its page.
 func asSARIF(w io.Writer, report *lint.Report, _ terminal.Ink) error {
 	found := report.Findings
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "hotc", Version: report.Version, Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}

@@ -36,7 +36,7 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	return err
 }
 
-// lines are diagnostics as compilers write them, which editors and pipelines read.
+// lines writes diagnostics in the form of compilers, which editors and pipelines read.
 func lines(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 	for d := range r.Active() {
 		where := ""

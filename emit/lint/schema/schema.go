@@ -1,5 +1,5 @@
-// Package schema holds the JSON Schemas that hotc publishes: for editors, and for programs
-// that read what it writes.
+// Package schema holds the JSON Schemas that hotc publishes, for editors and for programs that
+// read its output.
 package schema
 
 import (
@@ -13,9 +13,9 @@ import (
 
 type Schema struct {
 	Name string
-	// Of says what fits it.
+	// Of is what the schema describes.
 	Of string
-	// Text is the schema, for the resource types of a cloud; nil are those of Debian's Heat.
+	// Text returns the schema for a cloud's resource types; nil means those of Debian's Heat.
 	Text func(*resourcetype.Catalogue) []byte
 }
 
@@ -29,7 +29,7 @@ var All = []Schema{
 	{"lint", "what `hotc lint --json` prints", fixed(report)},
 }
 
-// fixed is a schema that is the same for all clouds.
+// fixed returns a schema that is the same for all clouds.
 func fixed(text []byte) func(*resourcetype.Catalogue) []byte {
 	return func(*resourcetype.Catalogue) []byte { return text }
 }

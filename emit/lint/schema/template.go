@@ -8,12 +8,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
 )
 
-// object is a part of a schema.
 type object = map[string]any
 
-// template is the schema of HOT templates: what an editor completes and underlines. It
-// takes whatever stock Heat may take, since it knows no functions and no clouds; the linter
-// says the rest.
+// template returns the schema of HOT templates, for completion and errors in editors. It accepts
+// whatever stock Heat may accept, since it knows no functions and no clouds; the linter checks
+// the rest.
 func template(types *resourcetype.Catalogue) []byte {
 	kinds, definitions := []string{}, object{
 		"call": object{"type": "object", "minProperties": 1, "maxProperties": 1, "description": "a function, such as {get_param: name}"},
@@ -67,12 +66,12 @@ func template(types *resourcetype.Catalogue) []byte {
 		"definitions": definitions,
 	}, "", " ")
 	if err != nil {
-		panic(err) // it is made of texts and maps
+		panic(err) // it consists of strings and maps
 	}
 	return append(text, '\n')
 }
 
-// properties are those of a resource type, or of a map in one.
+// properties describes those of a resource type, or of a map in one.
 func properties(of map[string]*resourcetype.Property) object {
 	all, needed := object{}, []string{}
 	for name, p := range of {
@@ -88,7 +87,7 @@ func properties(of map[string]*resourcetype.Property) object {
 	return out
 }
 
-// property is a value, a function that gives it, or what Heat makes one of.
+// property describes a value, a function that returns it, or what Heat converts to it.
 func property(p *resourcetype.Property) object {
 	forms := []object{{"$ref": "#/definitions/call"}, {"type": "null"}}
 	add := func(o object) { forms = append([]object{o}, forms...) }
