@@ -1,7 +1,6 @@
 package analysis_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,24 +17,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-)
-
-var (
-	monotonySeed  = flag.Uint64("monotony-seed", 1, "the seed of the random programs; 0 is a new one")
-	monotonyCases = flag.Int("monotony-cases", 1500, "how many random programs are bound twice")
 )
 
 // Supplying more never makes anything later: a program is bound with some of its
 // parameters supplied, and again with more of them.
 func TestMonotony(t *testing.T) {
-	if *monotonySeed == 0 {
-		*monotonySeed = rand.Uint64()
-	}
+	seed := seedtest.One(t)
 	earlier, compared, times := 0, 0, map[contract.Time]int{}
-	for i := range *monotonyCases {
-		g := &expressions{rand.New(rand.NewPCG(*monotonySeed, uint64(i)))}
+	for i := range seedtest.Cases(1500, 100) {
+		g := &expressions{rand.New(rand.NewPCG(seed, uint64(i)))}
 		text := g.template()
 		less, more := map[string]value.Value{}, map[string]value.Value{}
 		for p := range parameters {
@@ -55,7 +48,7 @@ func TestMonotony(t *testing.T) {
 				continue // noted as computed by Heat, as no enclosing call is
 			}
 			if !there {
-				t.Errorf("seed %d, case %d: %s is evaluated only when more is known\nwith %v, then %v\n%s", *monotonySeed, i, place, less, more, text)
+				t.Errorf("seed %d, case %d: %s is evaluated only when more is known\nwith %v, then %v\n%s", seed, i, place, less, more, text)
 				continue
 			}
 			compared++
@@ -64,7 +57,7 @@ func TestMonotony(t *testing.T) {
 				earlier++
 			}
 			if late[after[place]] > late[then] {
-				t.Errorf("seed %d, case %d: %s is %v with %v, and %v with %v\n%s", *monotonySeed, i, place, then, less, after[place], more, text)
+				t.Errorf("seed %d, case %d: %s is %v with %v, and %v with %v\n%s", seed, i, place, then, less, after[place], more, text)
 			}
 		}
 	}

@@ -34,8 +34,8 @@ const (
 	mostAsking = 8
 	// mostOfInstance bounds the length of an instance's id.
 	mostOfInstance = 128
-	// A machine renews its request every askAgain; one that was not renewed expires after
-	// staleRequest.
+	// A machine renews its request every askAgain; one that was not renewed for staleRequest gives its
+	// place to another when all are taken.
 	askAgain, staleRequest = 10 * time.Minute, time.Hour
 )
 
@@ -80,15 +80,16 @@ func ParseApprovalRequests(data []byte) ApprovalRequests {
 	return ApprovalRequests{Machines: asking.Machines[:min(len(asking.Machines), mostAsking)]}
 }
 
-// With adds a machine's request, or renews it. Expired requests are dropped; the others keep their
-// place, even if no place is left for a new one. changed reports whether there is something to
+// With adds a machine's request, or renews it. The others keep their place; only if none is left are
+// expired requests dropped. changed reports whether there is something to
 // write.
 func (r ApprovalRequests) With(own ApprovalRequest) (now ApprovalRequests, changed bool) {
 	own.Instance = own.Instance[:min(len(own.Instance), mostOfInstance)]
-	now.Machines = slices.DeleteFunc(slices.Clone(r.Machines), func(k ApprovalRequest) bool {
-		return k.Key != own.Key && own.Seen.Sub(k.Seen).Abs() > staleRequest
-	})
+	now.Machines = slices.Clone(r.Machines)
 	at := slices.IndexFunc(now.Machines, func(k ApprovalRequest) bool { return k.Key == own.Key })
+	if at < 0 && len(now.Machines) == mostAsking { // machines' clocks may differ: none takes a place while one is free
+		now.Machines = slices.DeleteFunc(now.Machines, func(k ApprovalRequest) bool { return own.Seen.Sub(k.Seen).Abs() > staleRequest })
+	}
 	switch {
 	case at >= 0 && own.Seen.Sub(now.Machines[at].Seen).Abs() < askAgain:
 		return r, false

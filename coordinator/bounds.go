@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 )
 
 // Records of other servers are limited to what an honest agent writes, before decoding (a few bytes
@@ -47,12 +48,12 @@ func Clip(text string, most int) string {
 	return strings.Clone(text[:most]) + "…"
 }
 
-// CheckCell checks a cell's record against the plan, which says whether it is sealed.
+// CheckCell checks a cell's record against the plan, which says whether it is sealed, and of which
+// type it is: an expression over it, or a tool, may treat a list as several values.
 func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	var err error
 	switch {
-	case record.State == Empty:
-	case record.State == Failed:
+	case record.State == Empty, record.State == Failed, record.State == Unknown:
 	case record.State != Valued:
 		err = errNoSuchState
 	case !ref.Sealed && record.Sealed != "":
@@ -61,6 +62,8 @@ func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 		err = errNotSealed
 	case !ref.Sealed && record.Value == nil:
 		err = errNoValue
+	case !ref.Sealed:
+		err = CheckType(ref, record)
 	}
 	if err != nil {
 		return CellRecord{State: Empty}, NewCellError(ref, err)
@@ -69,33 +72,63 @@ func CheckCell(ref contract.CellRef, record CellRecord) (CellRecord, error) {
 	return record, nil
 }
 
+// CheckType checks the type of a cell's value. ErrOtherType.
+func CheckType(ref contract.CellRef, record CellRecord) error {
+	if is := contract.TypeOf(record.Value); ref.Type != "" && ref.Type != contract.JSON && is != ref.Type {
+		return fmt.Errorf("%w: %s, not %s", ErrOtherType, is, ref.Type)
+	}
+	return nil
+}
+
 // The longest chain of causes that is kept, and the longest reason in it: a
 // failure that propagates through a thousand servers must still fit into their cells.
 const (
-	longestChain  = 32
+	LongestChain  = 32
 	LongestReason = 4 << 10
+	longestName   = 512 // of a role, and of a position
 )
 
 // Shorten keeps the last effects and the first causes of a long chain.
-func Shorten(c *Cause) *Cause {
+func Shorten(c *Cause) *Cause { return c.Cut(LongestChain, LongestReason) }
+
+// Cut keeps so many links of a chain, and so many bytes of each reason.
+func (c *Cause) Cut(links, reason int) *Cause {
 	var chain []Cause
 	for ; c != nil; c = c.Cause {
-		link := *c
-		if len(link.Reason) > LongestReason {
-			link.Reason = strings.ToValidUTF8(link.Reason[:LongestReason], "") + "…"
-		}
-		chain = append(chain, link)
+		chain = append(chain, Cause{Role: contract.RoleKey(Clip(string(c.Role), longestName)), Reason: Clip(c.Reason, reason), At: contract.Position(Clip(string(c.At), longestName))})
 	}
-	if over := len(chain) - longestChain; over > 0 {
+	if over := len(chain) - links; over > 0 {
 		cut := Cause{Reason: fmt.Sprintf("(%d causes in between are omitted)", over+1)}
-		half := longestChain / 2
+		half := links / 2
 		chain = slices.Concat(chain[:half], []Cause{cut}, chain[half+over+1:])
 	}
 	var short *Cause
 	for i := len(chain) - 1; i >= 0; i-- {
-		link := chain[i]
-		link.Cause = short
-		short = &link
+		chain[i].Cause = short
+		short = &chain[i]
 	}
 	return short
+}
+
+// CutCauses is the state with all its causes cut, which may have come from other servers.
+func (s ServerState) CutCauses(links, reason int) ServerState {
+	s.Roles = slices.Clone(s.Roles)
+	for i := range s.Roles {
+		r := &s.Roles[i]
+		r.Cause = r.Cause.Cut(links, reason)
+		if r.Update != nil {
+			update := *r.Update
+			update.Cause = update.Cause.Cut(links, reason)
+			r.Update = &update
+		}
+		if r.Behind != nil {
+			r.Behind = &BehindState{Cause: r.Behind.Cause.Cut(links, reason), Heat: r.Behind.Heat}
+		}
+	}
+	if s.Going != nil {
+		going := *s.Going
+		going.Failed = lists.Map(going.Failed, func(c *Cause) *Cause { return c.Cut(links, reason) })
+		s.Going = &going
+	}
+	return s
 }

@@ -71,6 +71,8 @@ type FollowStatus struct {
 	Newer bool
 	// Waits is a cell that has not reached the stamp of the others; "" is none.
 	Waits contract.CellName
+	// Stays is why what it waits for comes with a retry alone; nil if any of it may come by itself.
+	Stays *Cause
 	// Unreached are values of Heat's or an operator's that have changed since the role ran, and
 	// that it does not watch.
 	Unreached []contract.CellName
@@ -91,7 +93,7 @@ func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, 
 	for i := range follows {
 		f := &follows[i]
 		r := all(f)
-		if r.State == Valued {
+		if r.State == Valued && !r.RoleFailed { // what a failed role has published may not reach the others
 			for _, source := range f.Sources {
 				newest.merge(source, r.of(f.Cell, source))
 			}
@@ -107,10 +109,23 @@ func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, 
 			s.Unreached = append(s.Unreached, f.Cell)
 		}
 	}
+	waitsFor := func(cell contract.CellName, stays *Cause) {
+		if s.Waits == "" {
+			s.Waits, s.Stays = cell, stays
+		}
+		if stays == nil {
+			s.Stays = nil
+		}
+	}
 	for i := range follows {
 		f := &follows[i]
 		r := all(f)
-		if cause := lacking(f, r); cause != nil {
+		if hidden(now(f.Cell), ran[f.Cell]) && (f.Perhaps == nil || r.State != Gone) {
+			waitsFor(f.Cell, nil)
+			continue
+		}
+		cause := lacking(f, r)
+		if cause != nil {
 			if s.Lacks == nil {
 				s.Lacks = cause
 			}
@@ -120,20 +135,26 @@ func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, 
 		}
 		switch {
 		case r.State == Empty:
-			if _, had := ran[f.Cell]; (had || f.Perhaps != nil) && s.Waits == "" {
-				s.Waits = f.Cell // its server is rebuilt or added, or its role is retried
+			if _, had := ran[f.Cell]; had || f.Perhaps != nil {
+				waitsFor(f.Cell, nil) // its server is rebuilt or added, or its role is retried
 			}
 			continue
 		case r.State == Gone, r.State == Failed:
 			continue // a role does not wait for failed members, or those not in the group
 		}
 		for _, source := range f.Sources {
-			if r.of(f.Cell, source).Less(newest[source]) && s.Waits == "" {
-				s.Waits = f.Cell
+			if r.of(f.Cell, source).Less(newest[source]) {
+				waitsFor(f.Cell, cause)
 			}
 		}
 	}
 	return s
+}
+
+// hidden reports whether nothing can be said of a cell: its record is not authentic, or it is as
+// empty as before the state with which the role ran.
+func hidden(r CellRecord, ran Count) bool {
+	return r.State == Unknown || r.State == Empty && r.At().Less(ran)
 }
 
 // lacking is why a cell does not hold the newest value, and will not without a retry; nil if it does.

@@ -37,6 +37,9 @@ var (
 	errSealed      = errors.New("its value is sealed, but not in the plan")
 )
 
+// ErrOtherType says that a value is not of the type that its role declares.
+var ErrOtherType = errors.New("its value has another type than the plan says")
+
 // NewCellError is a RecordError about a cell.
 func NewCellError(ref contract.CellRef, err error) error {
 	return &RecordError{Server: ref.Server, What: "the cell " + string(ref.Cell), Err: err}

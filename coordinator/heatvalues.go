@@ -28,11 +28,23 @@ type HeatValues struct {
 	// Going is the incarnation of the machine that Heat deletes once its roles' delete hooks have
 	// run; 0 is none.
 	Going int `json:"going,omitempty"`
+	// Again names a new update of Heat's, for which the machine's failed roles run again, by one of its
+	// waits; "" is none.
+	Again string `json:"again,omitempty"`
+	// Told are the failures of the machine's roles that Heat knows of.
+	Told *ToldFailures `json:"told,omitempty"`
+}
+
+// ToldFailures are failures that Heat knows of: the next update tries these roles again.
+type ToldFailures struct {
+	// Wait is Heat's wait that ended with them, Failures what has failed (ServerState.Failures).
+	Wait     string `json:"wait"`
+	Failures string `json:"failures"`
 }
 
 // Same reports whether both tell a machine the same.
 func (v HeatValues) Same(o HeatValues) bool {
-	return v.Instance == o.Instance && v.Going == o.Going && maps.EqualFunc(v.Values, o.Values, func(x, y json.RawMessage) bool { return SameValue(x, y) })
+	return v.Instance == o.Instance && v.Going == o.Going && v.Again == o.Again && maps.EqualFunc(v.Values, o.Values, func(x, y json.RawMessage) bool { return SameValue(x, y) })
 }
 
 // HeatNumber is the number of the last change to any server's values.
@@ -58,9 +70,13 @@ func valueVersion(value json.RawMessage) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) >> 16)
 }
 
-// HearsOfHeat reports whether a relay may have something to tell a server: values that it carries,
-// or that Heat deletes the machine, so that its roles' delete hooks have to run.
-func HearsOfHeat(s *contract.Server) bool {
+// HearsOfHeat reports whether a relay may have something to tell a server: that Heat tries its failed
+// roles again, values that it carries, or that Heat deletes the machine, so that its roles' delete
+// hooks have to run. relayed says that a relay signals Heat for it.
+func HearsOfHeat(s *contract.Server, relayed bool) bool {
+	if relayed && len(s.Roles) > 0 {
+		return true
+	}
 	for _, v := range s.Deploy {
 		if v.Carried {
 			return true

@@ -21,13 +21,18 @@ type MembersRecord struct {
 	There map[contract.ServerPath]int `json:"there,omitempty"`
 	// Gone is the last incarnation of a server up to which its machines are gone.
 	Gone map[contract.ServerPath]int `json:"gone,omitempty"`
+	// Unknown says that no authentic record could be read. It is never written.
+	Unknown bool `json:"-"`
 }
 
-// Of is a member's cell as the group's followers see it: Gone if its machine is. An empty one does
-// not say whose it was: it is Gone unless there is a newer machine.
+// Of is a member's cell as the group's followers see it: Gone if its machine is. An empty or unknown
+// one does not say whose it was: it is Gone unless there is a newer machine.
 func (r *MembersRecord) Of(m *contract.Member, cell CellRecord) CellRecord {
-	last := r.Gone[m.Server]
-	if last > 0 && (cell.State == Empty && r.There[m.Server] == 0 || cell.State != Empty && cell.Incarnation <= last) {
+	last, nobodys := r.Gone[m.Server], cell.State == Empty || cell.State == Unknown
+	switch {
+	case r.Unknown:
+		return CellRecord{State: Unknown}
+	case last > 0 && (nobodys && r.There[m.Server] == 0 || !nobodys && cell.Incarnation <= last):
 		return CellRecord{State: Gone}
 	}
 	return cell
@@ -114,7 +119,7 @@ func together(follows []contract.Follow, now func(contract.CellName) CellRecord)
 func Having(follows []contract.Follow, now func(contract.CellName) CellRecord) map[contract.CellName]CellRecord {
 	records, all := map[contract.CellName]CellRecord{}, together(follows, now)
 	for i := range follows {
-		if r := all(&follows[i]); r.State != Empty && r.State != Gone {
+		if r := all(&follows[i]); r.State == Valued || r.State == Failed {
 			records[follows[i].Cell] = r
 		}
 	}

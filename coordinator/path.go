@@ -56,12 +56,16 @@ func (p Path) Depth() int {
 
 func (d Deployment) Root() Path              { return Path(Segment(string(d))) } // DeploymentRecord
 func (d Deployment) Ready() Path             { return d.Root().Join("ready") }   // created last, after all others, and deleted first
+func (d Deployment) Lock() Path              { return d.Root().Join("lock") }    // deploy.Holder: who changes the deployment and its stack
 func (d Deployment) Plan() Path              { return d.Root().Join("plan") }    // the whole plan, in parts, for the operator
 func (d Deployment) Files() Path             { return d.Root().Join("files") }
 func (d Deployment) File(digest string) Path { return d.Files().Join(digest) }          // in parts
 func (d Deployment) Groups() Path            { return d.Root().Join("groups") }         // those that scale
 func (d Deployment) Group(group string) Path { return d.Groups().Join(Segment(group)) } // SlotsRecord
 func (d Deployment) Servers() Path           { return d.Root().Join("servers") }
+
+// LockHolder exists while the command with an id, which holds the lock or wants it, has a session.
+func (d Deployment) LockHolder(id string) Path { return d.Root().Join("lock:" + Segment(id)) }
 
 // What relays read and write.
 

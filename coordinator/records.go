@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"time"
 
@@ -71,6 +72,9 @@ const (
 	// Gone is a member's cell as its group's followers see it once its machine is gone. It is never
 	// written.
 	Gone CellState = "gone"
+	// Unknown is a cell whose record is not its writer's, or older than one that was seen: nothing
+	// follows from it. It is never written.
+	Unknown CellState = "unknown"
 )
 
 // CellRecord is a cell.
@@ -188,8 +192,26 @@ type ServerState struct {
 	// Decided is what Heat decided about the stack's topology, by the keys of the plan: true, false
 	// or a number of members.
 	Decided map[string]json.RawMessage `json:"decided,omitempty"`
+	// Newer are the numbers that the machine has seen on records, by kind, where the coordinator has
+	// older ones now: it was restored to an earlier state. See NextNumber.
+	Newer map[string]int64 `json:"newer,omitempty"`
 	// Going is the progress of a machine that Heat is about to delete; nil otherwise.
 	Going *GoingState `json:"going,omitempty"`
+	// Again is the last update of Heat's for which failed roles were started again (HeatValues.Again).
+	Again string `json:"again,omitempty"`
+}
+
+// Failures identifies the failed runs of the server's roles, and of their update hooks; "" is none.
+func (s ServerState) Failures() (all string) {
+	for _, r := range s.Roles {
+		if r.Status == RoleFailed || r.Update != nil && r.Update.Status == RoleFailed {
+			all += fmt.Sprintf(" %s:%d:%d", r.Name, r.Attempt, r.Runs)
+		}
+	}
+	if all != "" {
+		all = Digest(fmt.Appendf(nil, "hotc failures 1\n%d%s", s.Incarnation, all))[:16]
+	}
+	return all
 }
 
 // Role is the state of a role; its name is empty if nothing is known of it.
@@ -269,7 +291,7 @@ type Wait struct {
 
 // Next is the version of the next write in an incarnation.
 func (r CellRecord) Next(incarnation int) int {
-	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // empty cells are not signed
+	if r.Incarnation != incarnation || r.Version < 0 || r.Version > math.MaxInt32 { // it may be anybody's
 		return 1
 	}
 	return r.Version + 1

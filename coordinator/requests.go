@@ -25,6 +25,9 @@ const (
 type Request struct {
 	ID   string      `json:"id"` // random
 	Kind RequestKind `json:"kind"`
+	// Number is that of the list to which it was added: an agent that has forgotten which it has
+	// answered knows by it that this one is among them.
+	Number int64 `json:"number,omitempty"`
 	// Incarnation is the machine that the request is for; others refuse it.
 	Incarnation int    `json:"incarnation"`
 	Role        string `json:"role"`
@@ -36,6 +39,8 @@ type Request struct {
 	Change string `json:"change,omitempty"`
 	// Again says that the hook has to run even if it has already failed for this change.
 	Again bool `json:"again,omitempty"`
+	// Force says that it has to run even if the role is up to date: the role itself, if it has no hook.
+	Force bool `json:"force,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 	Since  time.Time                  `json:"since"`

@@ -80,6 +80,25 @@ func Signed(key sign.Key, p sign.Place, counter int64, record any) ([]byte, erro
 	return key.Sign(p, counter, text)
 }
 
+// The records of an operator and of relays are numbered, by kind and within one deployment (its id):
+// agents use none older than they have seen. A number is no time: each follows from what is there.
+
+// NextNumber is that of the record that replaces the one with this number. If an older state of the
+// coordinator was restored it also exceeds what servers have seen since, by their states.
+func NextNumber(there int64, kind string, states ...ServerState) int64 {
+	next := there
+	for _, s := range states {
+		if seen := s.Newer[kind]; seen-there < mostNewer { // a server may have made it up
+			next = max(next, seen)
+		}
+	}
+	return next + 1
+}
+
+// mostNewer is more than the records that a restored state can lack; those of hotc before this were
+// numbered by milliseconds.
+const mostNewer = 1 << 40
+
 // Place is what a signature of a server's record is bound to.
 func (d Deployment) Place(id, kind string, s contract.ServerPath, item string) sign.Place {
 	return sign.Place{Kind: kind, Stack: string(d), Deployment: id, Server: string(s), Item: item}
@@ -90,13 +109,15 @@ func (d Deployment) CellPlace(id string, c contract.CellRef) sign.Place {
 	return d.Place(id, kindCell, c.Server, string(c.Cell))
 }
 
-// OpenCell reads a cell. An empty one needs no signature.
+// OpenCell reads a cell. One that was never written is not signed; nor did earlier versions of hotc
+// sign empty ones. So an unsigned one is as old as can be.
 func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
-	record, err := Decode[CellRecord](path, sign.Bare(data))
-	if err != nil || record.State != Valued && record.State != Failed {
-		return CellRecord{State: record.State, Incarnation: record.Incarnation, Version: record.Version}, err
-	}
 	text, _, err := by.Open(at, data)
+	if errors.Is(err, sign.ErrNotSigned) {
+		if record, bad := Decode[CellRecord](path, data); bad == nil && record.State == Empty {
+			return CellRecord{State: Empty}, nil
+		}
+	}
 	if err != nil {
 		return CellRecord{}, Forged("the value of "+at.Item, writerOf(at), err)
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -21,6 +22,9 @@ func OnChange(ctx context.Context, s Store, path Path, changed func()) error {
 	})
 	return nil
 }
+
+// WatchEnded is why the channel of a watch was closed.
+func WatchEnded(ctx context.Context) error { return cmp.Or(context.Cause(ctx), ErrClosed) }
 
 // WatchAll is Watch for several nodes: the channel gets the path of each that may have changed.
 func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) {

@@ -93,11 +93,31 @@ func confine(dir, named, whose string, environments []string) (c *Confined, err 
 	return c, nil
 }
 
-// folderWithin opens a folder; one below the working directory is not reached through links that
-// lead out of it.
+// folderWithin opens a folder; one below the working directory, however it is named, is not reached
+// through links that lead out of it. Any other is no link itself.
 func folderWithin(dir string) (tree, error) {
+	where, err := os.Getwd()
+	if err != nil {
+		return tree{}, err
+	}
+	real, err := filepath.EvalSymlinks(where)
+	if err != nil {
+		return tree{}, err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return tree{}, err
+	}
+	for _, here := range []string{where, real} {
+		if below, err := filepath.Rel(here, abs); err == nil && filepath.IsLocal(below) {
+			dir = below
+		}
+	}
 	if !filepath.IsLocal(dir) {
-		root, err := os.OpenRoot(dir)
+		if info, err := os.Lstat(abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return tree{}, errors.New("it is a link, which is not followed with --untrusted: name the folder that it leads to")
+		}
+		root, err := os.OpenRoot(abs)
 		return tree{root}, err
 	}
 	here, err := os.OpenRoot(".")

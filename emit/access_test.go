@@ -124,8 +124,20 @@ func TestConfined(t *testing.T) {
 	if err := os.Symlink("/etc", "in/etc"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := emit.Confine("in/etc/site.yaml", nil); err == nil {
-		t.Error("the folder itself is a link that leads away from the working directory")
+	for _, name := range []string{"in/etc", "./in/etc", filepath.Join(dir, "in/etc"), dir + "/in/../in/etc/", filepath.Join("..", filepath.Base(dir), "in/etc")} {
+		if _, err := emit.Confine(name+"/site.yaml", nil); err == nil {
+			t.Errorf("the template's folder %s is a link that leads away from the working directory", name)
+		}
+		if _, err := emit.ConfineTo(name, nil); err == nil {
+			t.Errorf("the folder %s is a link that leads away from the working directory", name)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if _, err := emit.ConfineTo(dir+"/in/etc/", nil); err == nil || !strings.Contains(err.Error(), "name the folder that it leads to") {
+		t.Errorf("the folder is a link elsewhere: %v", err)
+	}
+	if _, err := emit.ConfineTo(filepath.Join(dir, "in"), nil); err != nil {
+		t.Errorf("a folder elsewhere: %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/order"
 	"github.com/hotc-dev/hotc/analysis/rule"
+	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -49,7 +50,9 @@ type Options struct {
 	AgentURL     string
 	AgentDigests map[userdata.Arch]string
 	Signal       contract.Signalling // "" is NobodySignals
-	Facts        binding.Facts
+	// AnySignal says that Signal is hotc's choice: what another one can deploy is no error.
+	AnySignal bool
+	Facts     binding.Facts
 	// SecretParameters are hidden parameters supplied by `hotc apply`, not by Heat.
 	SecretParameters []string
 	Limits           Limits
@@ -157,6 +160,7 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
 	roles.Lower(r.Program, o.Drivers, diags)
+	secrecy.Withhold(r.Program)
 	if broken { // what binding relies on may be missing
 		analysis.CheckBroken(r.Program, want, diags)
 		return r
@@ -215,7 +219,7 @@ func (r *Result) emit(o Options, files *files, diags *source.Diagnostics) {
 		r.PlanJSON, err = plan.Encode(r.Built.Plan)
 		encoded <- err
 	}()
-	r.Emitted = heat.Emit(r.Program, r.Analysis, r.Built, heat.Options{Coordinator: o.Coordinator, AgentURL: o.AgentURL, Signal: o.Signal,
+	r.Emitted = heat.Emit(r.Program, r.Analysis, r.Built, heat.Options{Coordinator: o.Coordinator, AgentURL: o.AgentURL, Signal: o.Signal, AnySignal: o.AnySignal,
 		MembersWait: membersWait(r, o.Signal), Templates: templates, UserData: data, UserDataLimit: o.Limits.UserData}, diags)
 	if err := <-encoded; err != nil {
 		diags.Add(edit.Internal(err.Error()))

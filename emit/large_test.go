@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -40,7 +40,10 @@ func many(count int, role string) string {
 // What few words, or many, make of each other has bounds: nothing takes the machine's
 // memory. (How long it takes is measured by make fuzz and make bench.)
 func TestLargeInputs(t *testing.T) {
-	racetest.Skip(t)
+	seedtest.SkipShort(t)
+	if testing.Short() {
+		t.Skip("NOT COMPILED: large inputs, with -short")
+	}
 	ones := strings.Repeat("a", 10)
 	expressions := map[string]string{
 		"replacements in a template": nested(10, "{str_replace: {template: %, params: {a: "+ones+"}}}", ones),
@@ -61,14 +64,32 @@ func TestLargeInputs(t *testing.T) {
 	}
 	half := "{str_replace: {template: " + strings.Repeat("a", 500) + ", params: {a: {str_replace: {template: " + strings.Repeat("b", 100) + ", params: {b: " + strings.Repeat("c", 200) + "}}}}}}"
 	for name, text := range map[string]string{
-		"many roles":            many(10_000, "{name: r%, driver: script, source: 'echo %'}"),
-		"many roles in a row":   many(10_000, "{name: r%, driver: script, source: 'echo $a', inputs: {a: x}}"),
-		"many inputs that grow": many(50, "{name: r%, driver: script, source: 'echo $a', inputs: {a: "+half+"}}"),
-		"many wrong names":      many(3_000, "{name: r%, driver: script, source: 'echo', depends_on: [db.x%]}"),
-		"long names":            "heat_template_version: 2018-08-31\nparameters: {" + strings.Repeat("x", 1_000) + ": {type: string}}\noutputs: {o: {value: {get_param: " + strings.Repeat("y", 1_000) + "}}}\n",
+		"many roles":                        many(10_000, "{name: r%, driver: script, source: 'echo %'}"),
+		"many roles in a row":               many(10_000, "{name: r%, driver: script, source: 'echo $a', inputs: {a: x}}"),
+		"many inputs that grow":             many(50, "{name: r%, driver: script, source: 'echo $a', inputs: {a: "+half+"}}"),
+		"many wrong names":                  many(3_000, "{name: r%, driver: script, source: 'echo', depends_on: [db.x%]}"),
+		"long names":                        "heat_template_version: 2018-08-31\nparameters: {" + strings.Repeat("x", 1_000) + ": {type: string}}\noutputs: {o: {value: {get_param: " + strings.Repeat("y", 1_000) + "}}}\n",
+		"conditions that name others twice": conditions(30, 0),
+		"many uses of a large condition":    conditions(3, 500),
 	} {
 		t.Run(name, func(t *testing.T) { withinBounds(t, text) })
 	}
+}
+
+// conditions is a template whose every condition names the one before it four times, and so many
+// resources with the last one.
+func conditions(levels, resources int) string {
+	var b strings.Builder
+	b.WriteString("heat_template_version: 2018-08-31\nparameters: {p: {type: string}}\nconditions:\n  c0: {equals: [{get_param: p}, a]}\n")
+	for i := range levels {
+		fmt.Fprintf(&b, "  c%d: {and: [{or: [c%d, {not: c%d}]}, {or: [{not: c%d}, c%d]}]}\n", i+1, i, i, i, i)
+	}
+	b.WriteString("resources:\n  v: {type: OS::Heat::Value, properties: {value: a}}\n")
+	for i := range resources {
+		fmt.Fprintf(&b, "  v%d: {type: OS::Heat::Value, condition: c%d, properties: {value: {if: [c%d, a, b]}}}\n", i, levels, levels)
+	}
+	fmt.Fprintf(&b, "outputs: {o: {value: {if: [c%d, a, b]}}}\n", levels)
+	return b.String()
 }
 
 func withinBounds(t *testing.T, text string) {

@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,10 +23,9 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
-	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // What one input may take. What is made in all, most of which is free again soon, does not
@@ -48,9 +46,7 @@ func TestMutants(t *testing.T) {
 	measured := os.Getenv("DURATION")+os.Getenv("SEEDS")+os.Getenv("SEED") != ""
 	known := map[string]bool{}
 	counts := map[string]int{}
-	first, _ := strconv.ParseUint(os.Getenv("FIRST"), 10, 64)
-	simulationtest.Seeds(t, racetest.Cases(3000, 150), func(t *testing.T, seed uint64) {
-		seed += first
+	for seed := range seedtest.Each(t, seedtest.Cases(3000, 150)) {
 		m := c.mutant(seed)
 		o := m.compile()
 		counts[o.kind()]++
@@ -59,15 +55,15 @@ func TestMutants(t *testing.T) {
 			what = m.holds()
 		}
 		if what == "" || known[signature(what)] {
-			return
+			continue
 		}
 		known[signature(what)] = true
-		t.Errorf("%s\n%s%s", what, m.reduced(what).keep(t, seed), simulationtest.Replay("emit", "TestMutants", seed))
-	})
+		t.Errorf("%s\n%s%s", what, m.reduced(what).keep(t, seed), seedtest.Replay(t, seed))
+	}
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%7d %s", counts[kind], kind)
 	}
-	if n := counts["compiled"]; os.Getenv("SEED") == "" && n < counts["refused"]/20 {
+	if n := counts["compiled"]; !seedtest.Few() && n < counts["refused"]/20 {
 		t.Errorf("only %d were compiled: the others are stopped too early to show much", n)
 	}
 }

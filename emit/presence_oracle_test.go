@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
 
@@ -242,7 +243,7 @@ func (n namesOfCells) Deploy(key string) (json.RawMessage, error) { return n.dep
 // random sizes from one compilation each, exactly those servers come that must, each input
 // reads exactly those who are there, and who is missing is known where anybody can tell.
 func TestPresenceAgainstHeat(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range seedtest.Each(t, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := &shaper{Rand: rand.New(rand.NewPCG(seed, 7))}
 			inner := []*shape{s.shape("a.yaml", nil), s.shape("b.yaml", nil)}

@@ -83,6 +83,10 @@ type Analysis struct {
 	// Secrets are the parameters that `hotc apply` supplies, in template order.
 	Secrets []*hot.Parameter
 
+	// SwitchedOff are references of the stack's outputs to what servers would write that the given
+	// parameters switch off: they are null.
+	SwitchedOff map[source.Place]bool
+
 	signals map[reference]*Signal
 }
 
@@ -117,6 +121,8 @@ type Bound struct {
 	Expr       *hot.Expr
 	Time       contract.Time
 	References []Reference
+	// Absent says that what it reads is not in the deployment, so that it is the default.
+	Absent bool
 }
 
 // Reference is one reference in an input.
@@ -163,6 +169,8 @@ type Edge struct {
 	At source.Place
 	// Added says that hotc adds it: a role's input needs a deploy-time value.
 	Added bool
+	// Implied is why Heat adds it by itself; "" for what the template says.
+	Implied string
 }
 
 // Analyse decides the time of every reference of a program.
@@ -175,7 +183,10 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 		}
 		b.in(r.Server.Stack).dependencies(r)
 	}
-	p.Root.Walk(func(s *program.Stack) { b.in(s).bindHeatPlaces() })
+	p.Root.Walk(func(s *program.Stack) {
+		b.in(s).bindHeatPlaces()
+		b.in(s).impliedEdges()
+	})
 	b.alignSignals()
 	b.checkSecretParameters()
 	b.factServers()
@@ -196,7 +207,7 @@ type shared struct {
 	analysis *Analysis
 
 	following map[reference]bool // the values that are being evaluated
-	steps     int                // evaluations since the outermost of them
+	steps     *int               // evaluations since the outermost of them, by all binders
 	arguments map[reference]argumentValue
 	// needed are the parameters of nested stacks that Heat itself evaluates, waiting
 	// the pairs of a resource and the role that it waits for.
@@ -215,8 +226,8 @@ type shared struct {
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
 		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
-		ExistenceConditions: map[contract.ServerPath][]ExistenceCondition{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}},
-		following: map[reference]bool{}, arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
+		ExistenceConditions: map[contract.ServerPath][]ExistenceCondition{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}, SwitchedOff: map[source.Place]bool{}},
+		following: map[reference]bool{}, steps: new(int), arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
 }
 
@@ -227,7 +238,8 @@ func (b *binder) input() {
 	if err == nil && server.StackResource != nil {
 		e, err = b.inMember(server, e)
 	}
-	if errors.Is(err, errAbsent) && b.toleratesAbsence() {
+	absent := errors.Is(err, errAbsent) && b.toleratesAbsence()
+	if absent {
 		e, err = hot.Constant(in.Default, in.Expr.At), nil
 	}
 	if err != nil {
@@ -237,7 +249,7 @@ func (b *binder) input() {
 	if !b.withinSize(in, e) {
 		return
 	}
-	bound := &Bound{Expr: e, Time: TimeOf(e)}
+	bound := &Bound{Expr: e, Time: TimeOf(e), Absent: absent}
 	b.analysis.Inputs[in] = bound
 	bound.References = b.effects.references
 	checkBind(in, bound, b.diags)

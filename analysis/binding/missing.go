@@ -24,11 +24,30 @@ func (b *binder) live(n *yaml.Node, missing bool) {
 	}
 }
 
+// nullWhereOff notes the references of a stack's output to what the roles of a server write that
+// the given parameters switch off: Heat gets null, as where it decides the same itself.
+func (b *binder) nullWhereOff(o *hot.Output) {
+	for {
+		call, _ := b.missed(o.Value)
+		if call == nil {
+			return
+		}
+		ref := call.Ref()
+		if r := b.template.Resource(ref.Name); !b.stack.Removed(ref.Name).Given || b.stack.Type(r) != roles.ServerType || !b.wasRoles(call) {
+			return
+		}
+		b.analysis.SwitchedOff[call.At] = true
+	}
+}
+
 // missed is the first reference to an absent resource in a value that Heat evaluates, with
 // its error; nil if Heat would evaluate none.
 func (b *binder) missed(n *yaml.Node) (missed *hot.Expr, err error) {
 	_, err = b.template.Fold(n, func(call *hot.Expr) (*hot.Expr, error) {
 		if r := call.Ref(); r.Kind == hot.ToAttribute && b.stack.Absent(r.Name) {
+			if b.analysis.SwitchedOff[call.At] {
+				return hot.Constant(nil, call.At), nil
+			}
 			missed = call
 			return nil, b.absence(call, r.Name)
 		}

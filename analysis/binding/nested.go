@@ -56,13 +56,13 @@ const maxFollowed = 100_000
 // followed evaluates an expression in the scope of another binder.
 func (b *binder) followed(at reference, name string, e *hot.Expr, in *binder) (*hot.Expr, error) {
 	if len(b.following) == 0 {
-		b.steps = 0
+		*b.steps = 0
 	}
-	b.steps++
+	*b.steps++
 	switch {
 	case b.following[at]:
 		return nil, fmt.Errorf("the value depends on itself: %s", name)
-	case b.steps > maxFollowed:
+	case *b.steps > maxFollowed:
 		return nil, fmt.Errorf("the value is made of more than %d others, such as %s", maxFollowed, name)
 	}
 	b.following[at] = true

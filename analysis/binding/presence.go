@@ -138,7 +138,8 @@ func (b *binder) firstMembers(call *hot.Expr, n *program.StackResource, all *hot
 		return nil, err
 	}
 	first := hot.NewMembers(call.At, hot.Members{Group: groupName(call, n), Count: count, Items: all})
-	if b.joins(all) {
+	anySlot := b.reader == nil && n.Scales() && TimeOf(all) == contract.Run && b.stack.Template.Version >= hot.V20161014 // which can compute
+	if b.joins(all) || anySlot {
 		b.noteDecision(call, fmt.Sprintf("the members of %q are known to agents, up to %d", n.Resource.Name, n.Most()))
 		return hot.NewJoined(first), nil
 	}

@@ -28,6 +28,9 @@ func (b *binder) resolve(call *hot.Expr) (*hot.Expr, error) {
 	case hot.ToResource:
 		return b.resource(call)
 	case hot.ToAttribute:
+		if b.analysis.SwitchedOff[call.At] {
+			return hot.Constant(nil, call.At), nil
+		}
 		return b.attribute(call)
 	case hot.ToFile:
 		out, err := b.stack.Supplied.Resolve(call)

@@ -217,6 +217,9 @@ func (b *binder) stackOutput(o *hot.Output) {
 		read.Template = b.template
 		b.analysis.Reads = append(b.analysis.Reads, read)
 	})
+	if missing {
+		b.nullWhereOff(o)
+	}
 	b.live(o.Value, missing)
 	if !needsRun && !b.options.AllOutputs {
 		return

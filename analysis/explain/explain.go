@@ -58,7 +58,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 		for in, bound := range a.Bound(role) {
 			note := ""
 			if in.EagerAt.Known() {
-				note = "; awaited before the role starts, which reads it from its environment (" + in.EagerAt.String() + ")"
+				note = "; awaited before the role starts, " + whyEager(role, in) + " (" + in.EagerAt.String() + ")"
 			}
 			if in.WatchAt.Known() {
 				note += "; followed (" + in.WatchAt.String() + "): when it changes, " + updatedBy(role)
@@ -79,6 +79,17 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 		add("resources."+string(read.In.PathOf(read.Resource)), false, read.Bound, read.References, "; Heat waits for the whole role, by a wait condition")
 	}
 	return list
+}
+
+// whyEager says why an input is in its role's environment from the start.
+func whyEager(role *program.Role, in *program.Input) string {
+	switch role.Meaning.Environment[in.Name].How {
+	case program.ReadByName:
+		return "which reads it from its environment"
+	case program.PerhapsRead:
+		return "which may read it from its environment"
+	}
+	return "as programs that its script starts may read it from their environment"
 }
 
 // updatedBy says what updates a role.

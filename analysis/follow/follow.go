@@ -107,7 +107,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 		if !in.WatchAt.Known() {
 			continue
 		}
-		if !brought || bound.Time != contract.Run && len(bound.References) == 0 {
+		if !brought || fixed(bound) {
 			f.refuseWatch(r, in, bound)
 			continue
 		}
@@ -136,6 +136,12 @@ func (f *finder) atLeast(in *program.Input, bound *binding.Bound) {
 	}
 }
 
+// fixed reports whether the value of an input can never change. That of a producer which these
+// parameters switch off can, with others.
+func fixed(bound *binding.Bound) bool {
+	return bound.Time != contract.Run && len(bound.References) == 0 && !bound.Absent
+}
+
 // refuseWatch reports why an input cannot be followed, once for all members of a group.
 func (f *finder) refuseWatch(r *program.Role, in *program.Input, bound *binding.Bound) {
 	at := in.WatchAt.String()
@@ -143,7 +149,7 @@ func (f *finder) refuseWatch(r *program.Role, in *program.Input, bound *binding.
 		return
 	}
 	f.reported[at] = true
-	if bound.Time != contract.Run && len(bound.References) == 0 {
+	if fixed(bound) {
 		f.diags.Error(source.NotYet, in.WatchAt, fmt.Sprintf("the value of %q is fixed by the template: it changes only with the template, and then `hotc apply` updates the role", in.Name), "remove `watch`")
 		return
 	}

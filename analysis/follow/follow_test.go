@@ -225,7 +225,7 @@ resources:
 	for parameter, want := range map[string]string{"k": "a condition", "size": "members", "other": "", "unknown": ""} {
 		var got []string
 		for _, d := range a.Decisions {
-			if slices.Contains(follow.DecidedBy(p, a, []string{parameter}), d.Key) {
+			if _, is := follow.DecidedBy(p, a, []string{parameter})[d.Key]; is {
 				got = append(got, map[bool]string{true: "a condition", false: "members"}[d.Key == conditions["db"]])
 			}
 		}
@@ -233,8 +233,8 @@ resources:
 			t.Errorf("%s decides %q, want %q", parameter, text, want)
 		}
 	}
-	if all := follow.DecidedBy(p, a, []string{"k", "size"}); len(all) != 2 || all[0] == all[1] {
-		t.Errorf("both decide %q", all)
+	if all := follow.DecidedBy(p, a, []string{"k", "size"}); len(all) != 2 {
+		t.Errorf("both decide %v", all)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/value"
 )
 
 // Changes from outside: of parameters of the root stack, by whatever path they reach a role's
@@ -95,8 +96,19 @@ func (r *reacher) parameter(parameter *hot.Parameter) Change {
 	return r.fromOutside("parameter "+parameter.Name, readsOfParameter(r.roles, r.program, r.analysis, parameter, ways), cells)
 }
 
-// DecidedBy are the keys in the plan of Heat's decisions that parameters may change.
-func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (keys []string) {
+// DecidedBy are, by their keys in the plan, Heat's decisions that parameters may change when they get
+// their defaults, and what becomes of them: nil where that is not known.
+func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) map[string]value.Value {
+	decided := map[string]value.Value{}
+	byDefault := func(call *hot.Expr) (*hot.Expr, error) {
+		if r := call.Ref(); r.Kind == hot.ToParameter && !r.Computed && len(r.Path) == 0 {
+			if d := p.Template.Parameter(r.Name); d != nil && d.Default != nil {
+				v, err := d.Cast(d.Default.Data())
+				return hot.Constant(v, call.At), err
+			}
+		}
+		return call, nil
+	}
 	for _, name := range parameters {
 		parameter := p.Template.Parameter(name)
 		if parameter == nil {
@@ -104,12 +116,16 @@ func DecidedBy(p *program.Program, a *binding.Analysis, parameters []string) (ke
 		}
 		ways := parameterFinder(p, parameter)
 		for _, d := range a.Decisions {
-			if ways.Find(d.In, d.Expr) != nil {
-				keys = append(keys, d.Key)
+			if ways.Find(d.In, d.Expr) == nil {
+				continue
+			}
+			decided[d.Key] = nil
+			if e, err := hot.Fold(d.Expr, byDefault); err == nil && e.IsValue() && d.In == p.Root {
+				decided[d.Key] = e.Value
 			}
 		}
 	}
-	return keys
+	return decided
 }
 
 // fromOutside computes what new values from Heat, an operator, or the compiler reach, and new

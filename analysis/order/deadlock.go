@@ -215,6 +215,9 @@ func (s diagnosis) reads(w waits.Wait) source.Note {
 	if w.Read.Timeout > 0 {
 		text += ", at most " + seconds(w.Read.Timeout) + "; then it fails, and so does everything that waits for it"
 	}
+	if w.Read.Why != "" {
+		text += ": " + w.Read.Why
+	}
 	return source.Note{At: w.Read.At, Message: text}
 }
 

@@ -129,6 +129,9 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 		}
 	}
 	first, hint := 0, "remove one of these dependencies"
+	if slices.ContainsFunc(cycle, func(s cycleStep) bool { return s.edge.Implied != "" }) {
+		hint = "remove one of those that the template names; those that Heat adds stay as long as the values are the same"
+	}
 	if added >= 0 {
 		first = added
 		hint = "pass this value to the role at run time: as another role's output, or as a fact of a server with one network"
@@ -153,6 +156,10 @@ func report(cycle []cycleStep, where string, diags *source.Diagnostics) {
 		if s.edge.Added {
 			why = "needs, for a role's input,"
 		}
-		d.Note(s.edge.At, fmt.Sprintf("%s %s %s", s.resource, why, s.edge.On))
+		text := fmt.Sprintf("%s %s %s", s.resource, why, s.edge.On)
+		if s.edge.Implied != "" {
+			text += ": " + s.edge.Implied
+		}
+		d.Note(s.edge.At, text)
 	}
 }

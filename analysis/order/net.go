@@ -132,7 +132,7 @@ func (b *netBuilder) process(x part) {
 	}
 	for _, e := range b.analysis.Edges[path] {
 		if on, ok := b.created[e.On]; ok {
-			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: on, At: e.At, What: "resource " + string(e.On)})
+			start.Body = append(start.Body, waits.Step{Op: waits.Read, Cell: on, At: e.At, What: "resource " + string(e.On), Why: e.Implied})
 		}
 	}
 	for _, w := range b.waits[path] {

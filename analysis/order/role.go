@@ -35,6 +35,9 @@ func (b *netBuilder) task(role *program.Role) waits.Task {
 			t.Body = l.read(t.Body, in, at, false)
 			for i := range t.Body[first:] {
 				t.Body[first+i].Start = true
+				if in.EagerAt.Known() && role.Meaning.Environment[in.Name].How != program.ReadByName {
+					t.Body[first+i].What += "; with `eager: false` only where its script reads it"
+				}
 			}
 		}
 	}

@@ -159,6 +159,9 @@ type Step struct {
 	How  How              `json:"how"`
 	// After are the roles that it follows, among those that run.
 	After []contract.RoleKey `json:"after,omitempty"`
+	// Each says that several of these run on new machines, which join one by one: it runs for each of
+	// them, or for some at once.
+	Each bool `json:"each,omitempty"`
 	// Why is a clause in English: what has changed.
 	Why   string  `json:"why,omitempty"`
 	Start float64 `json:"start"` // -1 if unknown, as is End
@@ -176,11 +179,17 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 			continue
 		}
 		s := Step{Role: g.roles[i].Key, How: how[i], Start: -1, End: -1, role: i}
+		joining := 0
 		for _, w := range g.followed(i) {
 			if how[w] == Run || how[w] != "" && how[i] != Run { // a first run reads the existing values
 				s.After = append(s.After, g.roles[w].Key)
 			}
+			if how[w] == Run {
+				joining++
+			}
 		}
+		_, begins := b.Roles[s.Role]
+		s.Each = how[i] != Run && (joining > 1 || joining > 0 && begins)
 		for _, key := range b.After[s.Role] {
 			if !slices.Contains(s.After, key) {
 				s.After = append(s.After, key)

@@ -31,7 +31,11 @@ func site(text string) *preview.Graph {
 func show(p *preview.Preview) string {
 	var b strings.Builder
 	for _, s := range p.Runs {
-		fmt.Fprintf(&b, "%g-%g %s %s %v; ", s.Start, s.End, s.Role, s.How, s.After)
+		each := ""
+		if s.Each {
+			each = "each of "
+		}
+		fmt.Fprintf(&b, "%g-%g %s %s %s%v; ", s.Start, s.End, s.Role, s.How, each, s.After)
 	}
 	fmt.Fprintf(&b, "%g:", p.Seconds)
 	for _, l := range p.Critical {
@@ -62,6 +66,10 @@ func TestPreview(t *testing.T) {
 		"a new value":                 {diamond, preview.Begin{Cells: []contract.CellName{"a.r:x"}}, "0-10 b.r hook []; 0-25 c.r hook []; 25-35 d.r hook [b.r c.r]; 35: c.r d.r"},
 		"a server that is replaced":   {diamond, preview.Begin{Replaced: []contract.ServerPath{"a"}, Cells: []contract.CellName{"a:address"}}, "0-10 e.r hook []; 100-110 a.r run []; 110-120 b.r hook [a.r]; 110-135 c.r hook [a.r]; 135-145 d.r hook [b.r c.r]; 145: a a.r c.r d.r"},
 		"a server does one at a time": {"s.a: x\ns.b: <- s.a:x\ns.c: <- s.a:x", roles("s.a"), "0-10 s.a hook []; 10-20 s.b hook [s.a]; 20-30 s.c hook [s.a]; 30: s.a s.b s.c"},
+		"members that join one by one": {"a.r: x\nb.r: y\nlb.r: <- a.r:x b.r:y", preview.Begin{Replaced: []contract.ServerPath{"a", "b"}},
+			"100-110 a.r run []; 100-110 b.r run []; 110-120 lb.r hook each of [a.r b.r]; 120: a a.r lb.r"},
+		"a member that joins a changed list": {"a.r: x\nlb.r: <- a.r:x", preview.Begin{Replaced: []contract.ServerPath{"a"}, Roles: roles("lb.r").Roles},
+			"100-110 a.r run []; 110-120 lb.r hook each of [a.r]; 120: a a.r lb.r"},
 		"new machines read the existing values": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Replaced: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
 			"0-10 t.b hook []; 100-110 s.a run []; 110: s s.a"},
 		"a reader waits, where the change is Heat's": {"a.r: x\nb.r: y\nc.r: <- b.r:y",

@@ -30,7 +30,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		uses[s.Template] = append(uses[s.Template], s)
 	})
 	for _, t := range templates {
-		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, looked: map[*yaml.Node]bool{}, diags: diags}
+		c := &checker{program: p, template: t, uses: uses[t], placeholders: a.Placeholders, off: a.SwitchedOff, looked: map[*yaml.Node]bool{}, diags: diags}
 		c.check()
 	}
 	for _, server := range p.Servers {
@@ -50,6 +50,7 @@ type checker struct {
 	uses     []*program.Stack
 	// placeholders are values that hotc replaces for Heat.
 	placeholders map[*yaml.Node]*hot.Parameter
+	off          map[source.Place]bool
 	looked       map[*yaml.Node]bool
 	inCondition  bool // inside the definition of a condition
 	// inOutput says that Heat accepts what it cannot evaluate, and returns no value then.
@@ -131,7 +132,7 @@ func (c *checker) supplied(call *hot.Expr) (*hot.Expr, error) {
 
 // calls checks all calls below a node, the outer ones first.
 func (c *checker) calls(n *yaml.Node, severity source.Severity) {
-	if n.Target() != nil || c.placeholders[n] != nil {
+	if n.Target() != nil || c.placeholders[n] != nil || c.off[c.template.Place(n)] {
 		return // an alias is checked at its anchor
 	}
 	if r, is := c.template.NamedAt(n); is && r.Kind != hot.ToFile {

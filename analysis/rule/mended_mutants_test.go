@@ -9,10 +9,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
 	"github.com/hotc-dev/hotc/emit/lint"
-	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // mendedMutant is a mutant before and after its fixes, and how many places they may change.
@@ -29,10 +29,10 @@ func TestMendedMutants(t *testing.T) {
 	seeds := newSeeds(t)
 	var all []mendedMutant
 	saved := 0
-	simulationtest.Seeds(t, 150, func(t *testing.T, seed uint64) {
+	for seed := range seedtest.Each(t, 150) {
 		m := seeds.mutant(seed)
 		if m == nil {
-			return
+			continue
 		}
 		edits := 0
 		for _, d := range m.lint() {
@@ -41,12 +41,12 @@ func TestMendedMutants(t *testing.T) {
 			}
 		}
 		if edits == 0 {
-			return
+			continue
 		}
 		in := m.chunk().write(t).with(m.parameters)
 		before := stockHeat.Oracle(t).Validate(t, in)
 		if strings.HasPrefix(before.Error, "UserParameterMissing") || cloudOnly.MatchString(before.Error) {
-			return
+			continue
 		}
 		for _, unsafe := range []bool{false, true} {
 			asText := map[string]string{}
@@ -73,13 +73,13 @@ func TestMendedMutants(t *testing.T) {
 				after := stockHeat.Oracle(t).Validate(t, heattest.Input{Template: mended.write(t).Template, Parameters: stillDeclared(c.After, m.parameters)})
 				switch {
 				case before.Accepted && !after.Accepted:
-					t.Errorf("%s\nmended (unsafe: %v), Heat refuses what it took: %s\n%s\n%s", m, unsafe, after.Error, c.After, simulationtest.Replay("analysis/rule", "TestMendedMutants", seed))
+					t.Errorf("%s\nmended (unsafe: %v), Heat refuses what it took: %s\n%s\n%s", m, unsafe, after.Error, c.After, seedtest.Replay(t, seed))
 				case after.Accepted && !before.Accepted:
 					saved++
 				}
 			}
 		}
-	})
+	}
 	if len(all) == 0 {
 		t.Skip("NO MUTANT HAD A FIX")
 	}

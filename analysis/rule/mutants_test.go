@@ -15,9 +15,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
 // The required findings per hundred mutants that Heat refuses, at the place of the change.
@@ -31,30 +31,30 @@ func TestMutants(t *testing.T) {
 	seeds := newSeeds(t)
 	refused, found := 0, 0
 	missed := map[string][]string{}
-	simulationtest.Seeds(t, 400, func(t *testing.T, seed uint64) {
+	for seed := range seedtest.Each(t, 400) {
 		m := seeds.mutant(seed)
 		if m == nil {
-			return
+			continue
 		}
 		verdict := stockHeat.Oracle(t).Validate(t, m.chunk().write(t).with(m.parameters))
 		if cloudOnly.MatchString(verdict.Error) || strings.HasPrefix(verdict.Error, "UserParameterMissing") {
-			return // the oracle's stand-ins failed, not Heat; or a value must be supplied
+			continue // the oracle's stand-ins failed, not Heat; or a value must be supplied
 		}
 		news := m.findings()
 		if verdict.Accepted {
 			for _, d := range news {
 				if d.Severity == source.Error && !laterErrors[d.Code] {
-					t.Errorf("%s\nHeat takes it, hotc says %v\n%s", m, d, simulationtest.Replay("analysis/rule", "TestMutants", seed))
+					t.Errorf("%s\nHeat takes it, hotc says %v\n%s", m, d, seedtest.Replay(t, seed))
 				}
 			}
-			return
+			continue
 		}
 		if refused++; m.found(news) {
 			found++
-			return
+			continue
 		}
 		missed[m.kind] = append(missed[m.kind], fmt.Sprintf("SEED=%d %s\n  Heat: %s\n  hotc: %v", seed, m, verdict.Error, news))
-	})
+	}
 	t.Logf("%d refused by Heat, %d found", refused, found)
 	for _, kind := range slices.SortedFunc(maps.Keys(missed), func(a, b string) int { return cmp.Compare(len(missed[b]), len(missed[a])) }) {
 		t.Logf("missed: %s: %d\n%s", kind, len(missed[kind]), strings.Join(missed[kind], "\n"))

@@ -3,7 +3,6 @@ package rule_test
 import (
 	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -19,13 +18,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-)
-
-var (
-	cases = flag.Int("cases", 3000, "how many random resources")
-	seed  = flag.Uint64("seed", 1, "the seed of the random resources; 0 is a new one")
 )
 
 // heat is a process with stock Heat in it.
@@ -43,9 +38,7 @@ var byTypes = []source.Code{source.UnknownProperty, source.MissingProperty, sour
 
 func startHeat(t *testing.T) *heat {
 	t.Helper()
-	if os.Getenv(hottest.SkipVariable) == "1" {
-		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
-	}
+	hottest.Skip(t)
 	cmd := exec.Command("/usr/bin/python3", "../../compiler/resourcetype/schemas.py", "oracle")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -110,13 +103,11 @@ func laterRefused(kind string, d *source.Diagnostic) bool {
 // find a single mistake.
 func TestAgreesWithHeat(t *testing.T) {
 	h := startHeat(t)
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	g := &generator{rand.New(rand.NewPCG(*seed, 0))}
+	seed := seedtest.One(t)
+	g := &generator{rand.New(rand.NewPCG(seed, 0))}
 	names := types.Names()
 	fine, accepted := 0, 0
-	for i := range *cases {
+	for i := range 3000 {
 		kind := types.Lookup(names[g.IntN(len(names))])
 		props := g.valid(kind.Properties)
 		mistake := ""
@@ -127,17 +118,17 @@ func TestAgreesWithHeat(t *testing.T) {
 		all := found(t, kind.Name, props)
 		refused := slices.DeleteFunc(slices.Clone(all), func(d *source.Diagnostic) bool { return laterRefused(kind.Name, d) })
 		if len(refused) > 0 && heats.Whole == "" {
-			t.Errorf("seed %d, case %d: %s %v: Heat takes it, hotc says: %v", *seed, i, kind.Name, props, refused[0])
+			t.Errorf("seed %d, case %d: %s %v: Heat takes it, hotc says: %v", seed, i, kind.Name, props, refused[0])
 		}
 		ours := slices.DeleteFunc(all, func(d *source.Diagnostic) bool { return !slices.Contains(byTypes, d.Code) })
 		shown, _ := json.Marshal(props)
 		switch {
 		case mistake == "" && len(ours) > 0:
-			t.Errorf("seed %d, case %d: %s %s has no mistake, and yet: %v", *seed, i, kind.Name, shown, ours[0])
+			t.Errorf("seed %d, case %d: %s %s has no mistake, and yet: %v", seed, i, kind.Name, shown, ours[0])
 		case mistake != "" && len(ours) == 0:
-			t.Errorf("seed %d, case %d: %s %s: not found: %s (Heat: %s)", *seed, i, kind.Name, shown, mistake, heats.Properties)
+			t.Errorf("seed %d, case %d: %s %s: not found: %s (Heat: %s)", seed, i, kind.Name, shown, mistake, heats.Properties)
 		case len(ours) > 0 && heats.Properties == "":
-			t.Errorf("seed %d, case %d: %s %s: Heat takes it, hotc says: %v", *seed, i, kind.Name, shown, ours[0])
+			t.Errorf("seed %d, case %d: %s %s: Heat takes it, hotc says: %v", seed, i, kind.Name, shown, ours[0])
 		case mistake == "":
 			fine++
 			if heats.Properties == "" {
@@ -147,7 +138,7 @@ func TestAgreesWithHeat(t *testing.T) {
 	}
 	// Heat has rules of its own for some types: properties that exclude each other
 	if accepted*10 < fine*8 {
-		t.Errorf("seed %d: Heat takes only %d of %d resources without a mistake", *seed, accepted, fine)
+		t.Errorf("seed %d: Heat takes only %d of %d resources without a mistake", seed, accepted, fine)
 	}
 }
 

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"github.com/hotc-dev/hotc/analysis/binding"
+	"github.com/hotc-dev/hotc/analysis/types"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -50,6 +51,15 @@ type roles struct {
 	diags    *source.Diagnostics
 	readers  map[contract.CellName][]*program.Input // by cell; built when needed
 	hooks    *source.Diagnostic                     // the only one of findHooksByHand
+	inferred *types.Inference                       // built when needed
+}
+
+// types infers the types of expressions.
+func (l *roles) types() *types.Inference {
+	if l.inferred == nil {
+		l.inferred = types.Infer(l.analysis.Program, l.analysis)
+	}
+	return l.inferred
 }
 
 // readersOf are the inputs that wait for an output.
@@ -98,9 +108,6 @@ func noteIn(names map[string]*program.Step, op program.StepOp) func(*program.Ste
 		}
 	}
 }
-
-// readsAny says whether a step may read any input.
-func readsAny(role *program.Role) bool { return names(role, program.ReadAny)[""] != nil }
 
 // sourceName names a role's source in messages.
 func sourceName(role *program.Role) string {

@@ -69,8 +69,8 @@ var all = append(stages(),
 
 	// roles
 	&hookByHand,
-	&computedRead,
 	&neverWritten,
 	&neverRead,
+	&splitList,
 	&notDeclared,
 )

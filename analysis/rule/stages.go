@@ -28,6 +28,7 @@ func stages() []*Rule {
 	add(Emission, CreationFails, source.Error, source.UserDataFormat, source.NameTaken, source.OutputFolder, source.PinImpossible)
 	add(UserData, CreationFails, source.Error, source.BadCloudConfig, source.UserDataIgnored)
 	add(Security, TextShows, source.Warning, source.HiddenLeftOut)
+	add(Security, CreationFails, source.Warning, source.SecretPerhapsRead)
 	add(Style, TextShows, source.Warning, source.UselessIgnore)
 	return out
 }

@@ -163,15 +163,28 @@ func (c *checker) log(role *program.Role) {
 	}
 }
 
-// environment refuses a secret that a source reads from its environment: it is not put there
-// unless the user asks for it, since other processes can read it there.
+// Withhold takes secrets out of the environments into which roles.Lower has put what a source
+// reads there, or may: other processes can read them there.
+func Withhold(p *program.Program) {
+	secret := OfInputs()
+	for role := range p.Roles {
+		for _, in := range role.Inputs {
+			if in.EagerAt.Known() && secret.Secret(in) {
+				in.Eager, in.EagerAt = false, source.Place{}
+			}
+		}
+	}
+}
+
+// environment reports a secret that a source reads from its environment, or may: it is not put
+// there unless the user asks for it.
 func (c *checker) environment(role *program.Role, m *program.Meaning) {
 	if m == nil {
 		return
 	}
 	for _, in := range role.Inputs {
 		read, is := m.Environment[in.Name]
-		if !is || read.Perhaps || in.EagerSaid {
+		if !is || read.How == program.NotRead || in.EagerSaid {
 			continue
 		}
 		path := c.finder.Find(role.Server.Stack, in.Expr)
@@ -180,8 +193,14 @@ func (c *checker) environment(role *program.Role, m *program.Meaning) {
 		}
 		c.reported[read.At.String()+" "+in.At.String()] = true
 		_, declared := describe(path.Origin)
-		d := c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, which contains no secrets, as other processes could read them there", role.Key(), in.Name),
-			fmt.Sprintf("run `hotc-agent get %s` and read its output, or open the file %s in the folder $hotc_inputs; `eager: true` on the input puts it into the environment nevertheless", in.Name, in.Name))
+		other := fmt.Sprintf("run `hotc-agent get %s` and read its output, or open the file %s in the folder $hotc_inputs; `eager: true` on the input puts it into the environment nevertheless", in.Name, in.Name)
+		var d *source.Diagnostic
+		if read.How == program.ReadByName {
+			d = c.diags.Error(source.SecretInEnvironment, read.At, fmt.Sprintf("role %s reads the secret input %q from its environment, which contains no secrets, as other processes could read them there", role.Key(), in.Name), other)
+		} else {
+			d = c.diags.Warning(source.SecretPerhapsRead, read.At, fmt.Sprintf("role %s may read the secret input %q from its environment here, which contains no secrets, as other processes could read them there", role.Key(), in.Name),
+				other+"; `eager: false` says that the script does not read it there")
+		}
 		d.Notes = append(append(append(d.Notes, source.Note{At: path.At, Message: "the input reads it"}), path.Hops...), declared)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/timeline"
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 )
 
 func durations() timeline.Durations {
@@ -86,8 +87,8 @@ func TestWholeServersOfNestedStacks(t *testing.T) {
 // exactly where the analysis is certain of it.
 func TestHangsWhereTheAnalysisIsCertain(t *testing.T) {
 	hangs := 0
-	for seed := range 3000 {
-		r := rand.New(rand.NewPCG(uint64(seed), 7))
+	for seed := range seedtest.Each(t, 3000) {
+		r := rand.New(rand.NewPCG(seed, 7))
 		n := &waits.Net{}
 		var cells []waits.CellID
 		for range 6 {

@@ -20,20 +20,7 @@ const anything contract.Type = ""
 
 // Check reports uses of values of the wrong type.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := &checker{outputs: map[contract.CellName]*program.Output{}, facts: map[contract.CellName]bool{}, given: map[contract.CellName]*hot.Parameter{}, diags: diags}
-	for _, p := range a.Secrets {
-		c.given[contract.SecretCell(p.Name)] = p
-	}
-	for server, facts := range a.Facts {
-		for _, fact := range facts {
-			c.facts[server.Fact(fact)] = true
-		}
-	}
-	for role := range p.Roles {
-		for _, o := range role.Outputs {
-			c.outputs[o.Cell()] = o
-		}
-	}
+	c := newChecker(p, a, diags)
 	for _, s := range p.Servers {
 		c.stack = s.Stack
 		for _, role := range s.Roles {
@@ -49,6 +36,38 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 	for _, out := range a.Outputs {
 		c.typeOf(out.Expr)
 	}
+}
+
+// Inference infers types, without reporting anything.
+type Inference struct{ checker *checker }
+
+// Infer returns an Inference for the expressions of a program.
+func Infer(p *program.Program, a *binding.Analysis) *Inference {
+	return &Inference{newChecker(p, a, &source.Diagnostics{})}
+}
+
+// Of is the type of a folded expression in a stack; "" if it is not certain.
+func (i *Inference) Of(in *program.Stack, e *hot.Expr) contract.Type {
+	i.checker.stack = in
+	return i.checker.known(e)
+}
+
+func newChecker(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) *checker {
+	c := &checker{outputs: map[contract.CellName]*program.Output{}, facts: map[contract.CellName]bool{}, given: map[contract.CellName]*hot.Parameter{}, diags: diags}
+	for _, p := range a.Secrets {
+		c.given[contract.SecretCell(p.Name)] = p
+	}
+	for server, facts := range a.Facts {
+		for _, fact := range facts {
+			c.facts[server.Fact(fact)] = true
+		}
+	}
+	for role := range p.Roles {
+		for _, o := range role.Outputs {
+			c.outputs[o.Cell()] = o
+		}
+	}
+	return c
 }
 
 type checker struct {

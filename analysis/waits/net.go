@@ -75,6 +75,8 @@ type Step struct {
 	At   source.Place
 	// What describes what is read or written: `input "url"`.
 	What string
+	// Why says why there is this read, if the place does not: Heat adds it by itself.
+	Why string
 	// Timeout ends a read after so many seconds; 0 is never.
 	Timeout float64
 	// Tolerant is a read that goes on if the cell will never be written.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 )
 
 // randomNet makes a small net: two or three servers with one or two roles.
@@ -131,8 +132,8 @@ func TestAgreesWithExhaustiveSearch(t *testing.T) {
 	}{{"straight", false, false, 4000}, {"forks", true, false, 1500}, {"timed", false, true, 4000}, {"forks and timed", true, true, 300}} {
 		t.Run(kind.name, func(t *testing.T) {
 			count := map[string]int{}
-			for seed := range kind.programs {
-				n := randomNet(rand.New(rand.NewPCG(uint64(seed), 5)), kind.forks, kind.timed)
+			for seed := range seedtest.Each(t, kind.programs) {
+				n := randomNet(rand.New(rand.NewPCG(seed, 5)), kind.forks, kind.timed)
 				found := waits.Decide(n)
 				e := explore(n, nil)
 				certain, text := verdicts(found)

@@ -15,14 +15,25 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver/plugin"
 )
 
+// repeated are the values of a flag that may be given more than once.
+type repeated []string
+
+func (r *repeated) String() string { return "" }
+
+func (r *repeated) Set(value string) error {
+	*r = append(*r, value)
+	return nil
+}
+
 // checkDriver tests a plug-in for its author (docs/plugins.md).
 func checkDriver(ctx context.Context, args []string, s streams) error {
 	flags := newFlags("check-driver", "PATH [flags]", "Tests whether a plug-in follows the protocol. With --source it runs the source on this\n"+
 		"machine, in a folder of its own, three times: with its inputs, with a failing input,\n"+
 		"and to be terminated.", s)
 	file := flags.String("source", "", "`FILE` with a role's source: JSON if it is named .json, otherwise text")
-	inputs := flags.StringArray("input", nil, "set an input of the role, to JSON or otherwise a string: `NAME=VALUE` (repeatable)")
-	outputs := flags.StringArray("output", nil, "declare an output of the role: `NAME[:TYPE]` (repeatable)")
+	var inputs, outputs repeated
+	flags.Var(&inputs, "input", "set an input of the role, to JSON or otherwise a string: `NAME=VALUE` (repeatable)")
+	flags.Var(&outputs, "output", "declare an output of the role: `NAME[:TYPE]` (repeatable)")
 	patience := flags.Duration("patience", 0, "`DURATION` that the plug-in may take to answer (default 1m)")
 	if err := parse(flags, args, 1); err != nil {
 		return err
@@ -38,10 +49,10 @@ func checkDriver(ctx context.Context, args []string, s streams) error {
 	if trial.Source, err = readSource(*file); err != nil {
 		return err
 	}
-	if trial.Inputs, err = trialInputs(*inputs); err != nil {
+	if trial.Inputs, err = trialInputs(inputs); err != nil {
 		return err
 	}
-	if trial.Outputs, err = trialOutputs(*outputs); err != nil {
+	if trial.Outputs, err = trialOutputs(outputs); err != nil {
 		return err
 	}
 	if trial.Agent, err = os.Executable(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 )
 
 func TestAnAgentThatIsKilledInTheMiddleOfARole(t *testing.T) {
@@ -63,7 +65,7 @@ func (b *bed) mustHaveRunOnce(last *agentProcess, idempotent bool) {
 func TestAnAgentThatIsKilledWhereverItMayBe(t *testing.T) {
 	for name, idempotent := range map[string]bool{"interrupted roles fail": false, "idempotent roles run again": true} {
 		t.Run(name, func(t *testing.T) {
-			for range 5 {
+			for range seedtest.Cases(5, 1) {
 				b := twoRoles(t, idempotent)
 				for range 8 {
 					p := b.start("--once")

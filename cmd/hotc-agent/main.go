@@ -6,13 +6,13 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
-
-	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/terminal"
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	err := command(ctx, args[1:], s)
 	var wrong usageError
 	switch {
-	case err == nil, errors.Is(err, pflag.ErrHelp):
+	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, &wrong):
 		fmt.Fprintf(s.err, "hotc-agent %s: %v\n", args[0], err)
@@ -115,28 +115,46 @@ func run(ctx context.Context, args []string, s streams) int {
 }
 
 // newFlags creates a command's flags; synopsis follows its name in the usage.
-func newFlags(name, synopsis, does string, s streams) *pflag.FlagSet {
-	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+func newFlags(name, synopsis, does string, s streams) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
-		fmt.Fprintf(s.out, "usage: hotc-agent %s %s\n\n%s\n", name, synopsis, does)
-		if text := flags.FlagUsagesWrapped(80); text != "" {
-			fmt.Fprintf(s.out, "\n%s", text)
-		}
+		fmt.Fprintf(s.out, "usage: hotc-agent %s %s\n\n%s\n\n", name, synopsis, does)
+		flags.VisitAll(func(f *flag.Flag) {
+			value, text := flag.UnquoteUsage(f)
+			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+				text += " (default " + f.DefValue + ")"
+			}
+			fmt.Fprintf(s.out, "  %s\n      %s\n", strings.TrimSpace("--"+f.Name+" "+value), text)
+		})
 	}
 	return flags
 }
 
-// parse parses flags and checks the number of arguments.
-func parse(flags *pflag.FlagSet, args []string, arguments int) error {
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
+// parse parses flags, which may stand between and behind the arguments, and checks the number of
+// these.
+func parse(flags *flag.FlagSet, args []string, want int) error {
+	var arguments []string
+	for rest := args; len(rest) > 0; {
+		err := flags.Parse(rest)
+		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return usageError{err}
+		if err != nil {
+			return usageError{err}
+		}
+		left := flags.Args()
+		n := min(len(left), 1)
+		if used := len(rest) - len(left); used > 0 && rest[used-1] == "--" {
+			n = len(left)
+		}
+		arguments, rest = append(arguments, left[:n]...), left[n:]
 	}
-	if n := flags.NArg(); n != arguments {
-		return usageError{fmt.Errorf("wrong number of arguments: %d instead of %d", n, arguments)}
+	if err := flags.Parse(append([]string{"--"}, arguments...)); err != nil { // now Arg gives them
+		return err
+	}
+	if len(arguments) != want {
+		return usageError{fmt.Errorf("wrong number of arguments: %d instead of %d", len(arguments), want)}
 	}
 	return nil
 }

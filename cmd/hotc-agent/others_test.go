@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -93,5 +94,49 @@ func TestOtherUsersOfAServer(t *testing.T) {
 		if found := othersCan(t, "-writable", work); len(found) > 0 {
 			t.Errorf("others write %q", found)
 		}
+	}
+}
+
+// A local user has put files, links and a folder of his own into a state folder that an image has made
+// for all, before the agent's first start: nothing is run or written there until they are gone.
+func TestWhatOthersHavePutIntoTheStateFolder(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can become another user")
+	}
+	for planted, plant := range map[string]string{
+		"values": ": >values", "key": "ln -s $victim key", "journal": "ln -s $victim.new journal",
+		"run": "mkdir run", "roles": "mkdir roles; ln -s $victim roles/r1.stdout",
+	} {
+		t.Run(planted, func(t *testing.T) {
+			b := newBed(t, false, "echo begun")
+			state, victim := filepath.Join(b.folder, "state"), filepath.Join(b.folder, "precious")
+			if err := errors.Join(os.Chmod(b.folder, 0o755), os.Mkdir(state, 0), os.Chmod(state, 0o777), os.WriteFile(victim, []byte("precious"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			sh := exec.Command("sh", "-c", "umask 0; "+plant)
+			sh.Dir, sh.Env = state, append(os.Environ(), "victim="+victim)
+			sh.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if out, err := sh.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			p := b.start("--work", filepath.Join(state, "roles"), "--once")
+			if status := p.status(); status != 1 || !strings.Contains(p.printed.String(), filepath.Join(state, planted)+" ") || !strings.Contains(p.printed.String(), "move it away") {
+				t.Errorf("the agent ended with %d: %s", status, p.printed)
+			}
+			text, err := os.ReadFile(victim)
+			if _, made := os.Lstat(victim + ".new"); err != nil || string(text) != "precious" || !errors.Is(made, fs.ErrNotExist) {
+				t.Errorf("root wrote through a link: %q (%v, %v)", text, err, made)
+			}
+			if entries, err := os.ReadDir(state); err != nil || len(entries) != 1 {
+				t.Errorf("in the folder are %v (%v)", entries, err)
+			}
+			if err := os.Rename(filepath.Join(state, planted), filepath.Join(b.folder, "moved")); err != nil {
+				t.Fatal(err)
+			}
+			p = b.start("--work", filepath.Join(state, "roles"), "--once")
+			if status := p.status(); status != 0 {
+				t.Errorf("then it ended with %d: %s", status, p.printed)
+			}
+		})
 	}
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/spf13/pflag"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -18,8 +18,9 @@ import (
 )
 
 func get(ctx context.Context, args []string, s streams) error {
-	flags := newFlags("get", "NAME", "Waits for a role's input and prints it: a string as it is, any other value as JSON.\n"+
+	flags := newFlags("get", "NAME [--lines]", "Waits for a role's input and prints it: a string as it is, any other value as JSON.\n"+
 		"Nothing is added, not even a line end.", s)
+	lines := flags.Bool("lines", false, "print each item of a list on a line")
 	path, err := parseInRole(flags, args, 1)
 	if err != nil {
 		return err
@@ -28,10 +29,33 @@ func get(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.out.Write(driver.Text(value)); err != nil {
+	text := driver.Text(value)
+	if *lines {
+		if text, err = itemLines(value); err != nil {
+			return fmt.Errorf("input %s %w", flags.Arg(0), err)
+		}
+	}
+	if _, err := s.out.Write(text); err != nil {
 		return fmt.Errorf("print the value: %w", err)
 	}
 	return nil
+}
+
+// itemLines returns each item of a list on a line.
+func itemLines(value json.RawMessage) ([]byte, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil || items == nil {
+		return nil, errors.New("is not a list: without --lines it is printed as it is")
+	}
+	var out bytes.Buffer
+	for i, item := range items {
+		text := driver.Text(item)
+		if bytes.IndexByte(text, '\n') >= 0 {
+			return nil, fmt.Errorf("has a line end in item %d: without --lines it is printed as JSON", i)
+		}
+		out.Write(append(text, '\n'))
+	}
+	return out.Bytes(), nil
 }
 
 // await is what a rewritten shell script calls (docs/scripts.md). It does not return before it
@@ -47,7 +71,7 @@ func await(ctx context.Context, args []string, s streams) error {
 	}
 	value, err := socket.Get(ctx, path, flags.Arg(0))
 	if err == nil {
-		_, err = io.WriteString(s.out, script.Assignment(flags.Arg(1), value))
+		_, err = io.WriteString(s.out, script.Assignment(flags.Arg(1), flags.Arg(0), value))
 		return err
 	}
 	socket.AwaitEnd(ctx, path)
@@ -110,7 +134,7 @@ func withoutLineEnd(text []byte) []byte {
 const maxValue = socket.MaxRequest / 8
 
 // parseInRole is parse for a command that works only inside a role; it returns the role's socket.
-func parseInRole(flags *pflag.FlagSet, args []string, arguments int) (string, error) {
+func parseInRole(flags *flag.FlagSet, args []string, arguments int) (string, error) {
 	if err := parse(flags, args, arguments); err != nil {
 		return "", err
 	}

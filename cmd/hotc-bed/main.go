@@ -22,7 +22,7 @@ const usage = `usage: hotc-bed [flags] [COMMAND [ARGUMENT…]]       run a comma
 in the bed:
        hotc-bed servers
        hotc-bed exec SERVER COMMAND [ARGUMENT…]
-       hotc-bed logs|off|on|reboot|suspend|resume|cut|restore SERVER
+       hotc-bed logs|off|on|reboot|suspend|resume|cut|restore|rebuild|evacuate SERVER
 
 flags:
 `
@@ -53,7 +53,7 @@ func main() {
 }
 
 // perServer are the requests for one server.
-var perServer = []string{"logs", "off", "on", "reboot", "suspend", "resume", "cut", "restore"}
+var perServer = []string{"logs", "off", "on", "reboot", "suspend", "resume", "cut", "restore", "rebuild", "evacuate"}
 
 func run(members int, args []string) (int, error) {
 	word := ""

@@ -65,6 +65,7 @@ roles that have run with the old one, as a different plan does.`,
 	}
 	t.addFlags(cmd, "print the result as JSON")
 	t.addRootKeyFlag(cmd)
+	t.addLockFlag(cmd)
 	cmd.Flags().StringArrayVar(&a.secrets, "secret-param", nil, "read the value of a parameter compiled with --secret-param: `NAME=FILE`; - is standard input (repeatable)")
 	cmd.Flags().StringVar(&a.enrol, "enrol", "", "how often a server's token admits a machine: `once|always` (default: always, or as the deployment was created)")
 	cmd.Flags().BoolVar(&a.restore, "restore", false, "restore a deployment that the coordinator has lost: servers that have run their roles go on (needs the original --enrol)")
@@ -90,6 +91,10 @@ type application struct {
 	// skipHooks removes roles without running their delete hooks.
 	skipHooks bool
 	say       func(string) // nil: standard error
+	// up is the command whose part it is, if any, which locks the deployment: lock is nil if there
+	// is none yet.
+	up   bool
+	lock *deploy.Lock
 }
 
 // applied is the result of `hotc apply` (docs/json.md).
@@ -164,6 +169,17 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 		s.warnOpenRoot(io, root)
 	}
 	a.warned = true
+	lock, isNew := a.lock, a.lock == nil
+	if !a.dryRun && !a.up {
+		var held *deploy.HeldError
+		lock, err = s.lock(ctx, "hotc apply")
+		if isNew = errors.Is(err, deploy.ErrNotApplied); errors.As(err, &held) {
+			return nil, err
+		}
+		if err == nil {
+			defer lock.Release()
+		} // otherwise there is none yet, or Apply says what is wrong with it
+	}
 	if !a.dryRun {
 		if err := s.putAgents(ctx, a.say, a.dir, root, agentsBeside()); err != nil {
 			return nil, err
@@ -171,7 +187,7 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 	}
 	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, SkipHooks: a.skipHooks, Say: a.say,
 		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
-			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed}})
+			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed, Lock: lock, New: isNew}})
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "run the same command again: it continues where this one stopped")
 	}

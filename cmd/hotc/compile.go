@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/emit"
@@ -31,7 +33,7 @@ func newCompileCommand(s streams) *cobra.Command {
 names, plan.json and the roles' files for hotc apply. The folder is self-contained.
 Nothing is written if there is an error.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usageError{fmt.Errorf("compile needs -o DIR")}
 			}
@@ -42,7 +44,7 @@ Nothing is written if there is an error.`,
 			if err != nil {
 				return err
 			}
-			r, err := compileWith(o, s)
+			r, err := compileWith(cmd.Context(), o, s)
 			if err != nil {
 				return err
 			}
@@ -68,6 +70,9 @@ type compilation struct {
 	coordinator, agentURL, signal, facts      string
 	cloud                                     emit.Cloud
 }
+
+// autoSignal leaves to hotc who reports to Heat.
+const autoSignal = "auto"
 
 func (c *compilation) addFlags(f *pflag.FlagSet) {
 	c.addSharedFlags(f)
@@ -166,7 +171,7 @@ func (c *compilation) choices(o *emit.Options) error {
 	case string(contract.AgentsSignal), string(contract.RelaySignals), string(contract.NobodySignals):
 		o.Signal = contract.Signalling(c.signal)
 	default:
-		return usageError{fmt.Errorf("--signal is heat, relay or none (in \"hotc up\" also auto), not %q", c.signal)}
+		return usageError{fmt.Errorf("--signal is heat, relay or none (in \"hotc up\" and \"hotc lint\" also auto), not %q", c.signal)}
 	}
 	switch c.facts {
 	case "run":
@@ -196,14 +201,29 @@ func assignment(flag, text string) (name, value string, err error) {
 	return name, value, nil
 }
 
-func compileWith(o emit.Options, s streams) (*emit.Result, error) {
+func compileWith(ctx context.Context, o emit.Options, s streams) (*emit.Result, error) {
+	r, _, err := interruptible(ctx, o, s, emit.Compile)
+	return r, err
+}
+
+// interruptible runs the compiler, which looks at no context: a command that is interrupted ends, and
+// the compiler with its process. sound says that there were no errors.
+func interruptible(ctx context.Context, o emit.Options, s streams, compile func(emit.Options, *source.Diagnostics) *emit.Result) (r *emit.Result, sound bool, err error) {
 	var diags source.Diagnostics
-	r := emit.Compile(o, &diags)
+	made := make(chan *emit.Result, 1)
+	mistake.Go(func() { made <- compile(o, &diags) })
+	select {
+	case r = <-made:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx)
+	}
 	s.print(diags.All()...)
 	if r == nil {
-		return nil, errReported
+		return nil, false, errReported
 	}
-	return r, nil
+	return r, !diags.Failed(), nil
 }
 
 func printCompiled(s streams, r *emit.Result, dir, coordinator string) {

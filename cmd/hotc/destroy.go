@@ -50,6 +50,7 @@ also deletes the stack.`,
 	}
 	d.addFlags(cmd, "print the result as JSON")
 	d.addRootKeyFlag(cmd)
+	d.addLockFlag(cmd)
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&d.runHooks, "run-hooks", false, "run the roles' delete hooks first")
 	cmd.Flags().BoolVar(&d.deleteStack, "delete-stack", false, "delete the stack when the hooks are done")
@@ -94,6 +95,12 @@ func (d *destruction) run(ctx context.Context, s *session) (*destroyed, error) {
 			return nil, err
 		}
 	}
+	var held *deploy.HeldError
+	if lock, err := s.lock(ctx, "hotc destroy"); errors.As(err, &held) {
+		return nil, err
+	} else if err == nil {
+		defer lock.Release()
+	} // otherwise there is nothing to destroy, or destroy says why it cannot be
 	result := &destroyed{Stack: d.stack}
 	if d.runHooks {
 		if err := d.hooks(ctx, s, result); err != nil {

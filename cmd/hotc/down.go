@@ -30,12 +30,13 @@ where it stopped, and follows a deletion that Heat has started.`,
 				}
 				d.stack = args[0]
 			}
-			d.begin(cmd, args)
+			d.begin(cmd, args, nil)
 			return d.run(cmd.Context())
 		},
 	}
 	d.addFlags(cmd, "")
 	d.addRootKeyFlag(cmd)
+	d.addLockFlag(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&d.skipHooks, "skip-hooks", false, "do not run delete hooks")
 	d.addConductFlags(f, "do not ask for confirmation")
@@ -86,12 +87,12 @@ func (d *descent) run(ctx context.Context) error {
 	view := newUpView(ctx, d.io, &d.target, nil, true)
 	view.width = widestName / 2
 	defer view.clear()
-	on := &cloudDeployment{target: &d.target, io: d.io, say: view.Say}
+	on := &cloudDeployment{command: "hotc down", target: &d.target, io: d.io, say: view.Say}
 	defer on.close()
 	gone, err := (&up.Down{Cloud: cloud, Deployment: on, View: view, Name: d.stack, SkipHooks: d.skipHooks, Look: betweenHeatsLooks}).Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return source.Fail(source.OperationFailed, "interrupted: what has started goes on without hotc, but Heat may wait for it", "run the same command again: "+d.typed)
+		return source.Fail(source.OperationFailed, "interrupted: what has started goes on without hotc, but Heat may wait for it", "run the same command again: "+d.typed())
 	case err != nil:
 		return err
 	}

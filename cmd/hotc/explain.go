@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,8 +37,8 @@ writes another value, which roles the change reaches, and how; which keep the ol
 and how long it takes until all have run (30 s a role and 45 s a boot, unless --durations
 says otherwise).`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, sound, err := in.look(args[0], s)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, sound, err := in.look(cmd.Context(), args[0], s)
 			if err != nil {
 				return err
 			}
@@ -70,18 +71,12 @@ says otherwise).`,
 
 // look analyses a template for a command that shows the result. Errors of the analysis are
 // printed and do not stop it: the user wants to inspect them. sound says that there were none.
-func (c *compilation) look(template string, s streams) (r *emit.Result, sound bool, err error) {
+func (c *compilation) look(ctx context.Context, template string, s streams) (r *emit.Result, sound bool, err error) {
 	o, err := c.options(template)
 	if err != nil {
 		return nil, false, err
 	}
-	var diags source.Diagnostics
-	r = emit.Analyse(o, &diags)
-	s.print(diags.All()...)
-	if r == nil {
-		return nil, false, errReported
-	}
-	return r, !diags.Failed(), nil
+	return interruptible(ctx, o, s, emit.Analyse)
 }
 
 // printExplanations prints a table with a row for each reference, in the order of the inputs.
@@ -209,7 +204,7 @@ func changeRows(c follow.Change) changeRow {
 			all := explain.AllMembers(string(key))
 			return all, contract.RoleKey(all)
 		})
-		all.rows = append(all.rows, changeRow{name: point(x.Start), text: string(x.Role) + ": " + runs(x.How, after, x.Why)})
+		all.rows = append(all.rows, changeRow{name: point(x.Start), text: string(x.Role) + ": " + runs(x.How, after, x.Each, x.Why)})
 	}
 	for _, k := range c.Keeps {
 		all.rows = append(all.rows, changeRow{name: "never", text: fmt.Sprintf("%s is not reached: its input %s (%s) keeps the old value, since %s", k.Role, k.Input, k.At, k.Why)})

@@ -57,7 +57,11 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
 	writeAwaitingApproval(&b, t, i)
 	if b.Len() == 0 {
-		b.WriteString("Nothing is waiting: every role is done.\n")
+		text := "Nothing is waiting: every role is done.\n"
+		if i.Status.Stack.InProgress() {
+			text = "No role waits: every role is done. But Heat is at work on the stack, and may change what they have run with.\n"
+		}
+		b.WriteString(text)
 	}
 	gone := lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Gone() && len(s.AwaitingApproval) == 0 })
 	if len(gone) > 0 {
@@ -138,6 +142,9 @@ func sentence(f *status.Finding, now time.Time) string {
 	case status.KindRefused:
 		return f.Subject + " has not been admitted" + since(f.Since, now) + ": " + f.Message
 	case status.KindDone:
+		if f.Message != "" {
+			return f.Subject + " is done" + since(f.Since, now) + ": " + f.Message
+		}
 		return f.Subject + " is done" + since(f.Since, now)
 	case status.KindUpdating:
 		return f.Subject + " is done, and is being updated" + since(f.Since, now) + ": " + f.Message

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
@@ -81,7 +81,7 @@ func TestHostileRecords(t *testing.T) {
 		for name, record := range records {
 			t.Run(strings.ReplaceAll(string(path), "/", "_")+"/"+name, func(t *testing.T) {
 				if len(record) > 100_000 {
-					racetest.Skip(t)
+					seedtest.SkipShort(t)
 				}
 				d := newDesk(t)
 				d.apply(t)

@@ -22,11 +22,11 @@ func newGraphCommand(s streams) *cobra.Command {
 coloured by when they are known. Secret values are marked, and the dependency cycle of a
 deadlock is red. Members of a group that run the same roles share a box.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "dot" && format != "mermaid" && format != "svg" {
 				return usageError{fmt.Errorf("--format is dot, mermaid or svg, not %q", format)}
 			}
-			r, _, err := in.look(args[0], s)
+			r, _, err := in.look(cmd.Context(), args[0], s)
 			if err != nil {
 				return err
 			}

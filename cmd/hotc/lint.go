@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/rule"
 	"github.com/hotc-dev/hotc/analysis/rule/pack"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
@@ -47,10 +48,15 @@ follows no link out of it, starts no plug-in, and limits time and memory.
 			if err := how.check(args); err != nil {
 				return err
 			}
+			anySignal := in.signal == autoSignal
+			if anySignal {
+				in.signal = string(contract.RelaySignals)
+			}
 			o, err := in.options("")
 			if err != nil {
 				return err
 			}
+			o.AnySignal = anySignal
 			if how.untrusted {
 				o.Drivers = driversWith(nil)
 			}
@@ -94,6 +100,9 @@ follows no link out of it, starts no plug-in, and limits time and memory.
 	}
 	in.addFlags(cmd.Flags())
 	f := cmd.Flags()
+	signal := f.Lookup("signal")
+	in.signal, signal.DefValue = autoSignal, autoSignal
+	signal.Usage = "who reports to Heat when roles are done: `auto|heat|relay|none` (auto: a relay, as \"hotc up\" has it; what only --signal=heat can deploy is a warning)"
 	f.StringVar(&how.format, "format", "text", "output `FORMAT`: "+anyOf(format.Names()))
 	f.BoolVar(&how.json, "json", false, "the same as --format json")
 	f.BoolVar(&how.strict, "strict", false, "the same as --fail-on warning")

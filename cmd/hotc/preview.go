@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -27,7 +28,7 @@ func printPreview(w io.Writer, r *preview.Preview) {
 	}
 	fmt.Fprintln(w, "In this order:")
 	for _, x := range r.Runs[:min(len(r.Runs), mostRuns)] {
-		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), terminal.Line(runs(x.How, x.After, x.Why)))
+		fmt.Fprintf(w, "  %6s  %s: %s\n", point(x.Start), terminal.Line(string(x.Role)), terminal.Line(runs(x.How, x.After, x.Each, x.Why)))
 	}
 	if more := len(r.Runs) - mostRuns; more > 0 {
 		fmt.Fprintf(w, "  and %s more\n", source.Counted(more, "run"))
@@ -55,9 +56,14 @@ func headline(r *preview.Preview) string {
 const mostLinks = 12
 
 // runs describes a run of a role: how, after which roles, and why.
-func runs(how preview.How, after []contract.RoleKey, why string) string {
+func runs(how preview.How, after []contract.RoleKey, each bool, why string) string {
 	text := map[preview.How]string{preview.Hook: "its update hook runs", preview.Again: "it runs again", preview.Run: "it runs"}[how]
-	if len(after) > 1 {
+	switch {
+	case each && len(after) == 1:
+		text += " now, and again"
+	case each:
+		text += " for each of them, or for several at once,"
+	case len(after) > 1:
 		text += " once,"
 	}
 	if over := len(after) - mostLinks; over > 0 {
@@ -75,13 +81,13 @@ func runs(how preview.How, after []contract.RoleKey, why string) string {
 // previewOf predicts the runs that another plan causes in a live deployment, where Heat builds
 // some servers (perhaps none), may create others whose conditions it decides again, and roles
 // are retried.
-func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, built func(contract.ServerPath) bool, decided []string) *preview.Preview {
+func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChange, retried []contract.RoleKey, built func(contract.ServerPath) bool, decided map[string]value.Value) *preview.Preview {
 	there := *to
 	there.Servers = nil
 	b := preview.Begin{Roles: map[contract.RoleKey]preview.How{}, Why: map[contract.RoleKey]string{}}
 	for _, s := range to.Servers {
 		was := now.ByPath[s.Path]
-		if was != nil && was.Absent() && len(s.If) > 0 && !built(s.Path) && !slices.ContainsFunc(s.If, func(p contract.Condition) bool { return slices.Contains(decided, p.Decision) }) {
+		if (was == nil || was.Absent()) && len(s.If) > 0 && !built(s.Path) && !comes(s.If, decided) {
 			continue // Heat does not create it now either
 		}
 		there.Servers = append(there.Servers, s)
@@ -109,6 +115,27 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 		}
 	}
 	return preview.OfPlan(&there).Of(b, durationsOf(to, now))
+}
+
+// comes reports whether Heat may create a server by decisions that it takes again: at least one that
+// the server depends on, and none against it.
+func comes(conditions []contract.Condition, decided map[string]value.Value) bool {
+	again := false
+	for _, c := range conditions {
+		v, is := decided[c.Decision]
+		again = again || is
+		switch n := v.(type) {
+		case bool:
+			if !n {
+				return false
+			}
+		case int64:
+			if n < int64(c.Least) {
+				return false
+			}
+		}
+	}
+	return again
 }
 
 // durationsOf is how long roles took last: their update hook, or their own run before the hook

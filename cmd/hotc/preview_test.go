@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -76,17 +77,28 @@ func TestPreviewOfServersThatAreNotMade(t *testing.T) {
 	}
 	snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: "web/1"})
 	now := status.New(p, &snapshot, func(v json.RawMessage) int { return int(v[0] - '0') })
-	runs := func(decided ...string) (all []string) {
+	runs := func(decided map[string]value.Value) (all []string) {
 		r := previewOf(p, now, []deploy.RoleChange{{Server: "db", Role: "r", Effect: deploy.EffectHook}}, nil, func(contract.ServerPath) bool { return false }, decided)
 		for _, x := range r.Runs {
 			all = append(all, fmt.Sprintf("%s %s %g-%g", x.Role, x.How, x.Start, x.End))
 		}
 		return all
 	}
-	if got, want := runs(), []string{"db.r hook 0-10", "web/0.r again 10-20"}; !slices.Equal(got, want) {
+	if got, want := runs(nil), []string{"db.r hook 0-10", "web/0.r again 10-20"}; !slices.Equal(got, want) {
 		t.Errorf("without web/1: %q, want %q", got, want)
 	}
-	if got, want := runs("n"), []string{"db.r hook 0-10", "web/0.r again 10-20", "web/1.r run 45-55"}; !slices.Equal(got, want) {
+	if got, want := runs(map[string]value.Value{"n": nil}), []string{"db.r hook 0-10", "web/0.r again 10-20", "web/1.r run 45-55"}; !slices.Equal(got, want) {
 		t.Errorf("with it: %q, want %q", got, want)
+	}
+	for n, want := range map[int64]int{1: 2, 2: 3} {
+		if got := runs(map[string]value.Value{"n": n}); len(got) != want {
+			t.Errorf("with %d members: %q", n, got)
+		}
+	}
+	more := *p // members that a plan allows, and that Heat does not make
+	more.Servers = append(slices.Clone(p.Servers), contract.Server{Path: "web/2", If: []contract.Condition{{Decision: "n", Least: 3}}, Roles: role("site.yaml:5:1")})
+	p = &more
+	if got := runs(nil); len(got) != 2 {
+		t.Errorf("with a plan for more: %q", got)
 	}
 }

@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -35,13 +38,20 @@ published, withdrawn and written again; if a role has read such an output and do
 follow it, --yes is needed. With --skip the role does not run: it counts as done, with the
 outputs that you supply.
 
-If a role is done but its update has failed, the update runs again.
+If a role is done but its update has failed, the update runs again. --force runs any role
+again that is done: its update hook or, if it has none, the role itself. What follows from
+that is shown first: the roles that follow its outputs, in order. hotc asks where the role
+has no update hook and is not idempotent, or where roles have read its outputs and do not
+follow them; --yes answers that.
 
 A failure that was reported to Heat has failed the stack: see docs/operations.md.`,
 		Args: cobra.ExactArgs(1),
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if !r.Skip && (len(given) > 0 || file != "") {
 				return usageError{errors.New("--output and --outputs supply the outputs of a skipped role: they require --skip")}
+			}
+			if r.Skip && r.Force {
+				return usageError{errors.New("--skip is for a role that has failed, --force for one that is done")}
 			}
 			if r.Texts, err = namedTexts(given); err != nil {
 				return err
@@ -50,7 +60,7 @@ A failure that was reported to Heat has failed the stack: see docs/operations.md
 			return err
 		},
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			r.Operator, r.Settle = s.Operator, t.settling(io, yes)
+			r.Operator, r.Settle, r.Rerun = s.Operator, t.settling(io, yes), t.rerunning(io, yes)
 			result, err := r.Run(ctx, args[0])
 			if err != nil {
 				return err
@@ -60,6 +70,7 @@ A failure that was reported to Heat has failed the stack: see docs/operations.md
 	}
 	t.addFlags(cmd, "print the result as JSON")
 	cmd.Flags().BoolVar(&r.Skip, "skip", false, "do not run the role: mark it as done")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "also run a role again that is done")
 	cmd.Flags().StringArrayVar(&given, "output", nil, "set an output of the skipped role: `NAME=VALUE` (repeatable)")
 	cmd.Flags().StringVar(&file, "outputs", "", "JSON `FILE` with a map of the skipped role's outputs")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation: published outputs get the same values again")
@@ -131,6 +142,37 @@ func doubt(t *target, open []operate.Kept) *source.Diagnostic {
 	d.Hint = "if a run writes the same values, or these readers can keep the old ones, \"" + t.command("retry", first, "--yes") + "\" runs it; \"" + t.command("retry", first, "--skip") +
 		"\" marks the role as done, with what it has published. A reader with `watch: true` is updated automatically"
 	return d
+}
+
+// rerunning shows what another run of a role that is done sets going, and asks where nobody has vouched
+// for it.
+func (t *target) rerunning(io streams, yes bool) func(context.Context, *status.Status, *status.Role, []operate.Kept) error {
+	return func(ctx context.Context, v *status.Status, role *status.Role, kept []operate.Kept) error {
+		change := deploy.RoleChange{Server: role.Server.Path, Role: role.Name, Effect: deploy.EffectAgain}
+		if preview.UpdatedBy(role.Plan) == preview.Hook {
+			change.Effect = deploy.EffectHook
+		}
+		printPreview(io.err, previewOf(v.Plan, v, []deploy.RoleChange{change}, nil, func(contract.ServerPath) bool { return false }, nil))
+		var why []string
+		if role.Plan.Updating() == nil {
+			why = append(why, string(role.Key())+" has no update hook and is not idempotent: nobody has declared that it may run twice")
+		}
+		for _, k := range kept {
+			if !k.Same {
+				why = append(why, fmt.Sprintf("%s would keep the value of %s that it has read, if the role writes another one", listed(k.Readers), k.Cell))
+			}
+		}
+		if len(why) == 0 || yes {
+			return nil
+		}
+		d := source.Fail(source.OperationFailed, "another run of "+string(role.Key())+" is not sure to do no harm: nothing is requested yet", "\""+t.command("retry", string(role.Key()), "--force", "--yes")+"\" runs it").With(why...)
+		if !io.interactive() {
+			return d
+		}
+		d.Severity = source.Warning
+		io.print(d)
+		return confirm(ctx, io, "Run it again anyway?")
+	}
 }
 
 func listed(roles []contract.RoleKey) string {

@@ -51,7 +51,7 @@ of its output is shown; --output shows all output as roles print it.`,
 			if o.SecretParameters, err = secretNames(secrets); err != nil {
 				return err
 			}
-			if r.result, err = compileWith(o, s); err != nil {
+			if r.result, err = compileWith(cmd.Context(), o, s); err != nil {
 				return err
 			}
 			r.started, r.width = time.Now(), longestRole(r.result.Built.Plan)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	compiled "github.com/hotc-dev/hotc/compiler/driver/script"
 	"github.com/hotc-dev/hotc/compiler/program"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 )
@@ -49,8 +50,8 @@ func TestScriptCorpus(t *testing.T) {
 
 // … and so do scripts that nobody has thought of.
 func TestScriptGenerated(t *testing.T) {
-	racetest.Skip(t)
-	for seed := range uint64(300) {
+	seedtest.SkipShort(t)
+	for seed := range seedtest.Each(t, 60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			g := generator{rand: rand.New(rand.NewPCG(seed, 14))}
@@ -75,6 +76,9 @@ func sideBySide(t *testing.T, text string, shells [][]string) {
 			original := runScript(t, shell, text, nil)
 			for _, arrived := range []bool{true, false} {
 				here := runScript(t, shell, rewritten, &arrived)
+				if shell[0] == "bash" && strings.Contains(text, "eval ") {
+					original.seen, here.seen = bashLine.ReplaceAllString(original.seen, "s: "), bashLine.ReplaceAllString(here.seen, "s: ")
+				}
 				if original.seen != here.seen {
 					t.Errorf("values arrived: %v\n--- script\n%s\n--- rewritten\n%s\n--- does\n%s\n--- should do\n%s", arrived, text, rewritten, here.seen, original.seen)
 				}
@@ -85,6 +89,10 @@ func sideBySide(t *testing.T, text string, shells [][]string) {
 		})
 	}
 }
+
+// bashLine is the line of an error of bash's: in a command substitution that has called eval, which
+// waiting for an input does, too, it counts wrongly.
+var bashLine = regexp.MustCompile(`(?m)^s: line \d+: `)
 
 func rewrittenScript(t *testing.T, text string) string {
 	role := driver.Role{Name: "r", Source: text}
@@ -143,7 +151,7 @@ func runScript(t *testing.T, shell []string, text string, arrived *bool) did {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(filepath.Join(private, "answer."+name), script.Assignment(name, quoted))
+			write(filepath.Join(private, "answer."+name), script.Assignment(name, name, quoted))
 			if *arrived {
 				if err := s.Arrive(name, quoted); err != nil {
 					t.Fatal(err)
@@ -202,6 +210,13 @@ func (g *generator) script() string {
 
 func (g *generator) of(texts ...string) string { return texts[g.rand.IntN(len(texts))] }
 
+// file is a name that nothing else in the script writes to: what a pipeline writes in the background
+// would come before or after it.
+func (g *generator) file() string {
+	g.files++
+	return fmt.Sprintf("file%d", g.files)
+}
+
 func (g *generator) word() string {
 	return g.of("$db", `"$port"`, `"$name"`, "$items", "${empty:-d}", "$n", `"$multi"`, "$?", `"$(echo $db; false)"`, "$((n + 1))", "x",
 		"${out-none}", "${url:-$port}", `"${count:-0}"`, "$LINENO", "`echo $port`", "$#", "${fresh:=$n}")
@@ -232,9 +247,9 @@ func (g *generator) statement(depth int) string {
 	case 2:
 		return "case " + g.word() + " in 10*) " + inner() + "\n;;\n$port | x) " + inner() + "\n;;\n*) " + inner() + "\nesac"
 	case 3:
-		return "{ " + inner() + "\n}" + g.of("", " >f1", " 2>/dev/null", " | cat", " || echo $?")
+		return "{ " + inner() + "\n}" + g.of("", " >"+g.file(), " 2>/dev/null", " | cat", " || echo $?")
 	case 4:
-		return "( " + inner() + "\n)" + g.of("", " >f2", " && echo $name", " | sort", " || echo $?")
+		return "( " + inner() + "\n)" + g.of("", " >"+g.file(), " && echo $name", " | sort", " || echo $?")
 	case 5:
 		g.functions++
 		name := fmt.Sprintf("f%d", g.functions)
@@ -244,14 +259,13 @@ func (g *generator) statement(depth int) string {
 	case 7:
 		return "x=$(:\n" + inner() + "\n)\necho \"$? $x\""
 	case 8:
-		return "cat <<E" + g.of("", " | tr a-z A-Z", " >f3", " && echo $n") + "\n" + g.word() + " $(echo $db) $((port + n))\nE"
+		return "cat <<E" + g.of("", " | tr a-z A-Z", " >"+g.file(), " && echo $n") + "\n" + g.word() + " $(echo $db) $((port + n))\nE"
 	case 9:
 		g.loops++
 		v := fmt.Sprintf("k%d", g.loops)
 		return v + "=0\nwhile [ $" + v + " -lt " + g.of("2", "$n") + " ]; do " + v + "=$((" + v + " + 1))\n" + inner() + "\ndone"
 	case 10:
-		g.files++
-		file := fmt.Sprintf("bg%d", g.files)
+		file := g.file()
 		return "{ " + inner() + "\n} >" + file + " & wait $!\necho $?\ncat " + file
 	case 11:
 		return g.test() + "\necho $?\n" + g.simple()

@@ -34,8 +34,8 @@ The FILE of --durations maps SERVER.ROLE (a role's own work) or SERVER (its boot
 seconds, or to {seconds: N, worst: N, retries: N}, as YAML or JSON; or it is the output of
 ` + "`hotc status --json`" + ` or ` + "`hotc run --json`" + ` of an earlier run. - is standard input.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, _, err := in.look(args[0], s)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, _, err := in.look(cmd.Context(), args[0], s)
 			if err != nil {
 				return err
 			}

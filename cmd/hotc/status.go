@@ -49,13 +49,15 @@ anything has failed.`,
 				_, err = fmt.Fprint(io.out, statusText(io, v, of, removed, &t, time.Now()))
 				return err
 			}
+			q := &heatQuestion{t: &t}
 			v, err := s.Status(ctx)
 			if err != nil {
 				return err
 			}
 			if watch {
-				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !t.asJSON, show)
+				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !t.asJSON, q.ask, show)
 			} else if v, err = s.Settled(ctx, v); err == nil {
+				v.Stack = q.ask(ctx)
 				err = show(v)
 			}
 			if err != nil {

@@ -32,16 +32,17 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 	for _, x := range removed {
 		t.add(string(x.Path), "-", "removed", ageOf(x.Since, now), "it was removed from the deployment; its token is no longer valid")
 	}
-	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + approvalLines(to, of) + untoldLines(v, to)
+	return summary(v, to.stack) + "\n" + t.String() + cycleLines(v.Cycles) + approvalLines(to, of) + untoldLines(v, to, now)
 }
 
-// untoldLines say what Heat waits for, and what was not reported to it yet.
-func untoldLines(v *status.Status, to *target) string {
+// untoldLines say how the stack is, what Heat waits for, and what was not reported to it yet.
+func untoldLines(v *status.Status, to *target, now time.Time) string {
 	var b strings.Builder
+	b.WriteString(heatLine(v, now))
 	for _, text := range v.Hooks() {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(text))
 	}
-	next, unrelayed := v.Next(time.Now())
+	next, unrelayed := v.Next(now)
 	for _, text := range next {
 		fmt.Fprintf(&b, "%s\n", terminal.Visible(text))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/runtime/operate"
+	"github.com/hotc-dev/hotc/runtime/up"
 )
 
 // The environment's defaults for the flags that name a coordinator and a secret.
@@ -32,8 +33,10 @@ type target struct {
 	secretFile string
 	// rootKeyFile is set by commands that need the ROOT's key.
 	rootKeyFile string
-	timeout     time.Duration
-	asJSON      bool
+	// takeOver takes the deployment's lock from a command that holds it.
+	takeOver bool
+	timeout  time.Duration
+	asJSON   bool
 	// notices is where a command says what it waits for, nil for nowhere.
 	notices func() io.Writer
 }
@@ -223,6 +226,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return err
 	}
 	name := string(s.Deployment)
+	var held *deploy.HeldError
 	var changed *deploy.ChangedPlanError
 	var lacking *deploy.NoUpdateHookError
 	var running *deploy.RunningError
@@ -236,6 +240,8 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return interrupted()
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.target.unreachable(err)
+	case errors.As(err, &held):
+		return up.Locked(name, held)
 	case errors.As(err, &changed):
 		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
 			"servers, roles, outputs and reads can be changed in place; these cannot, since they are in the servers' user-data or in the form of published values (\"hotc rule H703\"): leave them as they were, use new names for what is new, or apply under another --stack").With(changed.Differences...)

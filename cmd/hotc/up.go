@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,15 +49,16 @@ or in --secret-file. It uses your Heat credentials: $OS_CLOUD names a cloud in
 clouds.yaml, otherwise the OS_* variables are used.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.begin(cmd, args)
+			a.begin(cmd, args, a.hides)
 			return a.run(cmd.Context(), args[0])
 		},
 	}
 	a.target.addFlags(cmd, "")
 	a.addRootKeyFlag(cmd)
+	a.addLockFlag(cmd)
 	a.compilation.addSharedFlags(cmd.Flags())
 	f := cmd.Flags()
-	f.StringVar(&a.signal, "signal", "auto", "who reports to Heat when roles are done: `auto|relay|heat|none` (relay: this command while it runs, and \"hotc relay\"; heat: the servers; auto: relay)")
+	f.StringVar(&a.signal, "signal", autoSignal, "who reports to Heat when roles are done: `auto|relay|heat|none` (relay: this command while it runs, and \"hotc relay\"; heat: the servers; auto: relay)")
 	f.StringArrayVar(&a.secrets, "secret-param", nil, "read the value of a hidden parameter that only roles, not Heat, get: `NAME=FILE`; - is standard input (repeatable)")
 	f.BoolVar(&a.skipHooks, "skip-hooks", false, "remove roles and servers without running their delete hooks")
 	f.StringVar(&a.enrol, "enrol", "", "how often a server's token admits a machine: `once|always` (default: always)")
@@ -72,7 +74,8 @@ type conduct struct {
 	yes    bool
 	asJSON bool
 	json   io.Writer // nil without --json
-	typed  string    // the command line, quoted for a shell
+	// typed is the command line, quoted for a shell, without the values of hidden parameters.
+	typed func() string
 }
 
 func (c *conduct) addConductFlags(f *pflag.FlagSet, yes string) {
@@ -81,8 +84,8 @@ func (c *conduct) addConductFlags(f *pflag.FlagSet, yes string) {
 	f.BoolVar(&c.asJSON, "json", false, "print the result as JSON, and progress to standard error")
 }
 
-func (c *conduct) begin(cmd *cobra.Command, args []string) {
-	c.typed = commandLine(cmd, args)
+func (c *conduct) begin(cmd *cobra.Command, args []string, hides func(parameter string) bool) {
+	c.typed = func() string { return commandLine(cmd, args, hides) }
 	if c.asJSON {
 		c.json, c.io.out = c.io.out, c.io.err
 	}
@@ -109,8 +112,9 @@ type ascent struct {
 // betweenHeatsLooks is the interval at which Heat is polled.
 const betweenHeatsLooks = time.Second
 
-// commandLine is a command with its flags, quoted for a shell.
-func commandLine(cmd *cobra.Command, args []string) string {
+// commandLine is a command with its flags, quoted for a shell. In place of a hidden parameter's value
+// it has a word that no shell accepts, since the line is also copied, and kept in the logs of CI.
+func commandLine(cmd *cobra.Command, args []string, hides func(parameter string) bool) string {
 	words := append([]string{cmd.CommandPath()}, lists.Map(args, shellQuote)...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
@@ -123,7 +127,11 @@ func commandLine(cmd *cobra.Command, args []string) string {
 				words = append(words, word)
 				continue
 			}
-			words = append(words, word+" "+shellQuote(v))
+			quoted := shellQuote(v)
+			if name, _, _ := strings.Cut(v, "="); f.Name == "parameter" && hides(name) {
+				quoted = shellQuote(name+"=") + "<hidden>"
+			}
+			words = append(words, word+" "+quoted)
 		}
 	})
 	return strings.Join(words, " ")
@@ -142,11 +150,12 @@ func (a *ascent) run(ctx context.Context, template string) error {
 	}
 	defer os.RemoveAll(folder)
 	a.folder = filepath.Join(folder, "made")
-	if err := a.compile(template); err != nil {
+	if err := a.compile(ctx, template); err != nil {
 		return err
 	}
 	cloud, err := heat.Connect(ctx, heat.Options{Cloud: a.conduct.cloud})
 	if err != nil {
+		os.Remove(a.keptState()) // only if empty
 		return a.ended(ctx, err)
 	}
 	a.warnRestricted(cloud)
@@ -155,14 +164,29 @@ func (a *ascent) run(ctx context.Context, template string) error {
 		return a.ended(ctx, err)
 	}
 	result, view, err := a.ascend(ctx, cloud)
-	if d, is := source.AsDiagnostic(err); is && d.Code == source.BadSecret && created != "" {
+	if d, is := source.AsDiagnostic(err); created != "" && err != nil && (is && d.Code == source.BadSecret || a.nothingIs(ctx, cloud)) {
 		os.Remove(created) // no deployment uses it
 		os.Remove(created + environmentSuffix)
 	}
 	if err != nil {
+		os.Remove(a.keptState()) // only if empty
 		return a.ended(ctx, err)
 	}
 	return a.report(ctx, cloud, time.Since(view.began), result)
+}
+
+// nothingIs reports whether there is neither a stack nor a deployment for sure.
+func (a *ascent) nothingIs(ctx context.Context, cloud *heat.Client) bool {
+	s, err := a.target.open(ctx)
+	if err != nil {
+		return false
+	}
+	defer s.Close()
+	within, stop := s.Within(ctx)
+	defer stop()
+	_, there, errDeployment := s.Stat(within, s.Deployment.Root())
+	_, errStack := cloud.Stack(within, a.stack)
+	return errDeployment == nil && !there && errors.Is(errStack, heat.ErrNotFound)
 }
 
 // check refuses wrong flags before anything is done.
@@ -174,7 +198,7 @@ func (a *ascent) check() error {
 	if a.timeoutMinutes < 0 {
 		return source.Fail(source.Usage, fmt.Sprintf("--stack-timeout %d: Heat takes whole minutes, at least 1", a.timeoutMinutes), "")
 	}
-	if a.signal == "auto" {
+	if a.signal == autoSignal {
 		a.signal = string(contract.RelaySignals)
 	}
 	var err error
@@ -183,12 +207,12 @@ func (a *ascent) check() error {
 }
 
 // compile writes the compiled folder, and creates the state folder once the coordinator is named.
-func (a *ascent) compile(template string) error {
+func (a *ascent) compile(ctx context.Context, template string) error {
 	o, err := a.compilation.options(template)
 	if err != nil {
 		return err
 	}
-	if a.compiled, err = compileWith(o, a.io); err != nil {
+	if a.compiled, err = compileWith(ctx, o, a.io); err != nil {
 		return err
 	}
 	if err := a.compiled.Folder.Write(a.folder); err != nil {
@@ -228,22 +252,14 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 	if slices.Contains(openParameters(filepath.Join(a.folder, "stack.yaml")), contract.SecretParameter) {
 		o.Parameters[contract.SecretParameter] = text(secret)
 	}
-	hidden := map[string]bool{}
-	for _, t := range a.compiled.Templates {
-		if t != nil {
-			for _, p := range t.Parameters {
-				hidden[p.Name] = hidden[p.Name] || p.Hidden
-			}
-		}
-	}
 	root := a.compiled.Program.Template
 	for name, set := range a.compiled.Environment.Parameters {
-		if hidden[name] && root.Parameter(name) != nil {
+		if a.hides(name) && root.Parameter(name) != nil {
 			o.Parameters[name] = value.EncodeJSON(set.Value)
 		}
 	}
 	for name, set := range a.compiled.Environment.Defaults {
-		if hidden[name] {
+		if a.hides(name) {
 			o.Defaults[name] = value.EncodeJSON(set.Value)
 		}
 	}
@@ -251,7 +267,7 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 		name, value, _ := strings.Cut(p, "=")
 		switch {
 		case root.Parameter(name) == nil || slices.Contains(a.secretParameters, name):
-		case hidden[name]:
+		case a.hides(name):
 			o.Parameters[name] = text(value)
 		default:
 			o.Given[name] = text(value)
@@ -262,6 +278,40 @@ func (a *ascent) stackOptions(secret string) heat.StackOptions {
 		delete(o.Defaults, name)
 	}
 	return o
+}
+
+// hides reports whether a parameter is hidden in any template. Until they are read, all are.
+func (a *ascent) hides(name string) bool {
+	if a.compiled == nil {
+		return true
+	}
+	for _, t := range a.compiled.Templates {
+		if t != nil && t.Parameter(name) != nil && t.Parameter(name).Hidden {
+			return true
+		}
+	}
+	return false
+}
+
+// conceal removes the values of hidden parameters from a message of Heat's, which quotes what its
+// constraints refuse. Values of less than four bytes stay: other words contain them.
+func (a *ascent) conceal(said string) string {
+	o := a.stackOptions("")
+	var values []string
+	for _, v := range slices.Concat(slices.Collect(maps.Values(o.Parameters)), slices.Collect(maps.Values(o.Defaults))) {
+		var plain string
+		if json.Unmarshal(v, &plain) == nil {
+			values = append(values, plain)
+		}
+		values = append(values, strings.Trim(string(v), `"`)) // as JSON quotes it
+	}
+	slices.SortFunc(values, func(x, y string) int { return len(y) - len(x) }) // one may contain another
+	for _, v := range values {
+		if len(v) >= 4 {
+			said = strings.ReplaceAll(said, v, "<hidden>")
+		}
+	}
+	return said
 }
 
 // environmentValues are the environments' values of the root's parameters; null for those that
@@ -323,11 +373,11 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &cloudDeployment{target: &a.target, io: a.io, yes: a.yes,
-		apply: application{target: &a.target, dir: a.folder, secrets: a.secrets, enrol: a.enrol, skipHooks: a.skipHooks}}
+	d := &cloudDeployment{command: "hotc up", target: &a.target, io: a.io, yes: a.yes,
+		apply: application{target: &a.target, up: true, dir: a.folder, secrets: a.secrets, enrol: a.enrol, skipHooks: a.skipHooks}}
 	defer d.close()
 	view := newUpView(ctx, a.io, &a.target, a.compiled.Built.Plan, a.yes)
-	view.compiled, a.view = a.compiled, view
+	view.compiled, view.conceal, a.view = a.compiled, a.conceal, view
 	d.say, d.apply.say = view.Say, view.Say
 	defer view.clear()
 	var on up.Deployment = d
@@ -341,9 +391,24 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 			return nil, nil, err
 		}
 		u.TakesOver = a.signal == string(contract.RelaySignals)
+		ask, over := make(chan chan struct{}), make(chan struct{})
 		u.Relay = func(ctx context.Context) error {
+			defer close(over)
 			a.relaying.Store(u.TakesOver)
-			return a.relayBy(ctx, &relay.Relay{Heat: cloud, Going: view.Say}, key)
+			return a.relayBy(ctx, &relay.Relay{Heat: cloud, Going: view.Say, Ask: ask}, key)
+		}
+		u.Renew = func(ctx context.Context) {
+			done := make(chan struct{})
+			select {
+			case ask <- done:
+				select {
+				case <-done:
+				case <-over:
+				case <-ctx.Done():
+				}
+			case <-over:
+			case <-ctx.Done():
+			}
 		}
 	}
 	result, err := u.Run(ctx)
@@ -360,7 +425,7 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		said, hint := "interrupted: what has started goes on without hotc", "return to it with the same command: "+a.typed
+		said, hint := "interrupted: what has started goes on without hotc", "return to it with the same command: "+a.typed()
 		if a.relaying.Load() {
 			said = "interrupted: Heat and the servers go on, but nothing reports to Heat how the roles end"
 			hint += "; or run a relay, which only reports: " + a.relayCommand()
@@ -370,8 +435,9 @@ func (a *ascent) ended(ctx context.Context, err error) error {
 	if e, is := errors.AsType[*heat.Error](err); is && a.compiled != nil {
 		d, _ := source.AsDiagnostic(err)
 		placed := *d
+		placed.Message = a.conceal(d.Message)
 		if placed.At = placeNamed(a.compiled, e.Said); errors.Is(err, heat.ErrUnreachable) {
-			placed.Hint = "what has started goes on; return to it with the same command: " + a.typed
+			placed.Hint = "what has started goes on; return to it with the same command: " + a.typed()
 		}
 		return &placed
 	}

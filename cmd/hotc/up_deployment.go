@@ -18,13 +18,15 @@ import (
 // cloudDeployment is the deployment of `hotc up` and `down` on its coordinator: it does in one
 // session what the separate commands do.
 type cloudDeployment struct {
-	target *target
-	io     streams
-	apply  application
-	say    func(string)
-	yes    bool // do not ask before roles that have published outputs run again
+	command string // whose it is
+	target  *target
+	io      streams
+	apply   application
+	say     func(string)
+	yes     bool // do not ask before roles that have published outputs run again
 
 	session   *session
+	lock      *deploy.Lock
 	plan      *contract.Plan
 	published string // the digest of the plan that this command has published
 }
@@ -41,9 +43,42 @@ func (d *cloudDeployment) open(ctx context.Context) (*session, error) {
 }
 
 func (d *cloudDeployment) close() {
+	if d.lock != nil {
+		d.lock.Release()
+	}
 	if d.session != nil {
 		d.session.Close()
 	}
+}
+
+// Hold locks the deployment, or checks that it still is locked for this command.
+func (d *cloudDeployment) Hold(ctx context.Context) (held bool, err error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	var other *deploy.HeldError
+	if d.lock != nil {
+		within, stop := s.Within(ctx)
+		defer stop()
+		if err = d.lock.Check(within); errors.As(err, &other) {
+			return false, fmt.Errorf("%w: %w", up.ErrTakenOver, err)
+		}
+		return err == nil, s.explain(ctx, err)
+	}
+	d.lock, err = s.lock(ctx, d.command)
+	switch {
+	case errors.Is(err, deploy.ErrNotApplied):
+		return false, nil
+	case err == nil, errors.As(err, &other):
+		return err == nil, err
+	}
+	if d.apply.up {
+		if _, _, says := d.Rehearse(ctx); says != nil { // what is wrong with the deployment itself
+			return false, says
+		}
+	}
+	return false, s.explain(ctx, err)
 }
 
 // Rehearse is `hotc apply --dry-run`.
@@ -53,13 +88,21 @@ func (d *cloudDeployment) Rehearse(ctx context.Context) (deploy.Outcome, []deplo
 	if err != nil {
 		return "", nil, err
 	}
+	if done.published.Outcome != deploy.Unchanged {
+		d.published = "" // another command has changed it since: this one starts over
+	}
 	return done.published.Outcome, done.published.Changes, nil
 }
 
 // Publish is `hotc apply`.
 func (d *cloudDeployment) Publish(ctx context.Context) error {
-	d.apply.dryRun, d.plan = false, nil
+	d.apply.dryRun, d.plan, d.apply.lock = false, nil, d.lock
 	done, err := d.apply.run(ctx, d.io)
+	if err != nil && d.lock != nil {
+		if _, lost := d.Hold(ctx); errors.Is(lost, up.ErrTakenOver) {
+			return lost
+		}
+	}
 	if err == nil {
 		d.published = done.published.Record.Plan
 	}
@@ -88,6 +131,11 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 		return nil, s.explain(ctx, err)
 	}
 	d.plan = v.Plan
+	if d.lock != nil {
+		if _, err := d.Hold(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if d.published != "" && v.Stands != d.published {
 		return nil, up.ErrTakenOver
 	}
@@ -125,6 +173,15 @@ func (d *cloudDeployment) relays(ctx context.Context) int {
 	return len(there)
 }
 
+// Part runs the delete hooks of roles whose servers Heat deletes.
+func (d *cloudDeployment) Part(ctx context.Context, roles []contract.RoleKey) error {
+	s, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	return s.explain(ctx, s.DeleteHooks(ctx, roles, func(text string) { d.say(strings.TrimSuffix(text, ".")) }))
+}
+
 func (d *cloudDeployment) Hooks(ctx context.Context, v *status.Status) error {
 	s, err := d.open(ctx)
 	if err != nil {
@@ -153,6 +210,8 @@ func (d *cloudDeployment) Destroy(ctx context.Context) error {
 // noDeployment is for a template without roles, which has nothing on the coordinator.
 type noDeployment struct{}
 
+// Hold locks nothing: of two commands, Heat follows the later one.
+func (noDeployment) Hold(context.Context) (bool, error) { return false, nil }
 func (noDeployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
 	return deploy.Unchanged, nil, nil
 }
@@ -164,5 +223,6 @@ func (noDeployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.P
 func (noDeployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
 	return nil, nil
 }
-func (noDeployment) Hooks(context.Context, *status.Status) error { return nil }
-func (noDeployment) Destroy(context.Context) error               { return nil }
+func (noDeployment) Part(context.Context, []contract.RoleKey) error { return nil }
+func (noDeployment) Hooks(context.Context, *status.Status) error    { return nil }
+func (noDeployment) Destroy(context.Context) error                  { return nil }

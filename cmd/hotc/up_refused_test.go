@@ -89,7 +89,7 @@ func TestUpSaysWhatHeatRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", "zk://127.0.0.1:1/hotc"}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+			status := run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "1s"}, streams{in: strings.NewReader(""), out: &out, err: &errs})
 			for _, want := range c.wants {
 				if !strings.Contains(errs.String(), want) {
 					t.Errorf("it lacks %q:\n%s", want, errs.String())
@@ -99,6 +99,58 @@ func TestUpSaysWhatHeatRefuses(t *testing.T) {
 				t.Errorf("it ends with %d", status)
 			}
 		})
+	}
+}
+
+// What Heat refuses leaves nothing behind: no deployment, no secret, no folder.
+func TestWhatHeatRefusesLeavesNothing(t *testing.T) {
+	refusingHeat(t, http.StatusForbidden, `{"error":{"type":"Forbidden","message":"You have reached the maximum stacks per tenant, 100."}}`)
+	d, template := newDesk(t), filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(template, []byte("heat_template_version: 2018-08-31\nresources:\n  db:\n    type: OS::Nova::Server\n    properties: {image: debian, flavor: small}\n    metadata: {hotc: {roles: [{name: mysql, driver: script, source: 'true'}]}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	up := func() string {
+		var all strings.Builder
+		run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", d.url, "--agent-url", "http://127.0.0.1/agent", "--agent-sha256", "amd64=" + strings.Repeat("0", 64), "--agent-sha256", "arm64=" + strings.Repeat("0", 64)},
+			streams{in: strings.NewReader(""), out: &all, err: &all})
+		return all.String()
+	}
+	said := up()
+	if !strings.Contains(said, "You have reached the maximum stacks") || !strings.Contains(said, "its new deployment is removed again") {
+		t.Error(said)
+	}
+	if _, there, err := d.tree.Open().Stat(t.Context(), "site"); there || err != nil {
+		t.Errorf("the deployment is there: %v, %v", there, err)
+	}
+	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "hotc")
+	if left, err := os.ReadDir(state); len(left) > 0 || err != nil {
+		t.Errorf("%s has %v: %v", state, left, err)
+	}
+	if again := up(); !strings.Contains(again, "You have reached the maximum stacks") { // as if nothing had been
+		t.Error(again)
+	}
+	// A deployment that was there before stays, with its secret.
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(testSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made := filepath.Join(t.TempDir(), "made")
+	for _, args := range [][]string{
+		{"compile", template, "-o", made, "--coordinator", d.url, "--signal", "relay", "--agent-url", "http://127.0.0.1/agent", "--agent-sha256", "amd64=" + strings.Repeat("0", 64), "--agent-sha256", "arm64=" + strings.Repeat("0", 64)},
+		{"apply", made, "--stack", "site", "--coordinator", d.url, "--secret-file", file},
+	} {
+		var all strings.Builder
+		if status := run(t.Context(), args, streams{in: strings.NewReader(""), out: &all, err: &all}); status != 0 {
+			t.Fatal(all.String())
+		}
+	}
+	t.Setenv("HOTC_SECRET_FILE", file)
+	up()
+	if _, there, err := d.tree.Open().Stat(t.Context(), "site/ready"); !there || err != nil {
+		t.Errorf("the deployment is gone: %v", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -121,7 +173,7 @@ func TestUpFindsNoRoom(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", full)
 	var errs strings.Builder
-	status := run(t.Context(), []string{"up", template, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc"}, streams{in: strings.NewReader(""), out: &errs, err: &errs})
+	status := run(t.Context(), []string{"up", template, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "1s"}, streams{in: strings.NewReader(""), out: &errs, err: &errs})
 	if status != exitError || !strings.Contains(errs.String(), "no space left") || !strings.Contains(errs.String(), "$TMPDIR") {
 		t.Errorf("it ends with %d: %s", status, errs.String())
 	}

@@ -48,7 +48,10 @@ type upChanges struct {
 	Added    []string `json:"added"`
 	Deleted  []string `json:"deleted"`
 	Replaced []string `json:"replaced"`
-	Within   bool     `json:"unknown_within,omitempty"`
+	// Rebuilt are servers that keep their ids and lose their disks, Resized those that boot again.
+	Rebuilt []string `json:"rebuilt,omitempty"`
+	Resized []string `json:"resized,omitempty"`
+	Within  bool     `json:"unknown_within,omitempty"`
 	// Parameters get another value.
 	Parameters []string `json:"parameters,omitempty"`
 	// Unknown are hidden parameters that may, which Heat does not show.
@@ -70,7 +73,7 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 	x := &upReport{Format: upFormat, Stack: a.stack, ID: r.Stack.ID, State: r.Stack.State, OK: r.OK(), Did: r.Did, Seconds: took.Round(time.Millisecond).Seconds(),
 		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*coordinator.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
 	for _, s := range r.Status.Servers {
-		if !s.Absent() {
+		if !s.Absent() && (s.Perhaps == "" || s.Came()) {
 			x.Servers++
 			x.Roles += len(s.Roles)
 		}
@@ -87,14 +90,14 @@ func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 			continue // the roles' reasons say it
 		}
 		at := placeAt(a.compiled, f.Path)
-		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, f.Reason, contract.Position(at.Portable()), at})
+		x.Resources = append(x.Resources, failedResource{strings.Join(f.Path, "/"), f.Type, a.conceal(f.Reason), contract.Position(at.Portable()), at})
 	}
 	if c := r.Changes; r.Did == up.Update {
 		roles := c.Roles
 		if a.view != nil {
 			roles = a.view.roles(c)
 		}
-		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Within, c.Given, c.Unknown, changedRoles(roles), some(c.Again)}
+		x.Changes = &upChanges{some(c.Added), some(c.Deleted), some(c.Replaced), c.Rebuilt, c.Resized, c.Within, c.Given, c.Unknown, changedRoles(roles), some(c.Again)}
 	}
 	return x
 }
@@ -175,12 +178,12 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	}
 	reason := string(x.State)
 	if len(r.Failed) == 0 && !failed {
-		reason += ": " + r.Stack.Reason
+		reason += ": " + a.conceal(r.Stack.Reason)
 	}
 	if r.Stack.Reason == timedOut {
 		reason += " (--stack-timeout gives Heat more time)"
 	}
-	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nFix the cause, and run this again:\n\n  %s\n\nor delete it:\n\n  %s\n", a.stack, reason, age(took), a.typed, a.downCommand())
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nFix the cause, and run this again:\n\n  %s\n\nor delete it:\n\n  %s\n", a.stack, reason, age(took), a.typed(), a.downCommand())
 }
 
 func (a *ascent) downCommand() string {

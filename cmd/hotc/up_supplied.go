@@ -55,8 +55,15 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 		gone = nil // without a relay, roles that follow the group do not notice
 	}
 	for s, role := range r.Built.Plan.EachRole() {
-		if what := turnover(role, c.Added, gone); len(what) > 0 {
-			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), preview.UpdatedBy(role))})
+		what, how := turnover(role, c.Added, gone), preview.UpdatedBy(role)
+		if relayed {
+			what = append(what, switched(role, c.Added, gone)...)
+		}
+		if role.Updating() == nil {
+			how = ""
+		}
+		if len(what) > 0 {
+			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), how)})
 		}
 	}
 	return all
@@ -80,6 +87,26 @@ func (v *upView) effect(key contract.RoleKey, how follow.How) deploy.Effect {
 		return deploy.EffectAgain
 	}
 	return deploy.EffectUnreached
+}
+
+// switched lists the servers that a role reads from and that Heat's conditions add or remove.
+func switched(r *contract.Role, added, deleted []string) (what []string) {
+	for _, f := range r.Follows {
+		if f.Perhaps == nil {
+			continue
+		}
+		server, is := string(f.Perhaps.Server), ""
+		switch {
+		case up.Within(server, added):
+			is = server + " is added"
+		case up.Within(server, deleted):
+			is = server + " is removed"
+		}
+		if is != "" && !slices.Contains(what, is) {
+			what = append(what, is)
+		}
+	}
+	return what
 }
 
 // turnover lists members that join or leave the groups that a role follows.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
+	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -41,14 +44,15 @@ type upView struct {
 	plan   *contract.Plan                    // the new one
 	// compiled is the plan's source; nil if it is unknown.
 	compiled *emit.Result
-	now      *status.Status // before anything is done; nil: no deployment
+	conceal  func(said string) string // see ascent.conceal
+	now      *status.Status           // before anything is done; nil: no deployment
 }
 
 // widestName is the maximum width of the column of names.
 const widestName = 32
 
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
-	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, conceal: func(said string) string { return said }, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
 	if p != nil {
 		v.width = min(longestRole(p), widestName)
 	}
@@ -72,7 +76,7 @@ func (v *upView) Event(e heat.Event) {
 	if e.Pauses() {
 		what += ": waits for the delete hooks"
 	} else if e.State.Failed() || e.OfStack() && !e.State.InProgress() {
-		what += ": " + firstLine(e.Reason)
+		what += ": " + v.conceal(firstLine(e.Reason))
 	}
 	if strings.HasPrefix(what, "SIGNAL_") {
 		return // the role's own line says it
@@ -125,7 +129,7 @@ func (v *upView) presence(s *status.Server) {
 		v.lost[s.Path] = now
 	case s.Lost() && since != told && now.Sub(since) > lostAfter:
 		v.lost[s.Path] = told
-		v.line("role", string(s.Path), "lost: its agent has no session with the coordinator")
+		v.line("role", string(s.Path), "its agent is away: its machine boots, is replaced, or has lost its connection")
 	}
 }
 
@@ -212,8 +216,10 @@ func (v *upView) preview(c up.Changes) *preview.Preview {
 	if v.plan == nil || v.now == nil {
 		return nil
 	}
-	built := func(s contract.ServerPath) bool { return up.Within(string(s), slices.Concat(c.Replaced, c.Added)) }
-	var decided []string
+	built := func(s contract.ServerPath) bool {
+		return up.Within(string(s), slices.Concat(c.Replaced, c.Rebuilt, c.Added))
+	}
+	var decided map[string]value.Value
 	if r := v.compiled; r != nil && c.Within { // Heat does not say which members it creates
 		decided = follow.DecidedBy(r.Program, r.Analysis, c.Given)
 	}
@@ -238,6 +244,36 @@ func (v *upView) whyReplaced(name string, replaced []string) string {
 	return ": it gets its first roles, and has no agent to run them (user_data_format)"
 }
 
+// unhooked says of a server that is rebuilt that its delete hooks do not run.
+func (v *upView) unhooked(name string) string {
+	if v.plan != nil && slices.ContainsFunc(v.plan.Servers, func(s contract.Server) bool { return string(s.Path) == name && coordinator.HasDeleteHook(&s) }) {
+		return "; its delete hooks do not run"
+	}
+	return ""
+}
+
+// mostOfValue is how much of a parameter's value is shown.
+const mostOfValue = 60
+
+// fromTo shows a parameter's values before and after; nothing of a hidden one.
+func fromTo(values map[string]up.Value, name string) string {
+	x, shown := values[name]
+	if !shown {
+		return ""
+	}
+	short := func(text string) string {
+		if runes := []rune(text); len(runes) > mostOfValue {
+			text = string(runes[:mostOfValue]) + "…"
+		}
+		return terminal.Line(cmp.Or(text, `""`))
+	}
+	text := ": " + short(x.Before) + " → " + short(x.After)
+	if x.Default {
+		text += ", its default, since neither -P nor -e gives it now"
+	}
+	return text
+}
+
 func (v *upView) Confirm(c up.Changes) error {
 	v.clear()
 	out := v.io.err
@@ -250,11 +286,23 @@ func (v *upView) Confirm(c up.Changes) error {
 			fmt.Fprintf(out, "  %s %s%s\n", x.what, terminal.Line(name), v.whyReplaced(name, c.Replaced))
 		}
 	}
+	for _, name := range c.Rebuilt {
+		fmt.Fprintf(out, "  Heat rebuilds %s: its disk is lost, and its roles run again on an empty one%s\n", terminal.Line(name), v.unhooked(name))
+	}
+	for _, name := range c.Resized {
+		fmt.Fprintf(out, "  Heat resizes %s: it boots again, with the same disk\n", terminal.Line(name))
+	}
+	for _, key := range c.First {
+		fmt.Fprintf(out, "  %s: its delete hook runs first\n", terminal.Line(string(key)))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Lost)) {
+		fmt.Fprintf(out, "  %s: its delete hook does not run: %s\n", terminal.Line(string(key)), c.Lost[key])
+	}
 	for _, name := range c.Perhaps {
 		fmt.Fprintf(out, "  Heat may replace %s: it refers to what is replaced\n", terminal.Line(name))
 	}
 	for _, name := range c.Given {
-		fmt.Fprintf(out, "  parameter %s gets a new value\n", terminal.Line(name))
+		fmt.Fprintf(out, "  parameter %s gets a new value%s\n", terminal.Line(name), fromTo(c.Values, name))
 	}
 	for _, name := range c.Unknown {
 		fmt.Fprintf(out, "  hidden parameter %s may get a new value: Heat does not show the current one\n", terminal.Line(name))
@@ -272,7 +320,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintln(out, "  Heat cannot preview its changes in this stack's groups and nested stacks: its preview fails if a group grows or scales")
 	}
 	printPreview(out, v.preview(c))
-	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Roles)+len(c.Again)+len(c.Given)+len(c.Unknown) == 0 {
+	if len(c.Added)+len(c.Deleted)+len(c.Replaced)+len(c.Rebuilt)+len(c.Resized)+len(c.Roles)+len(c.Again)+len(c.Given)+len(c.Unknown) == 0 {
 		fmt.Fprintln(out, "  none known: Heat gets the template, and as far as known creates no new server for it")
 	}
 	if v.yes {

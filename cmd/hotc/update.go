@@ -51,7 +51,7 @@ func whatChanges(what []string) string {
 		switch {
 		case words[0] == "added" || words[0] == "removed":
 			clauses = append(clauses, "it is "+w)
-		case len(words) == 3 && (words[1] == "joins" || words[1] == "leaves"):
+		case len(words) == 3 && (words[1] == "joins" || words[1] == "leaves" || words[1] == "is"):
 			clauses = append(clauses, w)
 		case words[0] == "parameter":
 			parameters = append(parameters, w)
@@ -88,7 +88,7 @@ func becomes(e deploy.Effect) string {
 	case deploy.EffectRemoved:
 		return "its delete hook runs first, if it has one and its agent is there"
 	case deploy.EffectUnreached:
-		return "not reached: it keeps the old value, since it has no update hook and is not idempotent"
+		return "not reached: it keeps the old value, since it has no update hook and is not idempotent; \"hotc retry --force\" runs it with the new one"
 	case deploy.EffectKept:
 		return "not reached: it keeps the old value, which its server has in its user-data until Heat replaces it"
 	case deploy.EffectNone:

@@ -38,6 +38,7 @@ it has failed.`,
 			if err != nil {
 				return err
 			}
+			v.Stack = (&heatQuestion{t: &t}).ask(ctx)
 			i := status.Explain(v, roles)
 			if err := s.illustrate(ctx, i); err != nil {
 				return err
@@ -46,7 +47,7 @@ it has failed.`,
 			case t.asJSON:
 				err = printJSON(io.out, i.Report(t.stack, name))
 			case name == "":
-				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t))
+				_, err = fmt.Fprint(io.out, rootsText(&t, i, time.Now())+untoldLines(v, &t, time.Now()))
 			default:
 				_, err = fmt.Fprint(io.out, explanationText(&t, i, time.Now()))
 			}

@@ -36,10 +36,14 @@ func (p *Plan) Followers() map[string][]ServerPath {
 	return followers
 }
 
-// Followed returns the servers of followed groups, by group.
-func (p *Plan) Followed() map[string][]ServerPath {
+// Groups returns the servers of the groups whose members relays have to know, by group: of those
+// that roles follow, and of those that change without an update of the stack.
+func (p *Plan) Groups() map[string][]ServerPath {
 	followed := map[string][]ServerPath{}
 	for i := range p.Servers {
+		if s := &p.Servers[i]; s.Slot != nil {
+			followed[s.Slot.Group] = append(followed[s.Slot.Group], s.Path)
+		}
 		for _, m := range p.Servers[i].members() {
 			followed[m.Group] = append(followed[m.Group], m.Server)
 		}

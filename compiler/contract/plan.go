@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
@@ -33,6 +34,12 @@ func (s ServerPath) Fact(fact Fact) CellName { return CellName(string(s) + ":" +
 
 // RoleKey names a role in a deployment: SERVER.ROLE, split at the last dot.
 type RoleKey string
+
+// Split returns the role's server, and its name.
+func (k RoleKey) Split() (ServerPath, string) {
+	at := strings.LastIndexByte(string(k), '.')
+	return ServerPath(k[:max(at, 0)]), string(k[at+1:])
+}
 
 // Completion names the cell of the role's completion.
 func (k RoleKey) Completion() CellName { return CellName(k) }
@@ -61,21 +68,6 @@ const (
 	Deploy Time = "deploy" // known to Heat when it creates the stack
 	Run    Time = "run"    // known to an agent while roles run
 )
-
-// Type is the type of a role's input or output.
-type Type string
-
-// The types. JSON is any value.
-const (
-	String  Type = "string"
-	Number  Type = "number"
-	Boolean Type = "boolean"
-	List    Type = "list"
-	JSON    Type = "json"
-)
-
-// Scalar reports whether values of the type have no parts.
-func (t Type) Scalar() bool { return t == String || t == Number || t == Boolean }
 
 // Plan is what `hotc compile` writes as plan.json.
 type Plan struct {
@@ -187,6 +179,8 @@ type CellRef struct {
 	Server ServerPath `json:"server"`
 	// Sealed is set if its value is sealed to the readers.
 	Sealed bool `json:"sealed,omitempty"`
+	// Type is that of its values, if the role declares one. `hotc apply` adds it; plan.json has none.
+	Type Type `json:"type,omitempty"`
 }
 
 // Sealing is a cell that only its readers and its writer can open.

@@ -43,6 +43,9 @@ type HeatServer struct {
 	// Server is its path. Members of a scaling group share one, with AnyMember in it.
 	Server ServerPath `json:"server"`
 	ID     string     `json:"id"` // Nova's
+	// Launched is Nova's time of the machine's last launch: a rebuild, an evacuation and a resize
+	// keep the id.
+	Launched string `json:"launched,omitempty"`
 	// Values are those of Server.Deploy that are carried, by key; nil for null.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 }
@@ -60,6 +63,14 @@ const heatCell = string(HeatSource) + ":"
 // WaitType is the type of the resources that a relay completes. Agents signal a condition of the
 // same name.
 const WaitType = "OS::Heat::SoftwareDeployment"
+
+// The outputs of a wait that a relay completes. Heat remembers what it has read of any attribute,
+// except for show (heat/engine/resource.py, base_attributes_schema): what the stack's outputs read
+// may change without an update of the stack.
+const (
+	RoleValues  = "data" // of the wait of one role
+	StackValues = "show" // of the whole stack's
+)
 
 // DoneWait is the resource by which Heat waits for all roles: a condition or, with a relay, a
 // software deployment.
@@ -162,7 +173,8 @@ func (h *HeatServers) collect(v any, depth int) {
 	case map[string]any:
 		server, _ := v["server"].(string)
 		id, _ := v["id"].(string)
-		*h = append(*h, HeatServer{ServerPath(server), id, rawValues(v["values"])})
+		launched, _ := v["launched"].(string)
+		*h = append(*h, HeatServer{ServerPath(server), id, launched, rawValues(v["values"])})
 	}
 }
 

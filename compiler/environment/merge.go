@@ -66,8 +66,8 @@ func deepUpdate(old, new value.Value) (v value.Value, ok bool) {
 	}
 	out := value.NewDict()
 	o, wasMap := old.(*value.Dict)
-	if old != nil && !wasMap && d.Len() > 0 {
-		return new, false
+	if old != nil && !wasMap {
+		return old, d.Len() == 0 // an empty map changes nothing, not even what is no map
 	}
 	if wasMap {
 		out.SetAll(o)
@@ -174,6 +174,8 @@ func combineMaps(old, new value.Value, deep bool) (value.Value, error) {
 	switch {
 	case !value.Truthy(old):
 		return new, nil
+	case isMap && n.Len() == 0:
+		return old, nil
 	case !wasMap || !isMap:
 		return nil, fmt.Errorf("%s cannot be merged into %s", value.TypeName(new), value.TypeName(old))
 	}

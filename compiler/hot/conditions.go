@@ -84,7 +84,11 @@ func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 		if in == nil || in.conditions[v] == nil {
 			return nil, unknownCondition(e, v, in)
 		}
-		return f.named(e, v, in.conditions[v])
+		folded, err := f.named(e, v, in.conditions[v])
+		if err == nil && !folded.IsValue() {
+			err = f.work.spend(perItem * parts(folded, mostOfCondition))
+		}
+		return folded, err
 	}
 	return nil, errorf(e.At, "a condition must be true, false or the name of a condition, not %s", value.TypeName(e.Value))
 }
@@ -98,6 +102,19 @@ func unknownCondition(e *Expr, name string, in *names) error {
 		}
 	}
 	return err
+}
+
+// mostOfCondition bounds the parts of a condition: where each of a few dozen names the one before it
+// twice, the last would have more parts than a memory holds.
+const mostOfCondition = 1_000
+
+// parts counts the parts of an expression, up to one more than most.
+func parts(e *Expr, most int) (n int) {
+	e.Walk(func(*Expr) bool {
+		n++
+		return n <= most
+	})
+	return n
 }
 
 // named folds the definition of a condition, once per run.
@@ -120,6 +137,9 @@ func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
 	}
 	if err == nil && (folded.Kind == ListExpr || folded.Kind == MapExpr) {
 		err = errorf(definition.At, "the condition %q must be true or false, not %s", name, folded.described())
+	}
+	if err == nil && parts(folded, mostOfCondition) > mostOfCondition {
+		err = errorf(definition.At, "the condition %q has more than %d parts if those that it names are put into it", name, mostOfCondition)
 	}
 	if err != nil {
 		delete(f.conditions, definition)

@@ -11,15 +11,16 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-var (
-	seed  = flag.Uint64("seed", 0, "run only the differential tests' case of this seed")
-	cases = flag.Uint64("cases", 6000, "how many random expressions to compare with stock Heat")
-)
+var _ = flag.Bool("update", false, "with -short, ask stock Heat and record its answers in testdata/heat")
+
+// cases is how many random expressions are compared with stock Heat.
+const cases = 6000
 
 // world is what random expressions can refer to.
 const world = `"parameters": {
@@ -197,16 +198,10 @@ func trialsOf(t *testing.T, oracle *hottest.Oracle, v Version, seeds []uint64, e
 }
 
 // allTrials runs a check over the random expressions of all versions.
-func allTrials(t *testing.T, oracle *hottest.Oracle, count uint64, check func(*testing.T, *trial)) {
+func allTrials(t *testing.T, oracle *hottest.Oracle, count int, check func(*testing.T, *trial)) {
 	t.Helper()
-	if *seed != 0 {
-		count = 0
-		for _, x := range trials(t, oracle, versionOfSeed(*seed), []uint64{*seed}) {
-			check(t, x)
-		}
-	}
 	byVersion := map[Version][]uint64{}
-	for s := uint64(1); s <= count; s++ {
+	for s := range seedtest.Each(t, count, 655080623) { // an attribute null in a path that is not evaluated
 		byVersion[versionOfSeed(s)] = append(byVersion[versionOfSeed(s)], s)
 	}
 	for v := firstVersion; v <= lastVersion; v++ {
@@ -224,7 +219,7 @@ func versionOfSeed(s uint64) Version { return Version(s % uint64(lastVersion+1))
 
 func (x *trial) report(t *testing.T, format string, args ...any) {
 	t.Helper()
-	t.Errorf("-seed %d (%s): %s\n%s\nHeat: %s%s", x.seed, versionOfSeed(x.seed), x.text, fmt.Sprintf(format, args...), x.heat.Value, x.heat.Error)
+	t.Errorf("SEED=%d (%s): %s\n%s\nHeat: %s%s", x.seed, x.template.Version, x.text, fmt.Sprintf(format, args...), x.heat.Value, x.heat.Error)
 }
 
 // agrees compares a value, or an error, with Heat's.
@@ -255,7 +250,7 @@ func (x *trial) agrees(t *testing.T, what string, v value.Value, err error) bool
 func TestAgreesWithHeat(t *testing.T) {
 	oracle := hottest.Start(t)
 	values, refused, left := 0, 0, 0
-	allTrials(t, oracle, *cases, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, cases, func(t *testing.T, x *trial) {
 		out, err := Fold(x.expr, resolver{template: x.template}.resolve)
 		if err == nil && !out.IsValue() {
 			if !callsAny(out, "map_replace") { // with a new key that is not a string
@@ -299,7 +294,7 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 		}
 		waiting, texts = nil, nil
 	}
-	allTrials(t, oracle, *cases, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, cases, func(t *testing.T, x *trial) {
 		if len(waiting) > 0 && versionOfSeed(waiting[0].seed) != versionOfSeed(x.seed) || len(waiting) == batch {
 			ask(t)
 		}
@@ -329,18 +324,8 @@ func TestResidualsAgreeWithHeat(t *testing.T) {
 func TestWithElseAgreesWithHeat(t *testing.T) {
 	oracle := hottest.Start(t)
 	changed, left := 0, 0
-	count := *cases / 4
-	if *seed != 0 {
-		count = 1
-	}
-	for done := uint64(0); done < count; {
-		var seeds []uint64
-		for ; len(seeds) < batch && done < count; done++ {
-			seeds = append(seeds, done*uint64(lastVersion+1)+uint64(lastVersion))
-		}
-		if *seed != 0 {
-			seeds = []uint64{*seed}
-		}
+	const count = cases / 4
+	for seeds := range slices.Chunk(slices.Collect(seedtest.Each(t, count, 950426956)), batch) { // an empty if
 		var with []*trial
 		var texts []json.RawMessage
 		for _, x := range trialsOf(t, oracle, lastVersion, seeds, (*generator).withoutElse) {
@@ -365,7 +350,7 @@ func TestWithElseAgreesWithHeat(t *testing.T) {
 		}
 	}
 	t.Logf("%d expressions were changed, %d of them only in part", changed, left)
-	if *seed == 0 && (uint64(changed) < count/2 || left*4 > changed) {
+	if !seedtest.Few() && (changed < count/2 || left*4 > changed) {
 		t.Error("too little was compared")
 	}
 }
@@ -384,7 +369,7 @@ func unknownOf(seed uint64) func(string) bool {
 func TestPlansAgreeWithHeat(t *testing.T) {
 	oracle := hottest.Start(t)
 	residuals, named := 0, 0
-	allTrials(t, oracle, *cases/2, func(t *testing.T, x *trial) {
+	allTrials(t, oracle, cases/2, func(t *testing.T, x *trial) {
 		r := resolver{template: x.template, unknown: unknownOf(x.seed)}
 		out, err := Fold(x.expr, func(call *Expr) (*Expr, error) {
 			left, err := r.resolve(call)

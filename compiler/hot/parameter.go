@@ -234,9 +234,12 @@ func (p *Parameter) Violates(v value.Value) error {
 }
 
 // checkDefault checks a default against the constraints only, as Heat does when it
-// reads the template (parameters.py, Schema._validate_default).
+// reads the template (parameters.py, Schema._validate_default). There an empty text is a list of
+// one empty text, and not an empty list.
 func (p *Parameter) checkDefault(v value.Value) error {
-	if p.Type == "comma_delimited_list" {
+	if p.Type == "comma_delimited_list" && v == "" {
+		v = value.Texts([]string{""})
+	} else if p.Type == "comma_delimited_list" {
 		list, err := commaDelimited(v)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -86,10 +87,7 @@ func randomConstraint(g *generator, kind string) value.Value {
 func TestParametersAgreeWithHeat(t *testing.T) {
 	oracle := hottest.Start(t)
 	values, refused, leftToHeat := 0, 0, 0
-	for s := uint64(1); s <= *cases/2; s++ {
-		if *seed != 0 && s != *seed {
-			continue
-		}
+	for s := range seedtest.Each(t, cases/2, 742019978) { // an empty default
 		v := versionOfSeed(s)
 		g := newGenerator(s, v)
 		schema, val := randomParameter(g)
@@ -111,13 +109,13 @@ func TestParametersAgreeWithHeat(t *testing.T) {
 		case err == nil && heat.Error != "" && onlyPython(schema):
 			leftToHeat++
 		case (err == nil) != (heat.Error == ""):
-			t.Errorf("-seed %d (%s): %s with %s: %s %v\nHeat: %s%s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), err, heat.Value, heat.Error)
+			t.Errorf("SEED=%d (%s): %s with %s: %s %v\nHeat: %s%s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), err, heat.Value, heat.Error)
 		case err != nil:
 			refused++
 		default:
 			want, _ := yaml.DecodeJSON([]byte(heat.Value))
 			if string(value.EncodeJSON(got)) != string(value.EncodeJSON(want)) {
-				t.Errorf("-seed %d (%s): %s with %s: %s\nHeat: %s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), heat.Value)
+				t.Errorf("SEED=%d (%s): %s with %s: %s\nHeat: %s", s, v, value.EncodeJSON(schema), value.EncodeJSON(val), value.EncodeJSON(got), heat.Value)
 			}
 			values++
 		}

@@ -98,7 +98,7 @@ func attrArgument(all, pathToResource bool) func(*work, value.Value) (value.Valu
 }
 
 // foldThenSelect folds the path only if there is an attribute to select from: Heat
-// does not evaluate it if that is null.
+// only validates it if that is null.
 func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	items, _ := call.arg.list()
 	first, err := f.list(call, items[:2])
@@ -116,7 +116,9 @@ func foldThenSelect(f *folder, call *Expr) (*Expr, error) {
 	case attributeErr != nil:
 		return nil, attributeErr
 	case attribute.IsValue() && attribute.Value == nil:
-		return attribute, nil
+		if settled, wrong := f.unusedParts(items[2:]); settled || wrong != nil {
+			return attribute, wrong
+		}
 	case attribute.IsValue():
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (e *Expr) MayBeOmitted() bool {
 		return false
 	}
 	items, ok := e.arg.list()
-	if !ok {
+	if !ok || len(items) == 0 { // malformed, which is diagnosed elsewhere
 		return false
 	}
 	vanishes := len(items) == 2

@@ -41,7 +41,10 @@ func applyYaql(_ *work, arg value.Value) (value.Value, error) {
 		return nil, errLeftToHeat
 	}
 	v, ok := read(root)
-	if lazy, isLazy := v.(iterated); isLazy {
+	switch lazy := v.(type) {
+	case iterated:
+		v = []value.Value(lazy)
+	case view:
 		v = []value.Value(lazy)
 	}
 	if !ok || holdsIterated(v) {
@@ -53,6 +56,9 @@ func applyYaql(_ *work, arg value.Value) (value.Value, error) {
 // iterated is a list that yaql iterates over once: it has no index.
 type iterated []value.Value
 
+// view is what values() gives: it is iterated over again and again, and has neither index nor len().
+type view []value.Value
+
 // query is a part of an expression, a function of the current value ("$"). It is not ok
 // where the meaning is unclear, or Heat might fail.
 type query func(value.Value) (v value.Value, ok bool)
@@ -60,7 +66,7 @@ type query func(value.Value) (v value.Value, ok bool)
 // holdsIterated reports whether a value contains an iterator.
 func holdsIterated(v value.Value) bool {
 	switch v := v.(type) {
-	case iterated:
+	case iterated, view:
 		return true
 	case []value.Value:
 		return slices.ContainsFunc(v, holdsIterated)
@@ -273,6 +279,8 @@ func yaqlAttribute(v value.Value, name string) (value.Value, bool) {
 	case *value.Dict:
 		return v.Get(name)
 	case iterated:
+		return yaqlAttribute([]value.Value(v), name)
+	case view:
 		return yaqlAttribute([]value.Value(v), name)
 	case []value.Value:
 		return mapped(v, func(x value.Value) (value.Value, bool) {

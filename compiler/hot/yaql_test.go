@@ -3,9 +3,11 @@ package hot
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -47,17 +49,17 @@ func yaqlStep(g *generator) string {
 // hotc computes the same as Heat, or leaves the query to Heat.
 func TestYaqlAgreesWithHeat(t *testing.T) {
 	oracle := hottest.Start(t)
-	computed, left, failed := 0, 0, 0
+	computed, left := 0, 0
 	stack := worldStack(worldTemplate(V20180831, nil))
 	data, err := yaml.DecodeJSON([]byte(yaqlData))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s := uint64(1); s <= max(*cases/2, batch) && failed < 10; s += batch {
+	for seeds := range slices.Chunk(slices.Collect(seedtest.Each(t, cases/2, 947646709)), batch) {
 		var texts []json.RawMessage
 		var queries []string
-		for i := range uint64(batch) {
-			g := newGenerator(s+i, V20180831)
+		for _, s := range seeds {
+			g := newGenerator(s, V20180831)
 			query := yaqlQuery(g)
 			queries = append(queries, query)
 			texts = append(texts, json.RawMessage(fmt.Sprintf(`{"yaql": {"expression": %s, "data": %s}}`, value.EncodeJSON(query), yaqlData)))
@@ -69,7 +71,7 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 			e, err := Fold(NewCall(yaql, source.Place{}, Constant(arg, source.Place{})), func(call *Expr) (*Expr, error) { return call, nil })
 			if err != nil { // an invalid query
 				if verdict.Error == "" {
-					t.Errorf("%s: Heat reads it, hotc says: %v", queries[i], err)
+					t.Errorf("SEED=%d: %s: Heat reads it, hotc says: %v", seeds[i], queries[i], err)
 				}
 				continue
 			}
@@ -88,8 +90,7 @@ func TestYaqlAgreesWithHeat(t *testing.T) {
 				want = string(value.EncodeJSON(v))
 			}
 			if got != want {
-				failed++
-				t.Errorf("%s is %s; Heat: %s%s", queries[i], got, verdict.Value, verdict.Error)
+				t.Errorf("SEED=%d: %s is %s; Heat: %s%s", seeds[i], queries[i], got, verdict.Value, verdict.Error)
 			}
 		}
 	}

@@ -66,11 +66,18 @@ func (q *yaqlReader) method(on query, name string) query {
 
 // yaqlList is a list within the limit.
 func yaqlList(v value.Value) ([]value.Value, bool) {
-	list, isList := v.([]value.Value)
-	if lazy, isLazy := v.(iterated); isLazy {
-		list, isList = lazy, true
+	var list []value.Value
+	switch v := v.(type) {
+	case []value.Value:
+		list = v
+	case iterated:
+		list = v
+	case view:
+		list = v
+	default:
+		return nil, false
 	}
-	return list, isList && len(list) <= yaqlItems
+	return list, len(list) <= yaqlItems
 }
 
 func yaqlLen(on value.Value) (value.Value, bool) {
@@ -79,6 +86,8 @@ func yaqlLen(on value.Value) (value.Value, bool) {
 		return int64(utf8.RuneCountInString(v)), true
 	case *value.Dict:
 		return int64(v.Len()), true
+	case view:
+		return nil, false
 	}
 	list, ok := yaqlList(on)
 	return int64(len(list)), ok
@@ -145,7 +154,7 @@ func yaqlFlatten(on, _ value.Value, _ []query) (value.Value, bool) {
 	out := iterated{}
 	for _, x := range list {
 		switch x := x.(type) {
-		case []value.Value, iterated:
+		case []value.Value, iterated, view:
 			inner, innerOK := yaqlFlatten(x, nil, nil)
 			ok = ok && innerOK
 			if innerOK {
@@ -217,5 +226,5 @@ func yaqlValues(on, _ value.Value, _ []query) (value.Value, bool) {
 	if !isMap || d.Len() > yaqlItems {
 		return nil, false
 	}
-	return iterated(slices.Clone(d.Values())), true
+	return view(slices.Clone(d.Values())), true
 }

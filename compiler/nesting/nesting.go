@@ -107,7 +107,8 @@ func (l *loader) stack(s *program.Stack, at place) {
 		group := groups[t.Name]
 		isTemplate := environment.IsTemplate(t.Name)
 		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || program.BlockOf(r) != nil) {
-			s.SetAbsent(r.Name, program.Removal{Why: l.whyFalse(s, r), At: s.Place(r.Condition.Value)})
+			why, given := l.whyFalse(s, r)
+			s.SetAbsent(r.Name, program.Removal{Why: why, At: s.Place(r.Condition.Value), Given: given})
 			continue
 		}
 		if t.Name == noneType && t.At.Known() {
@@ -143,9 +144,10 @@ func (l *loader) present(s *program.Stack, r *hot.Resource, matters bool) bool {
 	return e.Value == true
 }
 
-// whyFalse explains a resource's false condition by the values that decide it.
-func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
-	why := "its condition is false"
+// whyFalse explains a resource's false condition by the values that decide it; given says that
+// there are any.
+func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) (why string, given bool) {
+	why = "its condition is false"
 	if name, ok := r.Condition.Value.Text(); ok {
 		why = fmt.Sprintf("its condition %q is false", name)
 	}
@@ -163,7 +165,7 @@ func (l *loader) whyFalse(s *program.Stack, r *hot.Resource) string {
 	if len(values) > 0 {
 		why += ", since " + strings.Join(values, " and ")
 	}
-	return why
+	return why, len(values) > 0
 }
 
 // reason is an error without its position.

@@ -212,19 +212,29 @@ type Meaning struct {
 	// Finish returns the final source and files, once it is known which inputs arrive while
 	// the role runs; nil if they do not depend on that.
 	Finish func(late []string) (source value.Value, files []File)
-	// Environment are the inputs that the source reads from its environment, which must
-	// be known when it starts.
+	// Environment are the inputs that must be in the source's environment when it starts, as it
+	// reads them there or may.
 	Environment map[string]EnvironmentRead
+	// Unread are inputs that a source without a sequence certainly never reads. The value is
+	// what may have been meant instead, or "".
+	Unread map[string]string
 }
 
-// EnvironmentRead is where a source reads an input from its environment. Perhaps says that
-// the name read is computed, or that the code is in a language that hotc does not
-// know; Unknown is its interpreter then.
+// EnvironmentRead is how a source reads an input from its environment, and where.
 type EnvironmentRead struct {
-	At      source.Place
-	Perhaps bool
-	Unknown string
+	At  source.Place
+	How HowRead
 }
+
+// HowRead is what is known about a read of the environment.
+type HowRead uint8
+
+// How a source reads a variable of its environment.
+const (
+	ReadByName  HowRead = iota
+	PerhapsRead         // it contains the name, or uses the environment, in a way that is not understood
+	NotRead             // it contains neither, but programs that it starts may read it
+)
 
 // File is a file shipped with the plan.
 type File struct {

@@ -24,6 +24,8 @@ type Sequence struct {
 	// Printed are the inputs that the source prints to the log; "" stands for all
 	// arguments of its commands.
 	Printed map[string]source.Place
+	// Split are the inputs whose items the source takes for the words of a text.
+	Split map[string]source.Place
 }
 
 // Lost is why a value is lost.
@@ -75,11 +77,16 @@ func (s *Sequence) At(place func(source.Span) source.Place) *Sequence {
 	for name, lost := range s.Lost {
 		there.Lost[name] = Lost{At: place(lost.At.Span), Why: lost.Why}
 	}
-	there.Printed = make(map[string]source.Place, len(s.Printed))
-	for name, at := range s.Printed {
-		there.Printed[name] = place(at.Span)
-	}
+	there.Printed, there.Split = placed(s.Printed, place), placed(s.Split, place)
 	return &there
+}
+
+func placed(in map[string]source.Place, place func(source.Span) source.Place) map[string]source.Place {
+	there := make(map[string]source.Place, len(in))
+	for name, at := range in {
+		there[name] = place(at.Span)
+	}
+	return there
 }
 
 // Rewritten replaces each step by change's result; those within forks first.
@@ -96,7 +103,7 @@ func (s *Sequence) Then(next *Sequence) *Sequence {
 		return nil
 	}
 	return &Sequence{Complete: s.Complete && next.Complete, Steps: append(scaled(s.Steps, 0), scaled(next.Steps, 0.5)...), Lost: over(next.Lost, s.Lost),
-		Unread: inBoth(s.Unread, next.Unread), Unwritten: inBoth(s.Unwritten, next.Unwritten), Printed: over(next.Printed, s.Printed)}
+		Unread: inBoth(s.Unread, next.Unread), Unwritten: inBoth(s.Unwritten, next.Unwritten), Printed: over(next.Printed, s.Printed), Split: over(next.Split, s.Split)}
 }
 
 // over merges two maps; above overrides below.

@@ -74,6 +74,8 @@ func (s *Stack) SetType(r *hot.Resource, to string) { s.types[r.Name] = to }
 type Removal struct {
 	Why string       // "its condition is false"
 	At  source.Place // of what decides it
+	// Given says that the values of parameters decide it.
+	Given bool
 	// Null says that Heat still creates a resource, whose attributes are null.
 	Null bool
 }

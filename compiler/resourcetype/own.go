@@ -179,7 +179,7 @@ func (t *Type) beside(heats *Type) *Type {
 		return t
 	}
 	t.UpdatePolicy, t.Snapshots, t.Excludes, t.OneOf, t.Needs = heats.UpdatePolicy, heats.Snapshots, heats.Excludes, heats.OneOf, heats.Needs
-	t.Ailing = heats.Ailing
+	t.Ailing, t.Implied = heats.Ailing, heats.Implied
 	besideEach(t.Properties, heats.Properties)
 	if heats.Attributes == nil {
 		t.Attributes = nil

@@ -37,7 +37,29 @@ type Type struct {
 	Excludes [][]string `json:"excludes"`
 	OneOf    [][]string `json:"one_of"`
 	Needs    [][]string `json:"needs"`
+	// Implied are the dependencies that Heat adds by itself.
+	Implied []Implied `json:"implied"`
 	Status
+}
+
+// Implied is a dependency that Heat adds by itself to resources of a type (heat/engine/
+// resource.py, add_dependencies): on those of another type of which one property has the same
+// value. All resources of a stack are compared before any is created.
+type Implied struct {
+	On    string `json:"on"`
+	Own   string `json:"own"`   // the property, as a path through maps and lists: networks.network
+	Other string `json:"other"` // that of the other resource
+	// Via is the type of the resources that have the property Own, if it is not the resource
+	// itself, but something that it needs.
+	Via string `json:"via"`
+	// OwnUnset and OtherUnset say that a value which is not known then is enough, BothUnset that
+	// two are, First that only a list's first item is compared, and Empty that an empty list has
+	// one unknown item.
+	OwnUnset   bool `json:"own_unset"`
+	OtherUnset bool `json:"other_unset"`
+	BothUnset  bool `json:"both_unset"`
+	First      bool `json:"first"`
+	Empty      bool `json:"empty"`
 }
 
 // Status says why something should no longer be used.

@@ -3,7 +3,8 @@
 `schemas.py table` prints the table of this package: a line with Heat's version, its newest version of HOT and the types that
 do nothing, then a line for each type: its name, and in JSON the names and types of its attributes and properties. `schemas.py oracle`
 answers, one JSON line each, whether Heat accepts a resource's properties and a reference to one of its attributes. `schemas.py show`
-prints the API's description of each type that is not hidden, one per line. older.py runs this file with the source of another release."""
+prints the API's description of each type that is not hidden, one per line. `schemas.py dependencies` answers what the resources of
+a template depend on. older.py runs this file with the source of another release."""
 import itertools
 import json
 import logging
@@ -27,7 +28,7 @@ with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     from heat import version
     from heat.common import exception, template_format
-    from heat.engine import constraints, function, properties, resource, resources, service, stack, support, template, translation
+    from heat.engine import constraints, dependencies, function, properties, resource, resources, service, stack, support, template, translation
     from heat.engine.resources.openstack.heat import none_resource
     from heat.engine.hot import template as hot_template
     from heat.tests import utils
@@ -40,6 +41,9 @@ def classes(nothing=False):
              if isinstance(kind, str) and isinstance(getattr(info, 'value', None), type)}
     return {kind: cls for kind, cls in sorted(found.items())
             if issubclass(cls, none_resource.NoneResource) == nothing}
+
+
+KINDS = {}      # the types by name, for implied
 
 
 def stack_of(kind, props, **outputs):
@@ -120,6 +124,7 @@ def status(s):
 
 def table():
     without_cloud()
+    KINDS.update(classes())
     dates = sorted(name[10:] for name in vars(hot_template) if re.fullmatch(r'HOTemplate[0-9]{8}', name))
     print(json.dumps({'heat': os.environ.get('HEAT_VERSION') or version.version_info.version_string(),
                       'hot': '-'.join((dates[-1][:4], dates[-1][4:6], dates[-1][6:])), 'nothing': list(classes(nothing=True))}))
@@ -131,6 +136,9 @@ def table():
             ailing = {name: status(s.support_status) for name, s in attributes}
             out.update({'ailing': {name: s for name, s in ailing.items() if s}} if any(ailing.values()) else {})
         out.update(rules(kind, cls))
+        others = implied(kind, cls)
+        if others:
+            out['implied'] = others
         if cls.update_policy_schema:
             out['update_policy'] = described(properties.schemata(cls.update_policy_schema), (), {})
         if callable(getattr(cls, 'handle_snapshot_delete', None)):
@@ -214,6 +222,108 @@ def rules(kind, cls):
     return {key: sorted(map(list, value)) for key, value in found.items() if value}
 
 
+class Noted(dependencies.Dependencies):
+    """Dependencies, and those of them that a resource's class adds by itself."""
+    implied = ()
+
+    def __iadd__(self, edge):
+        self.implied = self.implied + (edge[1],)
+        return super().__iadd__(edge)
+
+
+def leaves(schemata, prefix=()):
+    """The paths of a type's single values, through maps and lists, without old names."""
+    for name, s in sorted(schemata.items()):
+        below = s.schema[0].schema if s.type == s.LIST and s.schema is not None else s.schema
+        if s.type in (s.LIST, s.MAP) and below:
+            yield from leaves(below, prefix + (name,))
+        elif s.type == s.STRING and not status(s.support_status).get('hidden'):
+            yield prefix + (name,)
+
+
+def filled(schemata, values):
+    """Properties with these values, {path: value, or several: one for each item of the list around it}."""
+    out = {}
+    for name, s in schemata.items():
+        within = {path[1:]: value for path, value in values.items() if path[0] == name}
+        if not within:
+            continue
+        if () in within:
+            out[name] = within[()]
+        elif s.type == s.LIST:
+            several = max((len(v) for v in within.values() if isinstance(v, tuple)), default=1)
+            out[name] = [filled(s.schema[0].schema, {path: v[i] if isinstance(v, tuple) else v for path, v in within.items()}) for i in range(several)]
+        else:
+            out[name] = filled(s.schema, within)
+    return out
+
+
+def depends(given, needs):
+    """The types that `r` depends on without being told, in a stack of {name: (type, {path: value})}."""
+    made = {name: {'type': kind, 'properties': filled(properties.schemata(KINDS[kind].properties_schema), values)}
+            for name, (kind, values) in given.items()}
+    made['r']['depends_on'] = needs
+    text = {'heat_template_version': '2013-05-23', 'resources': made}
+    st = stack.Stack(utils.dummy_context(), 's', template.Template(template_format.parse(json.dumps(text))))
+    deps = Noted()
+    st['r'].add_explicit_dependencies(deps)
+    deps.implied = ()
+    try:
+        st['r'].add_dependencies(deps)
+    except Exception:
+        pass    # of properties that no user would give
+    return {res.type() for res in deps.implied}
+
+
+def apart(name, kind):
+    """All single values of a type, each another one."""
+    return {path: '%s.%s' % (name, '.'.join(path)) for path in leaves(properties.schemata(KINDS[kind].properties_schema))}
+
+
+def same(kind):
+    return dict.fromkeys(apart('', kind), 'x')
+
+
+def implied(kind, cls):
+    """What resources of a type depend on without being told (add_dependencies): found by trying which values have to be
+    the same for it, or to be missing."""
+    if cls.add_dependencies is resource.Resource.add_dependencies:
+        return []
+    every = {other: (other, same(other)) for other in KINDS}
+    found = []
+    for on in sorted(depends(dict(every, r=(kind, same(kind))), list(every))):
+        direct = depends({'r': (kind, same(kind)), 'b': (on, same(on))}, [])
+        through = [None] if on in direct else [via for via in KINDS if via != on and on in depends(
+            {'r': (kind, apart('r', kind)), 'v': (via, same(via)), 'b': (on, same(on))}, ['v'])]
+        found += [rule for via in through for rule in compared(kind, on, via)]
+    return found
+
+
+def compared(kind, on, via):
+    """The pairs of values by which a type depends on another one."""
+    holder = via or kind
+
+    def there(own, other):
+        given = {'r': (kind, own if via is None else apart('r', kind)), 'b': (on, other)}
+        if via is not None:
+            given['v'] = (via, own)
+        return on in depends(given, ['v'] if via else [])
+
+    for own in apart('', holder):
+        for other in apart('', on):
+            a, b = apart('a', holder), apart('b', on)
+            if there(a, b) or not there({**a, own: 'x'}, {**b, other: 'x'}):
+                continue
+            rule = {'on': on, 'own': '.'.join(own), 'other': '.'.join(other)}
+            unset = {**b, other: ''}
+            listed = properties.schemata(KINDS[holder].properties_schema)[own[0]].type == properties.Schema.LIST
+            tried = {'via': via, 'own_unset': there({**a, own: ''}, b), 'other_unset': there(a, unset),
+                     'both_unset': there({**a, own: ''}, unset),
+                     'first': listed and not there({**a, own: ('y', 'x')}, {**b, other: 'x'}),
+                     'empty': listed and there({path: v for path, v in a.items() if path[0] != own[0]}, unset)}
+            yield dict(rule, **{name: value for name, value in tried.items() if value})
+
+
 def without_cloud():
     """Lets resources validate without a cloud."""
     constraints.BaseCustomConstraint.validate = lambda *args, **kw: True
@@ -248,6 +358,16 @@ def oracle():
         print(json.dumps(answer), flush=True)
 
 
+def dependencies_of():
+    """Prints for each template, a line of standard input, what each of its resources depends on, before any is created."""
+    resource.Resource.client = lambda *args, **kw: mock.MagicMock()
+    resource.Resource.is_service_available = classmethod(lambda *args, **kw: (True, None))
+    for line in sys.stdin:
+        st = stack.Stack(utils.dummy_context(), 's', template.Template(template_format.parse(line)))
+        graph = st.dependencies.graph()
+        print(json.dumps({res.name: sorted(on.name for on in graph[res]) for res in st.values()}), flush=True)
+
+
 def show():
     without_cloud()
     engine = mock.Mock(resource_enforcer=mock.Mock())
@@ -256,4 +376,4 @@ def show():
             print(json.dumps(service.EngineService.resource_schema.__wrapped__(engine, utils.dummy_context(), kind)))
 
 
-{'table': table, 'oracle': oracle, 'show': show}[sys.argv[1]]()
+{'table': table, 'oracle': oracle, 'show': show, 'dependencies': dependencies_of}[sys.argv[1]]()

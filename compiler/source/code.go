@@ -116,9 +116,10 @@ const (
 	NotDeclared         Code = "H506" // a script uses an input or output that its role does not declare
 	HookByHand          Code = "H507" // a hook that Heat's own commands do not run
 	SecretInEnvironment Code = "H508" // a script reads a secret from its environment
-	ComputedRead        Code = "H509" // a script reads its environment by computed names
+	SecretPerhapsRead   Code = "H509" // a script may read a secret from its environment
 	WatchCycle          Code = "H510" // roles that follow each other's outputs in a cycle
 	UpdateDeadlock      Code = "H511" // update hooks that wait for each other's new outputs
+	SplitList           Code = "H512" // a shell script takes a list for several words
 	OverLimit           Code = "H601" // over a limit of Heat or Nova
 	UserDataFormat      Code = "H602" // a user_data_format that hotc does not support yet
 	NameTaken           Code = "H603" // the template uses a name that hotc needs

@@ -17,7 +17,9 @@ type Style struct {
 
 // Print writes a diagnostic for humans: the line FILE:LINE:COL: error[CODE]: message,
 // the source line with a caret, notes and the hint.
-func Print(w io.Writer, d *Diagnostic, style Style) {
+func Print(to io.Writer, d *Diagnostic, style Style) {
+	w := &strings.Builder{}
+	defer func() { _, _ = io.WriteString(to, terminal.Inert(w.String())) }()
 	paint := style.Ink.Paint
 	where := ""
 	if d.At.Known() {

@@ -53,6 +53,18 @@ func Line(text string) string {
 	return Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(text))
 }
 
+// Inert is text in which the logs of CI find no commands: GitHub's runners take lines that begin with
+// :: for these, and they and Azure's what has ##[ or ##vso[ anywhere. File names may begin a line.
+func Inert(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if rest := strings.TrimLeft(line, " \t"); strings.HasPrefix(rest, "::") {
+			lines[i] = line[:len(line)-len(rest)] + `\u003a` + rest[1:]
+		}
+	}
+	return strings.NewReplacer("##[", `#\u0023[`, "##vso[", `#\u0023vso[`).Replace(strings.Join(lines, ""))
+}
+
 // Ink is the secret prefix of hotc's own sequences, for a Writer that knows it. The empty
 // one disables colours.
 type Ink string

@@ -71,3 +71,17 @@ func FuzzWriter(f *testing.F) {
 		}
 	})
 }
+
+func TestInert(t *testing.T) {
+	for text, want := range map[string]string{
+		"::add-mask::e.yaml:2:3: error\n  a::b\n \t::warning::x\n": `\u003a:add-mask::e.yaml:2:3: error` + "\n  a::b\n \t" + `\u003a:warning::x` + "\n",
+		"a ##[add-matcher]m": `a #\u0023[add-matcher]m`,
+		"##vso[task.x]y":     `#\u0023vso[task.x]y`,
+		"## a :: b\n":        "## a :: b\n",
+		"":                   "",
+	} {
+		if got := Inert(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
@@ -70,11 +71,17 @@ func (p *parser) mapping(y *yaml.Node, n *Node, indent, depth int) uint64 {
 		p.key = true
 		key, _ := p.node(k, indent, depth+1)
 		p.key = false
-		if isMergeKey(k) && v.Kind == yaml.AliasNode && v.Alias == y && len(merges) == 0 && !otherMerges(y, i) {
-			value := p.itself(v, n)
+		// The use of a map's own anchor in its merge key adds nothing: PyYAML removes the key before it reads the map.
+		ofItself := func(v *yaml.Node) bool { return v.Kind == yaml.AliasNode && v.Alias == y }
+		if isMergeKey(k) && ofItself(v) {
+			start := p.offset(v)
+			value := &Node{Kind: Map, Style: n.Style, sharing: &sharing{target: n}, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
 			n.Span.End = max(n.Span.End, value.Span.End)
 			merges = append(merges, Entry{Key: Key{key.Span}, Name: "<<", Value: value})
 			continue
+		}
+		if isMergeKey(k) && v.Kind == yaml.SequenceNode && v.Anchor == "" && !slices.ContainsFunc(v.Content, func(v *yaml.Node) bool { return !ofItself(v) }) {
+			v.Content = nil
 		}
 		value, s := p.node(v, indent, depth+1)
 		size = saturate(size + s + 1)
@@ -100,23 +107,6 @@ func isMergeKey(k *yaml.Node) bool {
 	return k.Tag == "!!merge" && k.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0
 }
 
-// otherMerges reports whether a map has a merge key besides the one at an index.
-func otherMerges(y *yaml.Node, i int) bool {
-	for j := 0; j+1 < len(y.Content); j += 2 {
-		if j != i && isMergeKey(y.Content[j]) {
-			return true
-		}
-	}
-	return false
-}
-
-// itself is the use of a map's own anchor in its merge key, which adds nothing
-// (PyYAML removes the key before it reads the map).
-func (p *parser) itself(v *yaml.Node, n *Node) *Node {
-	start := p.offset(v)
-	return &Node{Kind: Map, Style: n.Style, sharing: &sharing{target: n}, Span: source.Span{Start: start, End: start + uint32(len(v.Value)) + 1}}
-}
-
 // merge returns the entries of a merge key in PyYAML's order: the first of several
 // maps wins, so it comes last (yaml/constructor.py, flatten_mapping).
 func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
@@ -131,6 +121,9 @@ func (p *parser) merge(y *yaml.Node, v *Node) []Entry {
 	case List:
 		for i := len(v.Items) - 1; i >= 0; i-- {
 			if v.Items[i].Kind != Map {
+				if p.failed {
+					return nil // of the item
+				}
 				p.fail(y, source.BadTag, "a merge key (<<) needs a map or a list of maps", "")
 				return nil
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -98,10 +98,7 @@ func TestReadsDirectlyAsTheLibrary(t *testing.T) {
 	for _, text := range trickyTexts {
 		try(text)
 	}
-	for s := uint64(1); s <= max(*cases, uint64(racetest.Cases(20_000, 1000))); s++ {
-		if *seed != 0 && s != *seed {
-			continue
-		}
+	for s := range seedtest.Each(t, seedtest.Cases(20_000, 1000)) {
 		g := rand.New(rand.NewPCG(s, 7))
 		text := randomText(g)
 		if s%4 > 0 {
@@ -109,7 +106,7 @@ func TestReadsDirectlyAsTheLibrary(t *testing.T) {
 		}
 		try(text)
 		if t.Failed() {
-			t.Fatalf("-seed %d", s)
+			t.FailNow()
 		}
 	}
 	if count < all/20 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand"
 	"testing"
+	"testing/synctest"
 
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
@@ -30,29 +31,31 @@ func (f *filling) Children(ctx context.Context, path coordinator.Path) ([]string
 
 // An agent that another hotc is putting there, part by part, is waited for; one that nobody finishes is not.
 func TestAnAgentThatAnotherOnePuts(t *testing.T) {
-	program := make([]byte, 1_700_000) // three parts, as nothing compresses it
-	rand.New(rand.NewSource(1)).Read(program)
-	digest := coordinator.Digest(program)
-	for _, given := range []int{0, 1, 2} {
-		s := deploytest.InMemory().Operator(t)
-		if err := deploy.PublishAgent(t.Context(), s, deploytest.Secret.Operator(deploytest.Site), false, program); err != nil {
-			t.Fatal(err)
-		}
-		f := &filling{Store: s, t: t}
-		at := coordinator.Path(":agents/" + digest)
-		for _, name := range []string{"0002", "0003"} {
-			node, err := s.Read(t.Context(), at.Join(name))
-			if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		program := make([]byte, 1_700_000) // three parts, as nothing compresses it
+		rand.New(rand.NewSource(1)).Read(program)
+		digest := coordinator.Digest(program)
+		for _, given := range []int{0, 1, 2} {
+			s := deploytest.InMemory().Operator(t)
+			if err := deploy.PublishAgent(t.Context(), s, deploytest.Secret.Operator(deploytest.Site), false, program); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.DeleteTree(t.Context(), at.Join(name)); err != nil {
-				t.Fatal(err)
+			f := &filling{Store: s, t: t}
+			at := coordinator.Path(":agents/" + digest)
+			for _, name := range []string{"0002", "0003"} {
+				node, err := s.Read(t.Context(), at.Join(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.DeleteTree(t.Context(), at.Join(name)); err != nil {
+					t.Fatal(err)
+				}
+				f.more = append(f.more, coordinator.NewNode{Path: at.Join(name), Data: node.Data, Grants: []coordinator.Grant{{May: coordinator.MayAll}}})
 			}
-			f.more = append(f.more, coordinator.NewNode{Path: at.Join(name), Data: node.Data, Grants: []coordinator.Grant{{May: coordinator.MayAll}}})
+			f.more = f.more[:given]
+			if comes, err := deploy.AgentComes(t.Context(), f, digest); err != nil || comes != (given == 2) {
+				t.Errorf("with %d parts more: %v, %v", given, comes, err)
+			}
 		}
-		f.more = f.more[:given]
-		if comes, err := deploy.AgentComes(t.Context(), f, digest); err != nil || comes != (given == 2) {
-			t.Errorf("with %d parts more: %v, %v", given, comes, err)
-		}
-	}
+	})
 }

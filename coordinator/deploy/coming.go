@@ -23,9 +23,9 @@ import (
 // already, and says which roles it has asked.
 func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	found := map[contract.ServerPath]map[string]coordinator.Coming{}
-	if u.resumed {
+	if u.resumed || u.live == u.to {
 		for _, s := range u.to.Servers {
-			record, _, err := u.reader().requests(ctx, s.Path)
+			record, _, _, err := u.reader().requests(ctx, s.Path)
 			if err != nil {
 				return err
 			}
@@ -45,18 +45,24 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 			reached.added[c.Key()] = true
 		}
 	}
+	number := u.record.Counter
+	if u.live == u.to {
+		number = u.unfinished(found)
+	}
 	for server, coming := range found {
 		for role, c := range coming {
-			reached.asked[server.Role(role)] = reached.asked[server.Role(role)] || c.Number == u.record.Counter && c.Asked
+			key := server.Role(role)
+			reached.asked[key] = reached.asked[key] || c.Number == number && c.Asked
+			reached.added[key] = reached.added[key] || u.live == u.to && c.Number == number && c.Added
 		}
 	}
-	told, err := u.comings(ctx, reached)
+	told, err := u.comings(ctx, reached, number)
 	if err != nil {
 		return err
 	}
 	return coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
 		s := &u.to.Servers[i]
-		if told[s.Path] == nil && len(found[s.Path]) == 0 {
+		if told[s.Path] == nil && (!u.resumed || len(found[s.Path]) == 0) {
 			return nil
 		}
 		return u.tellComing(ctx, s, told[s.Path])
@@ -79,12 +85,28 @@ func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, 
 	return u.after(), nil
 }
 
-// comings are the announcements to the roles of each server.
-func (u *update) comings(ctx context.Context, reached *reach) (map[contract.ServerPath]map[string]coordinator.Coming, error) {
+// unfinished is the number of the change that has announced secrets which now come without a change of
+// the plan, or this one's number: the apply that made it ended before it supplied them all. Roles that
+// it has changed still wait for these secrets, and run once for both.
+func (u *update) unfinished(found map[contract.ServerPath]map[string]coordinator.Coming) int64 {
+	for _, coming := range found {
+		for _, c := range coming {
+			for cell, before := range c.After {
+				if next := u.given[cell]; next > 0 && before == next-1 {
+					return c.Number
+				}
+			}
+		}
+	}
+	return u.record.Counter
+}
+
+// comings are the announcements of a change to the roles of each server.
+func (u *update) comings(ctx context.Context, reached *reach, number int64) (map[contract.ServerPath]map[string]coordinator.Coming, error) {
 	numbers := map[contract.ServerPath]int{}
 	all := map[contract.ServerPath]map[string]coordinator.Coming{}
 	for key, after := range reached.told() {
-		c := coordinator.Coming{Number: u.record.Counter, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
+		c := coordinator.Coming{Number: number, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
 		for _, cell := range after {
 			if c.After == nil {
 				c.After = map[contract.CellName]int{}
@@ -118,7 +140,7 @@ func (u *update) comings(ctx context.Context, reached *reach) (map[contract.Serv
 // unless that was interrupted: no role waits for what may never come.
 func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]coordinator.Coming) error {
 	for {
-		record, write, err := u.reader().requests(ctx, s.Path)
+		record, next, write, err := u.reader().requests(ctx, s.Path)
 		if err != nil {
 			return err
 		}
@@ -137,7 +159,7 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 			return nil
 		}
 		record.Coming = now
-		op, err := write(record, u.now)
+		op, err := write(record, next)
 		if err == nil {
 			err = u.store.Commit(ctx, u.guard(), op)
 		}

@@ -45,20 +45,17 @@ func tidy(s *coordinator.ServerState, roles int) {
 	s.Roles = s.Roles[:min(len(s.Roles), roles)]
 	if s.Going != nil {
 		s.Going.Failed = s.Going.Failed[:min(len(s.Going.Failed), roles)]
-		for i, c := range s.Going.Failed {
-			s.Going.Failed[i] = coordinator.Shorten(c)
-		}
 	}
+	*s = s.CutCauses(coordinator.LongestChain, coordinator.LongestReason)
 	for i := range s.Roles {
 		r := &s.Roles[i]
 		r.LastLines = coordinator.Clip(r.LastLines, coordinator.LogSize)
 		r.Blocked = r.Blocked[:min(len(r.Blocked), mostWaits)]
-		r.Cause = coordinator.Shorten(r.Cause)
 		if r.Cause == nil && (r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped) {
 			r.Cause = &coordinator.Cause{Reason: "its agent gave no reason"}
 		}
 		if r.Update != nil {
-			r.Update.Cause, r.Update.LastLines = coordinator.Shorten(r.Update.Cause), coordinator.Clip(r.Update.LastLines, coordinator.LogSize)
+			r.Update.LastLines = coordinator.Clip(r.Update.LastLines, coordinator.LogSize)
 		}
 	}
 }

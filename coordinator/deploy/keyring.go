@@ -100,7 +100,9 @@ func (k *keyring) part(s *contract.Server) (*contract.Server, error) {
 		return err
 	}
 	err := add(s.Path)
-	for _, r := range s.Reads {
+	part.Reads = slices.Clone(s.Reads)
+	for i, r := range part.Reads {
+		part.Reads[i].Type = k.types[r.Cell]
 		err = errors.Join(err, add(r.Server))
 	}
 	for _, c := range s.Seals {
@@ -209,7 +211,7 @@ func (k *keyring) named(user string) coordinator.Credential {
 	server, err := url.PathUnescape(segment)
 	switch s := contract.ServerPath(server); {
 	case err != nil:
-	case kind == "server":
+	case kind == "server" && k.record.Enrol == coordinator.EnrolAlways: // otherwise the token opens nothing
 		return coordinator.ServerCredential(s, k.token(s))
 	case kind == "member" && k.record.Enrol == coordinator.EnrolOnce:
 		return k.secret.MemberCredential(k.deployment, k.record, s)
@@ -250,10 +252,11 @@ type tokens struct {
 	deployment coordinator.Deployment
 	slots      map[contract.ServerPath]*contract.Slot // of the servers that have one
 	relayed    bool                                   // the agents do not signal Heat
+	types      map[contract.CellName]contract.Type
 }
 
 func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.Plan) tokens {
-	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}, p.Signal != contract.AgentsSignal}
+	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}, p.Signal != contract.AgentsSignal, p.Types()}
 	for i := range p.Servers {
 		if s := &p.Servers[i]; s.Slot != nil {
 			t.slots[s.Path] = s.Slot

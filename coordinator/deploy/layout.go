@@ -181,10 +181,11 @@ func (l *layer) relays() []node {
 	nodes := []node{l.node(d.Relay(), nil, ofFolder, "")}
 	nodes = append(nodes, l.text(d.ServersKeys(), l.must(l.sign(coordinator.KindKeysOf, "", keys)), ofServersKeys, "")...)
 	nodes = append(nodes, l.node(d.Heat(), unwritten, ofHeat, ""), l.node(d.HeatNumber(), unwritten, ofHeat, ""), l.node(d.Relays(), nil, ofRelays, ""))
-	if len(followers) > 0 {
+	groups := l.plan.Groups()
+	if len(groups) > 0 {
 		nodes = append(nodes, l.node(d.MembersOf(), nil, ofFolder, ""))
 	}
-	for _, group := range slices.Sorted(maps.Keys(followers)) {
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		nodes = append(nodes, l.node(d.Members(group), unwritten, ofMembers, "", followers[group]...))
 	}
 	return nodes
@@ -216,7 +217,7 @@ func (l *layer) server(s *contract.Server) []node {
 		l.node(d.Requests(path), unwritten, ofRequests, path),
 		l.node(d.Answers(path), unwritten, ofReport, path),
 		l.node(d.Agent(path), nil, ofAgent, path))
-	if coordinator.HearsOfHeat(s) {
+	if coordinator.HearsOfHeat(s, l.plan.Signal == contract.RelaySignals) {
 		nodes = append(nodes, l.node(d.HeatValues(path), unwritten, ofHeatValues, path))
 	}
 	if l.plan.Signal == contract.RelaySignals {

@@ -56,6 +56,7 @@ func (r *Reader) Cell(ctx context.Context, c contract.CellRef) (coordinator.Cell
 	if err != nil {
 		return coordinator.CellRecord{State: coordinator.Empty}, coordinator.NewCellError(c, err)
 	}
+	c.Type = r.keys.types[c.Cell]
 	return coordinator.CheckCell(c, record)
 }
 

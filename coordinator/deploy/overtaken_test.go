@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
 )
 
 // stalled is a store that does something else, once, before it lists or deletes a node.
@@ -164,4 +166,60 @@ func (s *afterwards) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		}
 	}
 	return err
+}
+
+// publishing applies a plan, and does something else before the part of a server is written.
+func publishing(t *testing.T, b deploytest.Bed, p *contract.Plan, of contract.ServerPath, do func()) error {
+	t.Helper()
+	s := &deploytest.Between{Store: b.Open(t), Do: do, When: func(ops []coordinator.Op) bool {
+		return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == deploytest.Site.ServerPlan(of) })
+	}}
+	_, err := deploy.Publish(t.Context(), s, deploytest.Publication(p))
+	return err
+}
+
+// A change is overtaken by one that leaves a server as it is: the first one writes nothing for it.
+func TestAnOvertakenChangeWritesNoServersPart(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.WithUpdate())
+	before := b.Attacker(t).Read(deploytest.Site.ServerPlan("app"))
+	first := deploytest.WithUpdate(func(p *contract.Plan) { p.Servers[1].Roles[0].Timeout = 77 })
+	err := publishing(t, b, first, "app", func() {
+		b.Publish(t, deploytest.WithUpdate(func(p *contract.Plan) { p.Servers[0].Roles[0].Timeout = 88 }))
+	})
+	if !errors.Is(err, deploy.ErrOvertaken) {
+		t.Errorf("the first one: %v", err)
+	}
+	if now := b.Attacker(t).Read(deploytest.Site.ServerPlan("app")); now != before {
+		t.Errorf("it has written %s", now)
+	}
+}
+
+// A machine is replaced before a change reaches its server: nothing is asked of the one before.
+func TestAChangeAsksTheMachineThatIsThere(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.WithUpdate())
+	m := b.Agent(t, "app")
+	done := coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{{Name: "web", Status: coordinator.RoleDone}}}
+	if err := m.Report(t.Context(), done, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed := deploytest.WithUpdate(func(p *contract.Plan) {
+		p.Servers[1].Roles[0].Source = p.Servers[0].Roles[0].Source
+		p.Servers[1].Roles[0].Hooks = []contract.Task{{Name: contract.HookUpdate}}
+	})
+	replace := func() {
+		next := member.Join(b.Session(t, "app"), deploytest.Site, "app", deploytest.TokenOf("app"))
+		if _, err := next.Plan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		deploytest.Enrolled(t, next, "the next", false)
+	}
+	if err := publishing(t, b, changed, "app", replace); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := deploytest.Reading(t, b.Operator(t)).Requests(t.Context(), "app")
+	if err != nil || len(asked.Requests) > 0 {
+		t.Errorf("%+v, %v", asked, err)
+	}
 }

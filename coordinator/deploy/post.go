@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -66,7 +65,11 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 		if err != nil || record.State != coordinator.Failed {
 			return nil // not a failure signed by its server
 		}
-		data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation, Version: record.Version})
+		key, err := r.keys.serverKey(cells[i].Server)
+		if err != nil {
+			return err
+		}
+		data, err := coordinator.Signed(key, r.keys.deployment.CellPlace(r.keys.record.ID, cells[i]), 0, coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation, Version: record.Version})
 		found[i] = &coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}
 		return err
 	})
@@ -81,7 +84,7 @@ func (r *Reader) emptyFailed(ctx context.Context, cells []contract.CellRef) ([]c
 
 // queue is the write that adds requests to a server's queue, and drops answered ones.
 func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []coordinator.Request) (coordinator.Op, error) {
-	record, write, err := r.requests(ctx, server)
+	record, next, write, err := r.requests(ctx, server)
 	if err != nil {
 		return coordinator.Op{}, err
 	}
@@ -89,28 +92,35 @@ func (r *Reader) queue(ctx context.Context, server contract.ServerPath, more []c
 	if _, bad := unreadable(err); err != nil && !bad {
 		return coordinator.Op{}, err
 	}
-	record.Requests = append(coordinator.Open(record.Requests, answered), more...)
-	var last time.Time
-	for _, one := range more {
-		last = one.Since
+	node, err := r.store.Read(ctx, r.keys.deployment.State(server))
+	if err != nil {
+		return coordinator.Op{}, err
 	}
-	op, err := write(record, last)
+	state, _ := r.keys.state(node.Data, server) // one that cannot be read says nothing
+	next = coordinator.NextNumber(next-1, coordinator.KindRequests, state)
+	record.Requests = coordinator.Open(record.Requests, answered)
+	for _, q := range more {
+		q.Number = next
+		record.Requests = append(record.Requests, q)
+	}
+	op, err := write(record, next)
 	if limit := coordinator.Room(r.store); err == nil && len(op.Data) > limit {
 		err = fmt.Errorf("the requests of server %s have %d bytes in total, the coordinator accepts %d: %w", server, len(op.Data), limit, coordinator.ErrTooLarge)
 	}
 	return op, err
 }
 
-// requests returns a server's requests, and a function for the write that replaces them.
-func (r *Reader) requests(ctx context.Context, server contract.ServerPath) (record coordinator.RequestsRecord, write func(now coordinator.RequestsRecord, at time.Time) (coordinator.Op, error), err error) {
+// requests returns a server's requests, the next number of the list, and a function for the write that
+// replaces it.
+func (r *Reader) requests(ctx context.Context, server contract.ServerPath) (record coordinator.RequestsRecord, next int64, write func(now coordinator.RequestsRecord, number int64) (coordinator.Op, error), err error) {
 	path, place := r.keys.deployment.Requests(server), r.keys.deployment.Place(r.keys.record.ID, coordinator.KindRequests, server, "")
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
-		return record, nil, err
+		return record, 0, nil, err
 	}
 	record, counter, err := coordinator.OpenIfAny[coordinator.RequestsRecord](path, node.Data, r.keys.signer.Public(), place)
-	return record, func(now coordinator.RequestsRecord, at time.Time) (coordinator.Op, error) {
-		data, err := coordinator.Signed(r.keys.signer, place, max(counter, at.UnixMilli())+1, now)
+	return record, max(counter, r.keys.record.Counter) + 1, func(now coordinator.RequestsRecord, number int64) (coordinator.Op, error) {
+		data, err := coordinator.Signed(r.keys.signer, place, number, now)
 		return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
 	}, err
 }

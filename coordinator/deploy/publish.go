@@ -75,6 +75,10 @@ type Publication struct {
 	// continue with it.
 	Restore bool
 	Root    *InRoot // where it is closed
+	// Lock is held by the command that publishes. New says that there was no deployment to lock, so
+	// that one which was created meanwhile is not changed: ErrOvertaken.
+	Lock *Lock
+	New  bool
 	// After are the secrets that get a new value next, with their numbers (Supplied.Next).
 	After map[contract.CellName]int
 }
@@ -99,6 +103,9 @@ var ErrStands = errors.New("it exists: there is nothing to restore")
 func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published, error) {
 	d := w.Deployment
 	result, nodes, change, err := w.prepare(ctx, s)
+	if err == nil && change != nil && w.New {
+		err = fmt.Errorf("publish %s: %w", d, ErrOvertaken)
+	}
 	if err == nil && result.Outcome == Unchanged && len(w.After) > 1 {
 		result.Record, err = w.announceSecrets(ctx, s, result.Record)
 	}
@@ -164,7 +171,9 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	digest := coordinator.Digest(w.JSON)
 	result = Published{
 		Outcome: Created,
-		Record: coordinator.DeploymentRecord{Format: coordinator.RecordFormat, ID: rand.Text(), Counter: w.Now.UnixMilli(),
+		// The first number may be any. Agents of earlier versions, which do not know that, accept a larger
+		// one than that of an earlier deployment.
+		Record: coordinator.DeploymentRecord{Format: coordinator.RecordFormat, ID: rand.Text(), Counter: max(1, w.Now.UnixMilli()),
 			Plan: digest, Created: w.Now.UTC().Truncate(time.Second), Restored: w.Restore},
 	}
 	if w.Enrol != nil {

@@ -85,7 +85,7 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := r.halfway(snapshot.Servers[i].read(ctx, r, p.Servers[i].Path))
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
-		if err == nil && coordinator.HearsOfHeat(&p.Servers[i]) {
+		if err == nil && coordinator.HearsOfHeat(&p.Servers[i], p.Signal == contract.RelaySignals) {
 			snapshot.Servers[i].Heat, err = r.heatValues(ctx, p.Servers[i].Path)
 			err = r.halfway(err)
 		}
@@ -172,7 +172,7 @@ func relayed[T any](ctx context.Context, r *Reader, path coordinator.Path, kind 
 // dropped.
 func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coordinator.MembersRecord, error) {
 	all, d := map[string]coordinator.MembersRecord{}, r.keys.deployment
-	for group := range p.Followers() {
+	for group := range p.Groups() {
 		said, err := relayed[coordinator.MembersRecord](ctx, r, d.Members(group), coordinator.KindMembers, "", group)
 		switch {
 		case err == nil:

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
@@ -126,7 +126,7 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 // More readers than one commit takes are given their keys in several.
 func TestGivenToMany(t *testing.T) {
 	var readers []contract.ServerPath
-	for i := range racetest.Cases(3000, 100) {
+	for i := range seedtest.Cases(3000, 100) {
 		readers = append(readers, contract.ServerPath(fmt.Sprintf("node/%s/%04d", strings.Repeat("x", 200), i)))
 	}
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
@@ -353,11 +353,11 @@ func TestAnInterruptedReshapingIsFinished(t *testing.T) {
 	}
 	writes := 1
 	for play(t, deploytest.InMemory(), writes, false, false) {
-		if writes += racetest.Cases(1, 20); writes > 2000 {
+		if writes += seedtest.Cases(1, 20); writes > 2000 {
 			t.Fatal("it never comes to its end")
 		}
 	}
-	for n := 1; n < writes && !t.Failed(); n += racetest.Cases(5, 50) {
+	for n := 1; n < writes && !t.Failed(); n += seedtest.Cases(5, 50) {
 		play(t, deploytest.InMemory(), n, n%2 == 0, true)
 	}
 	if !t.Failed() {
@@ -422,4 +422,22 @@ func TestNothingIsSaidOfServersThatNeverCame(t *testing.T) {
 	if len(done.Changes) != 1 || done.Changes[0].Key() != "spare.proxy" || done.Changes[0].Effect != deploy.EffectRemoved {
 		t.Errorf("%+v", done.Changes)
 	}
+}
+
+// A change that removes a server is overtaken, just before it does, by one that keeps the server: it
+// stays, and its machine can be the server.
+func TestAServerThatALaterChangeKeeps(t *testing.T) {
+	b := deploytest.InMemory()
+	app := contract.Server{Path: "app", Roles: []contract.Role{aRole("app", "web", false, nil)}}
+	lb := contract.Server{Path: "lb", Roles: []contract.Role{aRole("lb", "proxy", false, nil)}}
+	b.Publish(t, planOf(nil, app, lb))
+	keeps := planOf(nil, app, lb, contract.Server{Path: "db", Roles: []contract.Role{aRole("db", "mysql", false, nil)}})
+	s := &deploytest.Between{Store: b.Open(t), Do: func() { b.Publish(t, keeps) }, When: func(ops []coordinator.Op) bool {
+		return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == deploytest.Site.Identity("lb") })
+	}}
+	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(planOf(nil, app))); !errors.Is(err, deploy.ErrOvertaken) {
+		t.Errorf("the first change: %v, want ErrOvertaken", err)
+	}
+	b.ExpectWhole(t, keeps)
+	b.Agent(t, "lb")
 }

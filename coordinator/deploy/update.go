@@ -92,6 +92,7 @@ type update struct {
 	live, to *contract.Plan
 	planJSON []byte
 	given    map[contract.CellName]int // Publication.After
+	lock     *Lock
 	files    Files
 	digest   string // of planJSON
 	now      time.Time
@@ -110,7 +111,7 @@ type update struct {
 // newUpdate reads the current state. *ChangedPlanError.
 func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t tokens, digest string) (*update, error) {
 	d := w.Deployment
-	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, files: w.Files, digest: digest, now: w.Now}
+	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, lock: w.Lock, files: w.Files, digest: digest, now: w.Now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,9 @@ func (u *update) begin(ctx context.Context) error {
 	if u.record.Updating != u.digest {
 		u.record.Updating = u.digest
 		u.record.Updates++
-		u.record.Counter = max(u.record.Counter, u.now.UnixMilli()) + 1
+		if u.record.Counter, err = u.nextNumber(ctx); err != nil {
+			return err
+		}
 	}
 	if u.keys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
 		return err
@@ -164,6 +167,28 @@ func (u *update) begin(ctx context.Context) error {
 		return u.changeNodes()
 	}
 	return nil
+}
+
+// nextNumber is that of the records which the change signs.
+func (u *update) nextNumber(ctx context.Context) (int64, error) {
+	keys, err := newKeyring(u.tokens, u.found, u.root)
+	if err != nil {
+		return 0, err
+	}
+	states := make([]coordinator.ServerState, len(u.to.Servers))
+	err = coordinator.Each(ctx, len(states), func(ctx context.Context, i int) error {
+		node, err := u.store.Read(ctx, u.d.State(u.to.Servers[i].Path))
+		if errors.Is(err, coordinator.ErrNotFound) { // the change adds the server
+			return nil
+		}
+		states[i], _ = keys.state(node.Data, u.to.Servers[i].Path) // one that cannot be read says nothing
+		return err
+	})
+	next := int64(0)
+	for _, kind := range []string{coordinator.KindIdentity, coordinator.KindPlan, coordinator.KindKeys} {
+		next = max(next, coordinator.NextNumber(u.found.Counter, kind, states...))
+	}
+	return next, err
 }
 
 // after is the record when the change is complete.
@@ -254,12 +279,20 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 
 // mark writes the record of the change.
 func (u *update) mark(ctx context.Context) error {
-	for u.record != u.found {
+	for {
+		if u.lock != nil {
+			if err := u.lock.Check(ctx); err != nil {
+				return err
+			}
+		}
+		if u.record == u.found {
+			return nil
+		}
 		data, err := u.keys.deploymentRecord(u.record)
 		if err != nil {
 			return err
 		}
-		err = u.store.Commit(ctx, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})
+		err = u.store.Commit(ctx, append(u.lock.guards(), coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
 		if err == nil {
 			u.found = u.record
 			u.version++
@@ -276,7 +309,6 @@ func (u *update) mark(ctx context.Context) error {
 			return ErrOvertaken
 		}
 	}
-	return nil
 }
 
 // layFiles creates the new files, and grants access to their users. Reader sets found for that

@@ -3,6 +3,7 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (v *serverChange) compare(from, to *contract.Server, state map[string]coord
 		if state[a.Name] == coordinator.RoleRunning {
 			v.reads(to.Path, &a, lost)
 			if v.watched = v.watched || hasNewOutputs(&b, &a); hasNewOutputs(&b, &a) {
-				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would lose an output", to.Path, a.Name))
+				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would lose an output, or its type", to.Path, a.Name))
 			}
 		}
 		v.role(to.Path, &a, &b, state)
@@ -218,10 +219,13 @@ func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, sta
 	}
 }
 
-// hasNewOutputs reports whether b declares outputs that a does not have.
+// hasNewOutputs reports whether b declares outputs that a does not have, or has with another type:
+// readers do not take the values of that.
 func hasNewOutputs(a, b *contract.Role) bool {
 	return slices.ContainsFunc(b.Outputs, func(o contract.Output) bool {
-		return !slices.ContainsFunc(a.Outputs, func(old contract.Output) bool { return old.Cell == o.Cell })
+		return !slices.ContainsFunc(a.Outputs, func(old contract.Output) bool {
+			return old.Cell == o.Cell && (old.Type == o.Type || o.Type == contract.JSON)
+		})
 	})
 }
 
@@ -300,8 +304,7 @@ func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Re
 			continue
 		}
 		number := v.incarnation.Number
-		id := coordinator.Digest(fmt.Appendf(nil, "hotc update 1\n%d\n%s\n%s\n%d", u.record.Updates, u.digest, to.Path.Role(r.Name), number))[:26]
-		all = append(all, coordinator.Request{ID: id, Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
+		all = append(all, coordinator.Request{ID: rand.Text(), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
 			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all

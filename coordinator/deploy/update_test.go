@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
@@ -386,7 +386,7 @@ func TestTwoChangesAtOnce(t *testing.T) {
 // A plan that lies in parts, and a file that more servers read than an access list
 // names, change too.
 func TestLargePlansAndManyReadersChange(t *testing.T) {
-	racetest.Skip(t)
+	seedtest.SkipShort(t)
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		from := deploytest.FanOut(10)
 		for i := range 2 { // at first two servers read it, then all

@@ -2,6 +2,7 @@ package deploytest
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -73,7 +74,10 @@ func (d *Disk) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	return nil
 }
 
-func (d *Disk) Kept() (member.Kept, error) { return d.values, nil }
+func (d *Disk) Kept() (member.Kept, error) { return maps.Clone(d.values), nil }
+
+// Record is what is kept of a cell.
+func (d *Disk) Record(cell contract.CellName) coordinator.CellRecord { return d.values[cell] }
 
 func (d *Disk) Remembered() member.Remembered { return d.kept }
 

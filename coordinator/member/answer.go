@@ -10,7 +10,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
-// Asked reads the requests to the server's agent. ErrForged, ErrOlder.
+// Asked reads the requests to the server's agent. An older list may be shown again: each request has
+// a random id, and is answered once. Operators are told that it is older, so that the number of the
+// next one is larger. ErrForged.
 func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) {
 	path, what := m.deployment.Requests(m.server), "the request list of server "+string(m.server)
 	return lasts(ctx, m, func() (asked coordinator.RequestsRecord, err error) {
@@ -21,9 +23,12 @@ func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) 
 		if len(node.Data) == 0 || string(node.Data) == "{}" {
 			return asked, nil
 		}
-		text, _, err := m.open(coordinator.KindRequests, "", what, node.Data)
+		text, number, err := m.open(coordinator.KindRequests, "", what, node.Data)
 		if err != nil {
 			return asked, m.explainForged(ctx, err)
+		}
+		if err := m.notOlder(ctx, coordinator.KindRequests, number); err != nil && !errors.Is(err, ErrOlder) {
+			return asked, fmt.Errorf("%s: %w", what, err)
 		}
 		return coordinator.Decode[coordinator.RequestsRecord](path, text)
 	})

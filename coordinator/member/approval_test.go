@@ -91,7 +91,7 @@ func TestWhoAsksIsBounded(t *testing.T) {
 	}
 }
 
-// A machine that was not heard of for an hour leaves its place.
+// A machine that was not heard of for an hour leaves its place, when all are taken.
 func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	b := deploytest.InMemory()
 	b.PublishOnce(t, deploytest.WithGiven("app"))
@@ -100,18 +100,49 @@ func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	record := func(of deploytest.Machine, seen time.Time) coordinator.ApprovalRequest {
 		return coordinator.ApprovalRequest{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
 	}
-	text, err := json.Marshal(coordinator.ApprovalRequests{Machines: []coordinator.ApprovalRequest{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}})
+	asked := []coordinator.ApprovalRequest{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}
+	others := []deploytest.Machine{there}
+	for i := range 6 {
+		others = append(others, deploytest.NewMachine(t, "app", fmt.Sprint("other", i)))
+		asked = append(asked, record(others[i+1], deploytest.Noon))
+	}
+	text, err := json.Marshal(coordinator.ApprovalRequests{Machines: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Overwrite(t, "app", string(text))
 	b.Ask(t, now)
-	b.ExpectAsking(t, "app", there, now)
+	b.ExpectAsking(t, "app", append(others, now)...)
 	// one that is there says so again, and keeps the time it asked first
 	b.Ask(t, there)
 	asking, err := deploytest.Reading(t, b.Operator(t)).AwaitingApproval(t.Context(), "app")
-	if err != nil || len(asking) != 2 || !asking[0].Seen.Equal(deploytest.Noon) || !asking[0].Since.Equal(deploytest.Noon.Add(-3*time.Hour)) {
+	if err != nil || len(asking) != 8 || !asking[0].Seen.Equal(deploytest.Noon) || !asking[0].Since.Equal(deploytest.Noon.Add(-3*time.Hour)) {
 		t.Errorf("%+v, %v", asking, err)
+	}
+}
+
+// The clocks of two machines that ask are two hours apart: none pushes the other out.
+func TestMachinesThatAskWithOtherClocks(t *testing.T) {
+	var keys []string
+	for _, name := range []string{"one", "two"} {
+		keys = append(keys, deploytest.NewMachine(t, "app", name).Key.Public())
+	}
+	var asking coordinator.ApprovalRequests
+	writes := 0
+	for look := range 120 { // each looks every half minute
+		for i, key := range keys {
+			seen := deploytest.Noon.Add(time.Duration(look)*30*time.Second + time.Duration(i)*2*time.Hour)
+			next, changed := asking.With(coordinator.ApprovalRequest{Key: key, Since: seen, Seen: seen})
+			if asking = next; changed {
+				writes++
+			}
+		}
+		if len(asking.Machines) != 2 {
+			t.Fatalf("at look %d: %+v", look, asking)
+		}
+	}
+	if writes > 12 {
+		t.Errorf("%d writes in an hour", writes)
 	}
 }
 

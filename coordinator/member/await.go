@@ -94,7 +94,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 		case since = <-lost:
 		}
 		if !open {
-			return none, fmt.Errorf("wait for %s: %w", cell, context.Cause(ctx))
+			return none, fmt.Errorf("wait for %s: %w", cell, coordinator.WatchEnded(ctx))
 		}
 		if record, done, err := m.look(ctx, ref, o.Machine); done || err != nil {
 			return record, err
@@ -110,7 +110,10 @@ func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contra
 	record, _, err = m.readCell(ctx, ref)
 	if err == nil && machine != nil && record.State != coordinator.Empty {
 		said, err := m.Members(ctx, machine.Group)
-		if err != nil || said.Of(machine, record).State == coordinator.Gone {
+		if err != nil {
+			return coordinator.CellRecord{}, false, err
+		}
+		if now := said.Of(machine, record).State; now == coordinator.Gone || now == coordinator.Unknown {
 			return coordinator.CellRecord{}, false, err
 		}
 	}
@@ -229,11 +232,20 @@ func (m *Member) missing(ctx context.Context, server contract.ServerPath) (arriv
 var errMissing = errors.New("its node does not exist, or this server has no access to it")
 
 // opened checks a cell's record against the plan, and opens a sealed one. One whose key is not
-// there yet is empty.
+// there yet is empty. One of another type is unknown: if it is due to a change of the plan, the next
+// value has the right one.
 func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
 	record, err := coordinator.CheckCell(ref, record)
 	if err == nil && record.State == coordinator.Valued && ref.Sealed {
-		return m.openRecord(ctx, ref, record)
+		if record, err = m.openRecord(ctx, ref, record); err == nil && record.State == coordinator.Valued {
+			if wrong := coordinator.CheckType(ref, record); wrong != nil {
+				err = coordinator.NewCellError(ref, wrong)
+			}
+		}
+	}
+	if errors.Is(err, coordinator.ErrOtherType) {
+		m.tell(err.Error())
+		return coordinator.CellRecord{State: coordinator.Unknown}, nil
 	}
 	return record, err
 }

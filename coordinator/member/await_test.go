@@ -145,3 +145,39 @@ func TestDestroyedAndMadeAgain(t *testing.T) {
 		}
 	})
 }
+
+// A wait whose session is closed ends with that reason: the agent tells it from a role's failure.
+func TestWaitsEndWithTheirSession(t *testing.T) {
+	for name, wait := range map[string]func(t *testing.T, b deploytest.Bed, s coordinator.Store) error{
+		"for a value": func(t *testing.T, b deploytest.Bed, s coordinator.Store) error {
+			b.Publish(t, deploytest.ThreeTier())
+			app := member.Join(s, deploytest.Site, "app", deploytest.TokenOf("app"))
+			if _, err := app.Plan(t.Context()); err != nil {
+				return err
+			}
+			_, err := app.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{IfDown: -1})
+			return err
+		},
+		"for the deployment": func(t *testing.T, _ deploytest.Bed, s coordinator.Store) error {
+			return member.Join(s, deploytest.Site, "app", deploytest.TokenOf("app")).AwaitDeployment(t.Context(), nil)
+		},
+		"for a slot": func(t *testing.T, _ deploytest.Bed, s coordinator.Store) error {
+			_, err := claim("m1").Take(t.Context(), s)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := deploytest.InMemory()
+				s := b.Session(t, "app")
+				ended := make(chan error, 1)
+				go func() { ended <- wait(t, b, s) }()
+				synctest.Wait()
+				s.Close()
+				if err := <-ended; !errors.Is(err, coordinator.ErrClosed) {
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		})
+	}
+}

@@ -2,6 +2,7 @@ package member
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,8 @@ func (m *Session) Put(ctx context.Context, cell contract.CellName, value json.Ra
 	return m.put(ctx, cell, value, nil, now)
 }
 
-// put is Put or, with a renewal, Renew.
+// put is Put or, with a renewal, Renew. The record is on the machine's disk before it is committed:
+// however the commit is interrupted, it can be published again (Republish).
 func (m *Member) put(ctx context.Context, cell contract.CellName, value json.RawMessage, again *renewal, now time.Time) error {
 	ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 	m.mu.Lock()
@@ -72,24 +74,31 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 			if record, err = m.opened(ctx, ref, record); err != nil {
 				return fmt.Errorf("publish %s: %w", cell, err)
 			}
+			m.keepFound(cell, record)
 			err := compareCell(cell, record, value)
 			if again == nil || !errors.Is(err, ErrOtherValue) {
 				return err
 			}
 		}
-		fresh := coordinator.CellRecord{State: coordinator.Valued, Incarnation: f.record.Number, Version: record.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
+		kept, _ := m.memory.Kept() // keep reports an error
+		last := record
+		if record.Incarnation == 0 { // never written, or emptied by somebody: readers may have seen more
+			last = kept[cell]
+		}
+		fresh := coordinator.CellRecord{State: coordinator.Valued, Incarnation: f.record.Number, Version: last.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
 		if again != nil {
-			kept, err := m.memory.Kept()
-			if err != nil {
-				return fmt.Errorf("publish %s: %w", cell, err)
-			}
 			fresh = again.follow(record, kept[cell], fresh)
 		}
+		m.keep(cell, fresh)
 		if err = m.writeCell(ctx, f, ref, version, fresh); err == nil {
-			m.keep(cell, fresh)
 			return nil
 		}
-		if errors.Is(err, coordinator.ErrVersion) {
+		if errors.Is(err, coordinator.ErrTooLarge) || errors.Is(err, errMissing) { // it was not published
+			before := kept[cell]
+			before.State = cmp.Or(before.State, coordinator.Empty)
+			m.keep(cell, before)
+		}
+		if errors.Is(err, coordinator.ErrVersion) { // or the answer to this commit was lost
 			err = m.checkFence(ctx)
 		}
 		if err != nil {
@@ -100,11 +109,11 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 
 // writeCell writes a cell of the server's own, and seals it if needed.
 func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, version coordinator.Version, record coordinator.CellRecord) error {
-	published := func() {}
+	var box sealedBox
 	var key []coordinator.Op
 	if record.State == coordinator.Valued {
 		var err error
-		if record, key, published, err = m.fillRecord(ctx, ref, record); err != nil {
+		if record, key, box, err = m.fillRecord(ctx, ref, record); err != nil {
 			return err
 		}
 	}
@@ -115,9 +124,10 @@ func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, v
 	write := coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 	err = m.store.Commit(ctx, m.checks(f, append([]coordinator.Op{write}, key...)...)...)
 	m.forget(ref.Cell)
-	if err == nil {
-		published()
-	} else if !errors.Is(err, coordinator.ErrVersion) {
+	if record.Sealed != "" {
+		m.sealing.written(ref.Cell, box, err == nil)
+	}
+	if err != nil && !errors.Is(err, coordinator.ErrVersion) {
 		err = m.gone(ctx, err)
 	}
 	return err

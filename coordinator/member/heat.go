@@ -32,7 +32,7 @@ func (m *Member) Heat(ctx context.Context) (coordinator.HeatValues, error) {
 			return none, coordinator.Forged(what, "a relay", errors.New("its two numbers differ"))
 		}
 	}
-	if err := m.notOlder(coordinator.KindHeatValues, counter); err != nil {
+	if err := m.notOlder(ctx, coordinator.KindHeatValues, counter); err != nil {
 		return none, fmt.Errorf("%s: %w", what, err)
 	}
 	return values, nil

@@ -1,22 +1,16 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
-
-// notOlder remembers a counter, unless a larger one was seen. ErrOlder, ErrForgets.
-func (m *Member) notOlder(what string, counter int64) error {
-	m.recall()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.remember(what, counter, nil)
-}
 
 // identify reads the identity record, and remembers it. ErrForged, ErrOlder,
 // *FormatError, ErrNotInPlan, ErrRefused.
@@ -26,19 +20,18 @@ func (m *Member) identify(ctx context.Context) error {
 		return err
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	unknown, strange := identity, false
-	if m.pinned != nil {
-		strange = m.pinned.ID != identity.ID && !identity.Restored
-		if m.pinned.ID == identity.ID || strange {
-			unknown = nil
-		}
+	before := m.pinned
+	strange := before != nil && before.ID != identity.ID && !identity.Restored
+	if !strange && (before == nil || before.ID != identity.ID) {
+		err = m.adopt(identity)
 	}
-	if err := m.remember(coordinator.KindIdentity, counter, unknown); err != nil {
+	m.within(identity.ID)
+	m.mu.Unlock()
+	if err == nil {
+		err = m.notOlder(ctx, coordinator.KindIdentity, counter)
+	}
+	if err != nil {
 		return fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
-	}
-	if !strange {
-		m.pinned = identity
 	}
 	m.learn(func(k *knowledge) { k.identity, k.strange = identity, strange })
 	return nil
@@ -72,18 +65,13 @@ func (m *Member) learn(what func(k *knowledge)) {
 func (m *Member) pin() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pinned = m.known().identity
 	m.learn(func(k *knowledge) { k.strange = false })
-	if err := m.memory.Remember(Remembered{Identity: m.pinned}); err != nil {
-		return fmt.Errorf("%w: %w", ErrForgets, err)
-	}
-	return nil
+	return m.adopt(m.known().identity)
 }
 
 // readIdentity reads the identity record, authenticated by the server's token and, once the machine
 // knows it, by the operator's key.
 func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64, error) {
-	m.recall()
 	node, err := m.store.Read(ctx, m.deployment.Identity(m.server))
 	if errors.Is(err, coordinator.ErrNotFound) {
 		_, known, statErr := m.store.Stat(ctx, m.deployment.Server(m.server))
@@ -103,11 +91,16 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 		return nil, 0, fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, err)
 	}
 	m.mu.Lock()
+	remembered := m.memory.Remembered()
+	m.pinned = cmp.Or(m.pinned, remembered.Identity)
 	pinned := m.pinned
 	m.mu.Unlock()
 	identity, counter, err := coordinator.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
+	}
+	if slices.Contains(remembered.Left, identity.ID) {
+		return nil, 0, fmt.Errorf("the identity of the deployment %s is of one that this machine has left: %w", m.deployment, ErrOlder)
 	}
 	if !identity.Removed.IsZero() {
 		return nil, 0, &RemovedError{Server: m.server, Deployment: m.deployment, Since: identity.Removed}
@@ -133,15 +126,11 @@ func (m *Member) deriveKey(p *contract.Server) error {
 	return nil
 }
 
-// open reads a record that the operator has signed for this server, and remembers its counter.
-// ErrForged, ErrOlder.
+// open reads a record that the operator has signed for this server. ErrForged.
 func (m *Member) open(kind, item, what string, data []byte) (text []byte, counter int64, err error) {
 	text, counter, err = m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
 	if err != nil {
 		return nil, 0, coordinator.Forged(what, "the deployment's operator", err)
-	}
-	if err := m.notOlder(kind, counter); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", what, err)
 	}
 	return text, counter, nil
 }
@@ -159,7 +148,7 @@ func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, err
 	now, counter, err := m.readIdentity(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil && counter < m.counters[coordinator.KindIdentity] {
+	if err == nil && now.ID == m.scope && counter < m.counters[coordinator.KindIdentity] {
 		return nil, ErrOlder
 	}
 	return now, err
@@ -203,11 +192,8 @@ func (m *Member) ownPlace(kind string) sign.Place {
 	return m.deployment.Place(m.known().identity.ID, kind, m.server, "")
 }
 
-// signCell encodes a cell's record. An empty one is not signed.
+// signCell encodes and signs a cell's record.
 func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]byte, error) {
-	if record.State == coordinator.Empty {
-		return coordinator.Encode(record)
-	}
 	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
 }
 
@@ -222,38 +208,19 @@ func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 	return sign.Public(m.known().publics[writer])
 }
 
-// newIncarnation is notOlder for the incarnation of a server, or of an operator's secret: in a
-// restored deployment they may start over.
-func (m *Member) newIncarnation(of string, number int) error {
-	return m.notOlder(m.incarnationOf(of), int64(number))
-}
-
-// incarnationOf is the counter's name.
-func (m *Member) incarnationOf(of string) string {
-	return "incarnation of " + of + " in " + m.known().identity.ID
-}
-
 // unseen reports whether a record of another writer is not older than one that was seen.
 func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
-	of := string(ref.Server)
-	if ref.Server == contract.Operator {
-		of = string(ref.Cell)
+	if ref.Server == contract.Operator || record.Incarnation == 0 { // whose values are numbered as incarnations; or it was never written
+		return m.notSeenLater(ref.Cell, coordinator.Count{record.Incarnation, 0})
 	}
 	if err := m.hasCome(ctx, ref, record.Incarnation); err != nil {
 		return false, err
 	}
-	err := m.newIncarnation(of, record.Incarnation)
-	if errors.Is(err, ErrOlder) {
-		return false, nil
+	newest, err := m.notSeenLater(contract.CellName(ref.Server), coordinator.Count{record.Incarnation, 0})
+	if newest && err == nil {
+		newest, err = m.notSeenLater(ref.Cell, coordinator.Count{record.Incarnation, record.Version})
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	last := m.versions[ref.Cell]
-	if last.Incarnation == record.Incarnation && last.Version > record.Version {
-		return false, nil
-	}
-	m.versions[ref.Cell] = cellVersion{record.Incarnation, record.Version}
-	return err == nil, err
+	return newest, err
 }
 
 // hasCome checks that an incarnation of a server exists before it is remembered: one far ahead
@@ -262,11 +229,10 @@ func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) 
 	if number <= 1 || ref.Server == contract.Operator {
 		return nil
 	}
-	m.recall()
 	m.mu.Lock()
-	seen := m.counters[m.incarnationOf(string(ref.Server))]
+	seen := m.seen[contract.CellName(ref.Server)][0]
 	m.mu.Unlock()
-	if int64(number) <= seen {
+	if number <= seen {
 		return nil
 	}
 	version, _, err := m.store.Stat(ctx, m.deployment.Server(ref.Server))
@@ -275,6 +241,3 @@ func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) 
 	}
 	return err
 }
-
-// cellVersion identifies a version of a cell.
-type cellVersion struct{ Incarnation, Version int }

@@ -15,13 +15,19 @@ import (
 // ErrFenced says that another machine has taken over the server's name.
 var ErrFenced = errors.New("another machine has taken over this server's name")
 
+// ErrAnew says that the deployment was destroyed, and applied again or restored, while the machine
+// was joining it: it has to join again. It is also an ErrDestroyed.
+var ErrAnew = fmt.Errorf("%w, and applied again while this machine joined it", ErrDestroyed)
+
 // errNotEnrolled is a bug in the caller.
 var errNotEnrolled = errors.New("write before enrolment")
 
-// fence is this agent's incarnation, and the version of its node: every write checks it.
+// fence is this agent's incarnation, the version of its node, and that of the machine's life, which
+// each of the machine's agents increases: every write checks both.
 type fence struct {
 	record  coordinator.IncarnationRecord
 	version coordinator.Version
+	turn    coordinator.Version
 }
 
 // RememberTries makes Enrol note each incarnation's number before it tries to get it. tried is the
@@ -49,7 +55,7 @@ type Session struct {
 
 // Enrol makes this machine the server (docs/coordination.md, "Incarnations"). Call it after Plan.
 // id is the random one in the agent's journal, where enrolledBefore is noted after the first
-// success. ErrFenced: a later machine of the same name is there.
+// success. ErrFenced: a later machine of the same name is there. ErrAnew.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (*Session, error) {
 	ended, _ := m.sessionsEnded()
 	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
@@ -89,7 +95,14 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			} else if made {
 				continue
 			}
-			m.hold(fence{there, node.Version})
+			turn, err := m.takeTurn(ctx, id)
+			if errors.Is(err, coordinator.ErrVersion) {
+				continue
+			}
+			if err != nil {
+				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			}
+			m.hold(fence{there, node.Version, turn})
 			if err := m.catchUp(ctx, before); errors.Is(err, coordinator.ErrVersion) {
 				continue
 			} else if err != nil {
@@ -128,7 +141,15 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err != nil {
 			return coordinator.IncarnationRecord{}, err
 		}
-		if err := m.beginLife(ctx, id); err != nil {
+		turn := coordinator.Version(0)
+		err = m.beginLife(ctx, id)
+		if err == nil {
+			err = m.checkIdentity(ctx, id)
+		}
+		if err == nil {
+			turn, _, err = m.store.Stat(ctx, m.deployment.Life(m.server, id))
+		}
+		if err != nil {
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
 		next := coordinator.IncarnationRecord{Number: nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
@@ -139,7 +160,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}
 		replaced = there.ID
-		left, err := m.takeOver(ctx, node.Version, next, slot)
+		left, err := m.takeOver(ctx, fence{next, node.Version, turn}, slot)
 		if errors.Is(err, coordinator.ErrVersion) {
 			tried = next.Number
 			continue
@@ -192,9 +213,10 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 	return err
 }
 
-// takeOver commits the next incarnation and empties the predecessor's cells, with further checks.
-// left says that not all of them fitted into one commit.
-func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next coordinator.IncarnationRecord, checks []coordinator.Op) (left bool, err error) {
+// takeOver commits the next incarnation, in place of the version of f, and empties the predecessor's
+// cells, with further checks. left says that not all of them fitted into one commit.
+func (m *Member) takeOver(ctx context.Context, f fence, checks []coordinator.Op) (left bool, err error) {
+	next := f.record
 	var old, untouched []coordinator.Op
 	learnt := m.knownPlans().learnt
 	if next.Number > 1 {
@@ -208,7 +230,7 @@ func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next
 	if err != nil {
 		return false, err
 	}
-	ops := append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: version, Write: true, Data: data}, m.checkLife(next.ID)}, checks...)
+	ops := append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data}, m.checkLife(f)}, checks...)
 	if public, err := m.publicOp(next.Number); err != nil {
 		return false, err
 	} else if public != nil {
@@ -218,7 +240,8 @@ func (m *Member) takeOver(ctx context.Context, version coordinator.Version, next
 	if err := m.commit(ctx, learnt, ops...); err != nil {
 		return false, err
 	}
-	m.hold(fence{next, version + 1})
+	f.version++
+	m.hold(f)
 	return len(rest) > 0, nil
 }
 
@@ -256,13 +279,13 @@ func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old
 	m.mu.Lock()
 	cells := slices.Sorted(maps.Keys(m.own))
 	m.mu.Unlock()
-	data, err := coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty, Incarnation: number})
-	if err != nil {
-		return nil, nil, err
-	}
 	found, forged := make([]coordinator.Op, len(cells)), make([]bool, len(cells))
 	err = coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
 		ref := contract.CellRef{Cell: cells[i], Server: m.server}
+		data, err := m.signCell(ref, coordinator.CellRecord{State: coordinator.Empty, Incarnation: number})
+		if err != nil {
+			return err
+		}
 		record, version, err := m.readCell(ctx, ref)
 		var bad *coordinator.RecordError
 		switch {
@@ -329,10 +352,10 @@ func (m *Member) enrolled() (fence, error) {
 	return *m.fence, nil
 }
 
-// checks are operations that make a commit fail if the agent was fenced, or the deployment
-// destroyed.
+// checks are operations that make a commit fail if the agent was fenced, the deployment destroyed, or
+// the machine has another agent.
 func (m *Member) checks(f fence, more ...coordinator.Op) []coordinator.Op {
-	return append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f.record.ID)}, more...)
+	return append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f)}, more...)
 }
 
 // checkFence is called when a commit failed with ErrVersion: either a cell was
@@ -352,7 +375,18 @@ func (m *Member) checkFence(ctx context.Context) error {
 	if there.ID != f.record.ID {
 		return fenced(there)
 	}
-	m.hold(fence{there, node.Version})
+	now := fence{there, node.Version, f.turn}
+	switch turn, stands, err := m.store.Stat(ctx, m.deployment.Life(m.server, there.ID)); {
+	case err != nil:
+		return fmt.Errorf("read the incarnation of server %s: %w", m.server, err)
+	case stands && turn != f.turn: // an older state was restored, or a write of an agent that died has arrived
+		if now.turn, err = m.takeTurn(ctx, there.ID); errors.Is(err, coordinator.ErrVersion) {
+			return m.checkFence(ctx)
+		} else if err != nil {
+			return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(ctx, err))
+		}
+	}
+	m.hold(now)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
@@ -259,9 +260,10 @@ func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
 
 // A server with more cells than one request takes is still taken over as a whole.
 func TestTakeOverOfManyCells(t *testing.T) {
+	many := seedtest.Cases(12_000, 1_000)
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
-		for i := range 12_000 {
+		for i := range many {
 			c := contract.CellName(fmt.Sprintf("db.mysql:output_%05d", i))
 			p.Servers[0].Writes = append(p.Servers[0].Writes, c)
 			p.Cells = append(p.Cells, contract.Cell{Name: c, Server: "db", Role: "mysql"})
@@ -286,7 +288,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 			}
 			return n
 		}
-		if n := states(); n[coordinator.Failed] != 12_003 {
+		if n := states(); n[coordinator.Failed] != many+3 {
 			t.Errorf("poisoned %v", n)
 		}
 		m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
@@ -294,7 +296,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		if _, err := m.Enrol(t.Context(), "new", "i-2", false, deploytest.Noon); err != nil {
 			t.Fatal(err)
 		}
-		if n := states(); n[coordinator.Empty] != 12_003 {
+		if n := states(); n[coordinator.Empty] != many+3 {
 			t.Errorf("after the take-over: %v", n)
 		}
 	})

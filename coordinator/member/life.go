@@ -2,20 +2,71 @@ package member
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hotc-dev/hotc/coordinator"
 )
 
 // A machine's life is a node named by its random id, which it creates before it becomes the server.
 // Every write checks it: it distinguishes the deployment in which the machine enrolled from a later
-// one of the same name (docs/coordination.md, "Incarnations").
+// one of the same name (docs/coordination.md, "Incarnations"). Its version distinguishes the machine's
+// agent from the ones before: what an agent that was killed has sent may arrive later.
 
-func (m *Member) checkLife(id string) coordinator.Op {
-	return coordinator.Op{Path: m.deployment.Life(m.server, id)}
+func (m *Member) checkLife(f fence) coordinator.Op {
+	return coordinator.Op{Path: m.deployment.Life(m.server, f.record.ID), Version: f.turn}
+}
+
+// takeTurn makes this agent the machine's: no write of an agent before it counts from now on. The
+// journal's lock excludes another one that lives. ErrVersion: the life is gone, since another machine has
+// replaced this one, or the deployment was destroyed; the server's record says which.
+func (m *Member) takeTurn(ctx context.Context, id string) (coordinator.Version, error) {
+	path := m.deployment.Life(m.server, id)
+	for {
+		version, exists, err := m.store.Stat(ctx, path)
+		if err == nil && !exists {
+			err = coordinator.ErrVersion
+		}
+		if err != nil {
+			return 0, err
+		}
+		err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: version, Write: true})
+		if err == nil {
+			return version + 1, nil
+		}
+		if errors.Is(err, coordinator.ErrRefused) && m.member.Load() != nil { // a life that an agent of an older release made
+			return version, nil
+		}
+		if errors.Is(err, coordinator.ErrNotFound) {
+			return 0, coordinator.ErrVersion
+		}
+		if !errors.Is(err, coordinator.ErrVersion) { // or the answer was lost
+			return 0, err
+		}
+	}
 }
 
 func (m *Member) beginLife(ctx context.Context, id string) error {
-	return m.store.Create(ctx, []coordinator.NewNode{{Path: m.deployment.Life(m.server, id), Grants: m.ownGrants()}})
+	path := m.deployment.Life(m.server, id)
+	err := m.store.Create(ctx, []coordinator.NewNode{{Path: path, Grants: m.ownGrants(coordinator.MayRead | coordinator.MayWrite)}})
+	if errors.Is(err, coordinator.ErrRights) { // an agent of an older release made it
+		err = m.store.Create(ctx, []coordinator.NewNode{{Path: path, Grants: m.ownGrants(coordinator.MayRead)}})
+	}
+	return err
+}
+
+// checkIdentity returns ErrAnew unless the life that the machine has begun is in the deployment that
+// it has joined: what it signs for another one counts as forged. If the deployment is destroyed after
+// this, the life is gone.
+func (m *Member) checkIdentity(ctx context.Context, id string) error {
+	now, err := m.newestIdentity(ctx)
+	if err == nil && now.ID == m.known().identity.ID {
+		return nil
+	}
+	if format := (*coordinator.FormatError)(nil); err == nil || errors.Is(err, ErrNotInPlan) || errors.As(err, &format) {
+		err = ErrAnew
+	}
+	m.endLife(ctx, id)
+	return err
 }
 
 // mendLife creates the life of a machine that enrolled with an old agent, which did not. made says

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
@@ -76,6 +77,82 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 		b.ExpectLife(t, "third", true)
 		if err := old.Put(t.Context(), "db.mysql", json.RawMessage(`null`), deploytest.Noon); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("the first machine writes: %v, want ErrFenced", err)
+		}
+	})
+}
+
+// olderAgent makes lives as agents of an earlier release did, and dies at its first write after that.
+type olderAgent struct {
+	coordinator.Store
+	dies bool
+}
+
+func (s *olderAgent) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	for i := range nodes {
+		for k := range nodes[i].Grants {
+			nodes[i].Grants[k].May &^= coordinator.MayWrite
+		}
+	}
+	return s.Store.Create(ctx, nodes)
+}
+
+func (s *olderAgent) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	if s.dies {
+		return coordinator.ErrClosed
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// A life that an agent of an earlier release made cannot be written where tokens are good for one
+// enrolment: the machine goes on with it, whether it has become the server or not.
+func TestALifeThatCanOnlyBeRead(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		for _, dies := range []bool{false, true} {
+			server := map[bool]contract.ServerPath{false: "db", true: "app"}[dies]
+			if !dies {
+				b.PublishOnce(t, deploytest.WithPassword())
+			}
+			machine := deploytest.NewMachine(t, server, "d1")
+			older := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+				t.Helper()
+				return &olderAgent{b.Open(t, creds...), dies}
+			}}
+			m := older.AwaitingApproval(t, machine)
+			if err := m.AwaitDeployment(deploytest.Within(t, deploytest.Patience), nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m.UseKey(machine.Key)
+			if _, err := m.Enrol(t.Context(), "d1", "i-d1", false, deploytest.Noon); (err != nil) != dies {
+				t.Fatal(err)
+			}
+			if err := b.Join(t, machine, !dies).Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The machine's next agent starts while another machine replaces it, which ends its life: it was
+// replaced, and nothing was destroyed.
+func TestReplacedWhileTheNextAgentStarts(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		b.Agent(t, "db")
+		replace := func() {
+			m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			deploytest.Enrolled(t, m, "second", false)
+		}
+		turn := func(ops []coordinator.Op) bool {
+			return ops[0].Write && ops[0].Path == deploytest.Site.Life("db", "journal-db")
+		}
+		if _, err := b.Again(t, &deploytest.Between{Store: b.Session(t, "db"), When: turn, Do: replace}); !errors.Is(err, member.ErrFenced) {
+			t.Errorf("%v, want ErrFenced", err)
 		}
 	})
 }

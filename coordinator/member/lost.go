@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,15 @@ import (
 func (m *Member) keep(cell contract.CellName, r coordinator.CellRecord) {
 	if err := m.memory.Keep(cell, r); err != nil {
 		m.tell(fmt.Sprintf("%s cannot be republished if the coordinator loses it: %v", cell, err))
+	}
+}
+
+// keepFound stores a record of this machine that the coordinator has, if the disk has another: this
+// is the one that its readers have seen.
+func (m *Member) keepFound(cell contract.CellName, r coordinator.CellRecord) {
+	kept, err := m.memory.Kept()
+	if k := kept[cell]; err == nil && r.State != coordinator.Empty && (k.State != r.State || k.At() != r.At() || !coordinator.SameValue(k.Value, r.Value)) {
+		m.keep(cell, r)
 	}
 }
 
@@ -147,14 +157,17 @@ func (m *Member) rejoin(ctx context.Context) error {
 	ended, _ := m.sessionsEnded()
 	before := m.known().identity
 	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
-	if err := m.awaitBack(ctx); err != nil {
-		return err
-	}
 	was := m.enrolment.Load()
-	if m.known().strange {
-		return fmt.Errorf("another deployment of the same name has replaced it: %w", ErrDestroyed)
+	s, err := (*Session)(nil), error(ErrAnew)
+	for errors.Is(err, ErrAnew) {
+		if err := m.awaitBack(ctx); err != nil {
+			return err
+		}
+		if m.known().strange {
+			return fmt.Errorf("another deployment of the same name has replaced it: %w", ErrDestroyed)
+		}
+		s, err = m.Enrol(ctx, was.id, was.instance, true, was.now)
 	}
-	s, err := m.Enrol(ctx, was.id, was.instance, true, was.now)
 	if err != nil {
 		return err
 	}
@@ -195,7 +208,7 @@ func (m *Member) awaitBack(ctx context.Context) error {
 		}
 		if !said {
 			m.tell(olderStands)
-			m.leaveWord(ctx)
+			m.leaveWord(ctx, olderStands)
 		}
 		select {
 		case <-changes:
@@ -208,12 +221,14 @@ func (m *Member) awaitBack(ctx context.Context) error {
 
 const olderStands = `the coordinator has an older state of the deployment, from before its plan was changed: "hotc apply" of the newest folder brings it up to date`
 
-// leaveWord writes into the older state of the server what its agent waits for, so that `hotc
-// status` shows it. If that fails, the console has it.
-func (m *Member) leaveWord(ctx context.Context) {
+// leaveWord writes into the server's state which records are older than this machine has seen, for
+// who writes them next, and what its agent waits for, for `hotc status`. If that fails, the console
+// has it.
+func (m *Member) leaveWord(ctx context.Context, waits string) {
+	ctx = context.WithValue(ctx, rejoining{}, true)
 	path := m.deployment.State(m.server)
 	node, err := m.store.Read(ctx, path)
-	if err != nil {
+	if err != nil || m.known().key.Public() == "" {
 		return
 	}
 	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.ownPlace(coordinator.KindState))
@@ -221,13 +236,10 @@ func (m *Member) leaveWord(ctx context.Context) {
 		return
 	}
 	if state.Phase == "" { // no state was reported yet
-		f, err := m.enrolled()
-		if err != nil {
-			return
-		}
-		state = coordinator.ServerState{Incarnation: f.record.Number, Phase: coordinator.PhaseWaiting, Since: m.enrolment.Load().now}
+		f, _ := m.enrolled()
+		state = coordinator.ServerState{Incarnation: f.record.Number, Phase: coordinator.PhaseWaiting, Since: time.Now().UTC()}
 	}
-	state.Message = olderStands
+	state.Message = cmp.Or(waits, state.Message)
 	if data, err := m.encodeState(state); err == nil {
 		_ = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
@@ -267,9 +279,6 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			m.keep(cell, record)
 		}
 		if !empty {
-			if !again && record.Version < 2 && record.Stamp == nil { // there was never another version
-				continue
-			}
 			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
 			switch {
 			case err != nil && m.hasLeft(cell):
@@ -277,7 +286,8 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			case err != nil:
 				return fmt.Errorf("publish %s again: %w", cell, err)
 			}
-			if !there.At().Less(record.At()) {
+			unpublished := there.State == coordinator.Empty && there.At() == record.At() // the agent was killed in between
+			if !unpublished && !there.At().Less(record.At()) {
 				continue
 			}
 			version = at

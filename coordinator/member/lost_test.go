@@ -456,3 +456,54 @@ func TestWhatWentIsNotPublishedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// beginning does something before a machine's life begins.
+type beginning struct {
+	coordinator.Store
+	do *func()
+}
+
+func (s *beginning) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	if do := *s.do; do != nil && nodes[0].Path == deploytest.Site.Life("db", "d1") {
+		*s.do = nil
+		do()
+	}
+	return s.Store.Create(ctx, nodes)
+}
+
+// A deployment is applied anew, or restored once more, between the reading of its identity and the
+// beginning of a machine's life: the machine does not become the server with the old identity, with
+// which all that it signs would count as forged.
+func TestAnotherDeploymentWhileAMachineEnrols(t *testing.T) {
+	b := deploytest.InMemory()
+	p := deploytest.ThreeTier()
+	b.Publish(t, p)
+	do := new(func())
+	slow := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+		t.Helper()
+		return &beginning{b.Open(t, creds...), do}
+	}}
+	db := newRemains(t, "db", "d1")
+	*do = func() {
+		if err := deploy.Destroy(t.Context(), b.Operator(t), deploytest.Site); err != nil {
+			t.Fatal(err)
+		}
+		b.Publish(t, p)
+	}
+	if _, err := slow.Begin(t, db, 0); !errors.Is(err, member.ErrAnew) || !errors.Is(err, member.ErrDestroyed) {
+		t.Fatalf("it enrolled: %v", err)
+	}
+	b.ExpectLife(t, "d1", false)
+	m := slow.MustBegin(t, db, 0)
+	*do = func() {
+		b.Lose(t)
+		b.Restore(t, p, func(w *deploy.Publication) { w.Now = deploytest.Noon.Add(3e9) })
+	}
+	b.Lose(t, db)
+	b.Restore(t, p)
+	put(t, m, "db.mysql:endpoint", `"here"`)
+	if *do != nil {
+		t.Fatal("it was restored once only")
+	}
+	deploytest.ExpectValue(t, b.Agent(t, "app"), "db.mysql:endpoint", `"here"`)
+}

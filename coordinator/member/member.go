@@ -55,8 +55,10 @@ type Member struct {
 
 	pinned   *coordinator.Identity // as the machine remembers it
 	knows    atomic.Pointer[knowledge]
-	counters map[string]int64 // the largest seen
-	versions map[contract.CellName]cellVersion
+	scope    string // the id of the deployment in which the following were seen: see Remembered
+	counters map[string]int64
+	seen     map[contract.CellName]coordinator.Count
+	older    map[string]int64                     // of the counters, those whose record is older now
 	groups   map[string]coordinator.MembersRecord // the last valid records of relays
 
 	tried   int // see RememberTries
@@ -88,12 +90,11 @@ func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerP
 	}
 	m := &Member{
 		deployment: d, server: server, token: token, memory: newMemory{},
-		places:   map[contract.CellName]contract.CellRef{},
-		own:      map[contract.CellName]bool{},
-		empty:    map[contract.CellName]coordinator.Version{},
-		versions: map[contract.CellName]cellVersion{},
-		left:     map[contract.CellName]bool{},
-		plans:    plans{news: make(chan struct{})},
+		places: map[contract.CellName]contract.CellRef{},
+		own:    map[contract.CellName]bool{},
+		empty:  map[contract.CellName]coordinator.Version{},
+		left:   map[contract.CellName]bool{},
+		plans:  plans{news: make(chan struct{})},
 
 		planning:  make(chan struct{}, 1),
 		reporting: make(chan struct{}, 1),
@@ -138,7 +139,7 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 		}
 		again.Stop()
 	}
-	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, context.Cause(ctx))
+	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, coordinator.WatchEnded(ctx))
 }
 
 // lookAgain is how often a machine that waits for its deployment or approval tries again.
@@ -253,6 +254,9 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	if err := m.deriveKey(&s); err != nil {
 		return nil, 0, err
 	}
+	if err := m.notOlder(ctx, coordinator.KindPlan, counter); err != nil {
+		return nil, 0, fmt.Errorf("the plan of server %s: %w", m.server, err)
+	}
 	if err := m.joinSets(ctx); err != nil {
 		return nil, 0, m.explainForged(ctx, err)
 	}
@@ -281,8 +285,12 @@ func (m *Member) joinSets(ctx context.Context) error {
 		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
 	}
 	if len(text) > 0 && string(text) != "{}" {
-		if text, _, err = m.open(coordinator.KindKeys, "", "the keys of server "+string(m.server), text); err != nil {
+		what, counter := "the keys of server "+string(m.server), int64(0)
+		if text, counter, err = m.open(coordinator.KindKeys, "", what, text); err != nil {
 			return err
+		}
+		if err := m.notOlder(ctx, coordinator.KindKeys, counter); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
 	keys, err := coordinator.Decode[coordinator.KeysRecord](path, text)
@@ -352,12 +360,12 @@ func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinato
 			return none, m.explainForged(ctx, err)
 		case err != nil:
 			return none, coordinator.NewCellError(ref, err)
-		case ref.Server == m.server || record.State == coordinator.Empty:
+		case ref.Server == m.server:
 			return record, nil
 		}
 		fresh, err := m.unseen(ctx, ref, record)
 		if !fresh {
-			record = coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation} // until the newer one is served again
+			record = coordinator.CellRecord{State: coordinator.Unknown} // until the newer one is served again
 		}
 		return record, err
 	})

@@ -56,8 +56,13 @@ func TestValuesTravelAsTheyAre(t *testing.T) {
 		`"mysql://db"`, `false`, `null`, `""`, `0`, `1.50`, `12345678901234567890`, `[]`, `{"a":[1,{"b":null}]}`,
 		`"<&>\u2028 \" \\ \n ü 🦉"`,
 	} {
-		b := deploytest.InMemory()
-		b.Publish(t, deploytest.ThreeTier())
+		b, plan := deploytest.InMemory(), deploytest.ThreeTier()
+		for _, role := range plan.EachRole() {
+			for i := range role.Outputs {
+				role.Outputs[i].Type = contract.JSON
+			}
+		}
+		b.Publish(t, plan)
 		if err := b.Agent(t, "db").Put(t.Context(), "db.mysql:endpoint", json.RawMessage(value), deploytest.Noon); err != nil {
 			t.Fatalf("%s: %v", value, err)
 		}

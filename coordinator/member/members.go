@@ -10,41 +10,42 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/sign"
 )
 
-// Members reads a relay's record of a group's members; empty if there is none. If the record is
-// invalid, the last valid one is returned.
+// Members reads a relay's record of a group's members; empty if none was written. If it is invalid,
+// missing or older than one that was seen, the last valid one is returned, or one that says that
+// nothing is known.
 func (m *Member) Members(ctx context.Context, group string) (coordinator.MembersRecord, error) {
 	node, err := m.store.Read(ctx, m.deployment.Members(group))
-	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
-		return coordinator.MembersRecord{}, nil // the plan is being changed
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) { // these while the plan is changed
 		return coordinator.MembersRecord{}, fmt.Errorf("read the members of the group %s: %w", group, err)
 	}
-	record, err := m.openMembers(group, node.Data)
+	record, err := m.openMembers(ctx, group, node.Data)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
 		if m.say != nil {
 			m.say(err.Error())
 		}
-		return m.groups[group], nil
-	}
-	if m.groups == nil {
-		m.groups = map[string]coordinator.MembersRecord{}
+		if last, known := m.groups[group]; known {
+			return last, nil
+		}
+		return coordinator.MembersRecord{Unknown: true}, nil
 	}
 	m.groups[group] = record
 	return record, nil
 }
 
-func (m *Member) openMembers(group string, data []byte) (coordinator.MembersRecord, error) {
-	var none coordinator.MembersRecord
+func (m *Member) openMembers(ctx context.Context, group string, data []byte) (coordinator.MembersRecord, error) {
+	what := "the member list of the group " + group
 	if coordinator.CountItems(data) > coordinator.MostItems {
-		return none, coordinator.Forged("the member list of the group "+group, "a relay", coordinator.ErrTooMany)
+		return coordinator.MembersRecord{}, coordinator.Forged(what, "a relay", coordinator.ErrTooMany)
 	}
 	place := m.deployment.Place(m.known().identity.ID, coordinator.KindMembers, "", group)
 	record, counter, err := coordinator.OpenIfAny[coordinator.MembersRecord](m.deployment.Members(group), data, m.relayKey(), place)
-	if err == nil && counter > 0 {
-		err = m.notOlder(coordinator.KindMembers+" "+group, counter)
+	if err == nil {
+		err = m.notOlder(ctx, coordinator.KindMembers+" "+group, counter)
+	}
+	if errors.Is(err, ErrOlder) {
+		err = fmt.Errorf("%s: %w", what, err)
 	}
 	return record, err
 }

@@ -78,12 +78,12 @@ func (m *Member) enter(ctx context.Context) error {
 
 // ownGrants are the rights on what only this server's agent reads: those of its identity. Without
 // them a node would belong to the token's identity.
-func (m *Member) ownGrants() []coordinator.Grant {
+func (m *Member) ownGrants(may coordinator.Rights) []coordinator.Grant {
 	member := m.member.Load()
 	if member == nil {
 		return nil
 	}
-	return []coordinator.Grant{{To: *member, May: coordinator.MayRead}}
+	return []coordinator.Grant{{To: *member, May: may}}
 }
 
 // password reads the server's password from the pass, taking it if this is the first machine, or

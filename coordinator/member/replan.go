@@ -82,7 +82,7 @@ func (m *Member) knownPlans() plans {
 
 // take learns the cells of a part of the plan.
 func (m *Member) take(s *contract.Server, version coordinator.Version) error {
-	if m.sealing.needs(s) && m.sealing.ownKey() == (seal.Key{}) && m.machine.Key != nil && m.enrolment.Load() != nil {
+	if m.sealing.needs(s) && m.sealing.ownKey() == (seal.Key{}) && m.machine.Key != nil {
 		key, err := m.machine.Key()
 		if err != nil {
 			return err

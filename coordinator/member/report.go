@@ -101,6 +101,9 @@ func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, s
 	if err != nil {
 		return err
 	}
+	for cell, record := range marked { // before the commit, as in put
+		m.keep(cell, record)
+	}
 	last := coordinator.Op{Path: m.deployment.State(m.server), Version: version, Write: true, Data: data}
 	for {
 		ops, rest := m.fill(append(slices.Clone(checks), last), marks)
@@ -114,9 +117,6 @@ func (m *Member) report(ctx context.Context, f fence, checks []coordinator.Op, s
 		if final {
 			m.forget(slices.Collect(maps.Keys(failed))...)
 			m.noteState(version + 1)
-			for cell, record := range marked {
-				m.keep(cell, record)
-			}
 			return nil
 		}
 		marks = rest
@@ -162,7 +162,7 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 		case !mine:
 			return nil, nil, fmt.Errorf("%s: %w", cell, ErrNotInPlan)
 		}
-		ref := contract.CellRef{Cell: cell, Server: m.server}
+		ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 		version, record, err := m.ownCell(ctx, ref)
 		switch {
 		case err != nil && m.hasLeft(cell):
@@ -171,6 +171,9 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 			return nil, nil, err
 		}
 		if record.State != coordinator.Empty && record.Incarnation == f.record.Number {
+			if record, err = m.opened(ctx, ref, record); err == nil {
+				m.keepFound(cell, record)
+			}
 			continue
 		}
 		mark := coordinator.CellRecord{State: coordinator.Failed, Incarnation: f.record.Number, Version: record.Next(f.record.Number), Cause: coordinator.Shorten(failed[cell]), Since: since.UTC()}
@@ -184,24 +187,29 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 	return ops, marked, nil
 }
 
-// encodeState encodes a state so that it fits into its node: the roles' output is dropped first.
+// encodeState encodes a state so that it fits into its node, whatever other servers gave as the
+// causes of their failures: the roles' output is dropped first, then the causes get shorter.
 func (m *Member) encodeState(state coordinator.ServerState) ([]byte, error) {
-	state.Roles = slices.Clone(state.Roles)
-	for i := range state.Roles {
-		state.Roles[i].Cause = coordinator.Shorten(state.Roles[i].Cause)
+	m.mu.Lock()
+	state.Newer = maps.Clone(m.older)
+	m.mu.Unlock()
+	var data []byte
+	for _, most := range []struct{ links, reason int }{{coordinator.LongestChain, coordinator.LongestReason}, {8, 512}, {3, 64}} {
+		state = state.CutCauses(most.links, most.reason)
+		for i := -1; i < len(state.Roles); i++ {
+			if i >= 0 {
+				state.Roles[i].LastLines = ""
+			}
+			var err error
+			if data, err = coordinator.Encode(state); err != nil {
+				return nil, err
+			}
+			if len(data) <= m.limit() {
+				return m.signOwn(coordinator.KindState, state)
+			}
+		}
 	}
-	data, err := coordinator.Encode(state)
-	for i := 0; err == nil && len(data) > m.limit() && i < len(state.Roles); i++ {
-		state.Roles[i].LastLines = ""
-		data, err = coordinator.Encode(state)
-	}
-	if err == nil && len(data) > m.limit() {
-		return nil, fmt.Errorf("the state has %d bytes, the coordinator accepts %d: %w", len(data), m.limit(), coordinator.ErrTooLarge)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m.signOwn(coordinator.KindState, state)
+	return nil, fmt.Errorf("the state has %d bytes, the coordinator accepts %d: %w", len(data), m.limit(), coordinator.ErrTooLarge)
 }
 
 // WriteLog stores the end of a role's output, at most LogSize bytes. It overwrites any version: the

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -30,9 +31,10 @@ type sealing struct {
 	boxing chan struct{}
 	poke   chan struct{}
 
-	mu    sync.Mutex
-	boxes map[contract.CellName]sealedBox
-	dirty map[contract.ServerPath]bool // readers that may lack a key
+	mu     sync.Mutex
+	boxes  map[contract.CellName]sealedBox
+	writes int                          // of boxes
+	dirty  map[contract.ServerPath]bool // readers that may lack a key
 }
 
 // sealedBox is the box in one of the server's own cells.
@@ -104,17 +106,33 @@ func (s *sealing) take() []contract.ServerPath {
 	return readers
 }
 
-func (s *sealing) box(cell contract.CellName) (sealedBox, bool) {
+func (s *sealing) box(cell contract.CellName) (b sealedBox, known bool, writes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, known := s.boxes[cell]
-	return b, known
+	b, known = s.boxes[cell]
+	return b, known, s.writes
 }
 
-func (s *sealing) keep(cell contract.CellName, b sealedBox) {
+// read notes a box that was read after so many writes.
+func (s *sealing) read(cell contract.CellName, b sealedBox, writes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.boxes[cell] = b
+	if writes == s.writes {
+		s.boxes[cell] = b
+	}
+}
+
+// written notes that a box was committed, or perhaps was: the answer may be lost. Its readers lack
+// the key.
+func (s *sealing) written(cell contract.CellName, b sealedBox, sure bool) {
+	s.mu.Lock()
+	s.writes++
+	if delete(s.boxes, cell); sure {
+		s.boxes[cell] = b
+	}
+	readers := s.cells[cell]
+	s.mu.Unlock()
+	s.mark(readers...)
 }
 
 // NeedsKey reports whether the server reads or writes sealed cells. It is known after Plan.
@@ -183,36 +201,29 @@ func (m *Member) valueLimit(cell contract.CellName) int {
 }
 
 // fillRecord seals the value of a record if the cell is sealed: the write of the key for the writer
-// itself belongs in the same commit. published has to be called after it. The caller has filled
-// sealing.boxing.
-func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, published func(), err error) {
+// itself belongs in the same commit. The caller has filled sealing.boxing.
+func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, own sealedBox, err error) {
 	if !m.sealing.has(ref.Cell) {
-		return record, nil, func() {}, nil
+		return record, nil, own, nil
 	}
 	box, content, err := seal.Close(record.Value, m.deployment.BoxPlace(ref.Cell))
 	if err != nil {
-		return record, nil, nil, err
+		return record, nil, own, err
 	}
 	record.Value, record.Sealed = nil, box
-	own := sealedBox{seal.ID(box), content}
+	own = sealedBox{seal.ID(box), content}
 	keys, err := m.readSeals(ctx, m.server, m.server)
 	if err != nil {
-		return record, nil, nil, err
+		return record, nil, own, err
 	}
 	wrapped, err := content.Wrap(m.sealing.ownKey().Public(), m.deployment.KeyPlace(ref.Cell, m.server, own.id))
 	if err != nil {
-		return record, nil, nil, err
+		return record, nil, own, err
 	}
 	keys[ref.Cell] = coordinator.SealedKey{Box: own.id, To: seal.ID(m.sealing.ownKey().Public()), Key: wrapped}
 	data, err := coordinator.Encode(keys)
-	if err != nil {
-		return record, nil, nil, err
-	}
 	op := coordinator.Op{Path: m.deployment.SealsFor(m.server, m.server), Version: coordinator.AnyVersion, Write: true, Data: data}
-	return record, []coordinator.Op{op}, func() {
-		m.sealing.keep(ref.Cell, own)
-		m.sealing.mark(m.sealing.sealed()[ref.Cell]...)
-	}, nil
+	return record, []coordinator.Op{op}, own, err
 }
 
 func (m *Member) readSeals(ctx context.Context, writer, reader contract.ServerPath) (coordinator.SealsRecord, error) {
@@ -281,12 +292,13 @@ func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal
 }
 
 // KeepSealed seals the keys of this server's boxes to their readers, whenever one joins or is
-// rebuilt, until ctx ends. Call it after Enrol. say is called for a reader whose public key is
-// unusable.
+// rebuilt, until ctx ends. Call it after Enrol, also if the plan has no sealed cells yet. say is
+// called for a reader for which nothing could be sealed; it is tried again. ErrFenced, ErrDestroyed.
 func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	watched := map[contract.ServerPath]bool{}
+	watched, failed := map[contract.ServerPath]bool{}, map[contract.ServerPath]bool{}
+	var again <-chan time.Time
 	for {
 		news := m.knownPlans().news
 		for _, reader := range m.sealedReaders() {
@@ -305,18 +317,33 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 		case <-news:
 			m.sealing.mark(m.sealedReaders()...) // perhaps of other cells
 			continue
+		case <-again:
+			again = nil
+			m.sealing.mark(slices.Collect(maps.Keys(failed))...)
+			continue
 		case <-m.sealing.poke:
 		}
 		readers := m.sealing.take()
+		errs := make([]error, len(readers))
 		err := coordinator.Each(ctx, len(readers), func(ctx context.Context, i int) error {
-			err := m.sealFor(ctx, readers[i], say)
-			if errors.Is(err, errMissing) {
-				err = nil // this reader was removed from the plan
+			errs[i] = m.sealFor(ctx, readers[i], say)
+			if ends := errors.Is(errs[i], ErrFenced) || errors.Is(errs[i], ErrDestroyed); ends || ctx.Err() != nil {
+				return errs[i]
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return err
+		}
+		for i, err := range errs {
+			delete(failed, readers[i])
+			if err != nil && !errors.Is(err, errMissing) { // otherwise it was removed from the plan
+				say(fmt.Errorf("nothing is sealed for server %s, next attempt in %v: %w", readers[i], lookAgain, err))
+				failed[readers[i]] = true
+			}
+		}
+		if again == nil && len(failed) > 0 {
+			again = time.After(lookAgain)
 		}
 	}
 }
@@ -361,9 +388,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	if public.Key == "" {
 		return nil
 	}
-	if err := m.newIncarnation(string(reader), public.Incarnation); errors.Is(err, ErrOlder) {
-		return nil // the newer one will follow
-	} else if err != nil {
+	if newest, err := m.notSeenLater(contract.CellName(reader), coordinator.Count{public.Incarnation, 0}); !newest { // the newer one will follow
 		return err
 	}
 	keys, err := m.readSeals(ctx, m.server, reader)
@@ -405,7 +430,8 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 
 // boxOf is the box in one of the server's own cells; ok is false while there is none.
 func (m *Member) boxOf(ctx context.Context, ref contract.CellRef) (box sealedBox, ok bool, err error) {
-	if box, known := m.sealing.box(ref.Cell); known {
+	box, known, writes := m.sealing.box(ref.Cell)
+	if known {
 		return box, true, nil
 	}
 	f, err := m.enrolled()
@@ -419,7 +445,7 @@ func (m *Member) boxOf(ctx context.Context, ref contract.CellRef) (box sealedBox
 	content, ok, err := m.contentOf(ctx, ref, record)
 	if ok {
 		box = sealedBox{seal.ID(record.Sealed), content}
-		m.sealing.keep(ref.Cell, box)
+		m.sealing.read(ref.Cell, box, writes)
 	}
 	return box, ok, err
 }

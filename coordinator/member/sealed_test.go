@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -51,6 +54,27 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 			t.Fatalf("the operator sees %+v (%v)", record, err)
 		}
 	})
+}
+
+// A secret of another type than its output's is none to its reader.
+func TestASecretOfAnotherType(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.WithPassword())
+	app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+	defer stopApp()
+	db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
+	defer stopDB()
+	put(t, db, deploytest.Password, `["hush-hush"]`)
+	for state := coordinator.Empty; state != coordinator.Unknown; time.Sleep(time.Millisecond) { // empty until it is sealed for the reader
+		record, err := app.Cell(deploytest.Within(t, deploytest.Patience), deploytest.Password)
+		if state = record.State; err != nil || record.Value != nil {
+			t.Fatalf("it reads %+v, %v", record, err)
+		}
+	}
+	if err := db.Renew(t.Context(), deploytest.Password, json.RawMessage(`"hush-hush"`), nil, deploytest.Noon); err != nil {
+		t.Fatal(err)
+	}
+	deploytest.ExpectValue(t, app, deploytest.Password, `"hush-hush"`)
 }
 
 // A reader that was built anew has another key: the writer's agent, started again
@@ -129,4 +153,113 @@ func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
 		deploytest.ExpectRights(t, "the reader", b.Session(t, "app"), deploytest.Site.SealsFor("db", "app"), true, false)
 		deploytest.ExpectRights(t, "the writer", b.Session(t, "db"), deploytest.Site.Public("app"), true, false)
 	})
+}
+
+// What the writer has sealed for a reader cannot be read for a while: the reader gets the key once it
+// can, and the other readers get theirs meanwhile.
+func TestSealingGoesOnAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := deploytest.InMemory()
+		b.Publish(t, deploytest.WithPassword())
+		a := b.Attacker(t)
+		app := b.MustBegin(t, newRemains(t, "app", "a1"), 0)
+		backup := b.MustBegin(t, newRemains(t, "backup", "b1"), 0)
+		db := b.MustBegin(t, newRemains(t, "db", "d1"), 0)
+		a.Write(deploytest.Site.SealsFor("db", "app"), "{{{")
+		said, ended := make(chan error, 100), make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { ended <- db.KeepSealed(ctx, func(err error) { said <- err }) }()
+		t.Cleanup(func() { stop(); <-ended })
+		put(t, db, deploytest.Password, `"hush"`)
+		if err := <-said; !strings.HasPrefix(err.Error(), "nothing is sealed for server app, next attempt in 30s: ") {
+			t.Error(err)
+		}
+		deploytest.ExpectValue(t, backup, deploytest.Password, `"hush"`)
+		synctest.Wait()
+		a.Write(deploytest.Site.SealsFor("db", "app"), "{}")
+		deploytest.ExpectValue(t, app, deploytest.Password, `"hush"`)
+	})
+}
+
+// A change of the plan lets a server read one more secret of a writer: it gets the key, though its own
+// key is known and nothing is written.
+func TestAReaderOfOneMoreSecret(t *testing.T) {
+	const user = contract.CellName("db.mysql:user")
+	plan := func(readers ...contract.ServerPath) *contract.Plan {
+		p := deploytest.WithPassword()
+		db := &p.Servers[0]
+		db.Writes, db.Seals = append(db.Writes, user), append(db.Seals, contract.Sealing{Cell: user, Readers: readers})
+		p.Cells = append(p.Cells, contract.Cell{Name: user, Server: "db", Role: "mysql", Readers: readers, Sealed: true})
+		for i := range p.Servers {
+			if s := &p.Servers[i]; slices.Contains(readers, s.Path) {
+				s.Reads = append(s.Reads, contract.CellRef{Cell: user, Server: "db", Sealed: true})
+			}
+		}
+		return p
+	}
+	b := deploytest.InMemory()
+	b.Publish(t, plan("app"))
+	app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+	defer stopApp()
+	backup, stopBackup := b.Start(t, deploytest.NewMachine(t, "backup", "b1"), false)
+	defer stopBackup()
+	db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
+	defer stopDB()
+	put(t, db, user, `"root"`)
+	put(t, db, deploytest.Password, `"hush"`)
+	deploytest.ExpectValue(t, app, user, `"root"`)
+	deploytest.ExpectValue(t, backup, deploytest.Password, `"hush"`)
+	b.Publish(t, plan("app", "backup"))
+	for _, m := range []*member.Session{db, backup} {
+		if _, err := m.PlanAgain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deploytest.ExpectValue(t, backup, user, `"root"`)
+}
+
+// reading does something after the first read of a node, before its reader gets the answer.
+type reading struct {
+	coordinator.Store
+	path coordinator.Path
+	do   *func()
+}
+
+func (s *reading) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+	node, err := s.Store.Read(ctx, path)
+	if do := *s.do; do != nil && path == s.path {
+		*s.do = nil
+		do()
+	}
+	return node, err
+}
+
+// A value is replaced while its writer, started again, reads the key of the former one in order to
+// seal it: its readers get the new one.
+func TestAValueIsReplacedWhileItIsSealed(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, deploytest.WithPassword())
+	machine, do := deploytest.NewMachine(t, "db", "d1"), new(func())
+	db, stop := b.Start(t, machine, false)
+	put(t, db, deploytest.Password, `"hush"`)
+	stop()
+	slow := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+		t.Helper()
+		return &reading{b.Open(t, creds...), deploytest.Site.SealsFor("db", "db"), do}
+	}}
+	again := slow.Join(t, machine, true)
+	app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
+	defer stopApp()
+	renewed := make(chan error, 1)
+	*do = func() {
+		renewed <- again.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- again.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
+	defer func() { cancel(); <-ended }()
+	if err := deploytest.Soon(t, renewed); err != nil {
+		t.Fatal(err)
+	}
+	deploytest.ExpectValue(t, app, deploytest.Password, `"newer"`)
 }

@@ -62,8 +62,9 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 		if err != nil {
 			return 0, err
 		}
-		if n := record.NumberOf(c.Slot.Member); n >= 0 {
-			return n, nil
+		at := record.NumberOf(c.Slot.Member)
+		if own, known := c.had(); at >= 0 && (!known || at == own) {
+			return at, nil
 		}
 		if c.Enrolled {
 			// as with incarnations, a read may lag behind
@@ -94,6 +95,9 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 		}
 		if free < 0 {
 			continue // the record has changed
+		}
+		if at >= 0 { // a member has moved it
+			record.Slots[at] = record.Slots[free]
 		}
 		record.Slots[free] = coordinator.SlotRecord{Member: c.Slot.Member, Stack: c.Stack, Since: c.Now().UTC()}
 		data, err := coordinator.Encode(record)
@@ -156,14 +160,21 @@ func (c *Claim) unreadable(err error) error {
 	return &coordinator.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "the slot list of the group " + c.Slot.Group(), Err: err}
 }
 
-// lost is the slot that this machine had, and takes again: it is free, and the deployment is the
-// one that the machine knows. Otherwise the error is why the machine has none.
-func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (number int, err error) {
-	if c.Known == nil {
-		return 0, c.gone(*record)
+// had is the slot that this machine had when it was the server, if it was.
+func (c *Claim) had() (number int, known bool) {
+	if !c.Enrolled || c.Known == nil {
+		return 0, false
 	}
-	number, ok := c.Slot.Number(c.Known.Server)
-	if !ok || number > coordinator.MostItems || number < len(record.Slots) && record.Slots[number].Member != "" {
+	return c.Slot.Number(c.Known.Server)
+}
+
+// lost is the slot that this machine had, and takes again: it is free, or the record has this member
+// in another one, and the deployment is the one that the machine knows. Otherwise the error is why the
+// machine has none.
+func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (number int, err error) {
+	number, ok := c.had()
+	moved := record.NumberOf(c.Slot.Member) >= 0
+	if !ok || number > coordinator.MostItems || !moved && number < len(record.Slots) && record.Slots[number].Member != "" {
 		return 0, c.gone(*record)
 	}
 	token := coordinator.SlotToken(c.Token, number)
@@ -217,7 +228,7 @@ func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
 		}
 		said = why
 	}
-	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, context.Cause(ctx))
+	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, coordinator.WatchEnded(ctx))
 }
 
 // slotLooks is how often, within IfDown, a member without a slot checks which agents are present.
@@ -264,7 +275,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 		case <-look.C:
 		case _, open := <-changes:
 			if !open {
-				return 0, c.failed(context.Cause(ctx))
+				return 0, c.failed(coordinator.WatchEnded(ctx))
 			}
 			now, _, err := s.Stat(ctx, c.path())
 			if err != nil || now != version {

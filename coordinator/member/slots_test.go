@@ -218,6 +218,24 @@ func TestASlotThatIsLostWhileItsServerEnrols(t *testing.T) {
 	})
 }
 
+// Two members take a slot at the same time: each gets its own.
+func TestTwoMembersTakeASlotAtOnce(t *testing.T) {
+	b := deploytest.InMemory()
+	b.Publish(t, scaled(2))
+	second := -1
+	s := &deploytest.Between{Store: b.Open(t, deploytest.SharedBy("web")), When: func(ops []coordinator.Op) bool { return writes(ops, deploytest.Site.Group("app")) }, Do: func() {
+		second = must(claim("m2").Take(t.Context(), b.Open(t, deploytest.SharedBy("web"))))
+	}}
+	if first := must(claim("m1").Take(t.Context(), s)); first != 1 || second != 0 {
+		t.Errorf("the slots are %d and %d", first, second)
+	}
+	for want, name := range []string{"m2", "m1"} {
+		if n := must(claim(name).Take(t.Context(), b.Open(t, deploytest.SharedBy("web")))); n != want {
+			t.Errorf("%s is in slot %d", name, n)
+		}
+	}
+}
+
 func writes(ops []coordinator.Op, path coordinator.Path) bool {
 	return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == path })
 }
@@ -366,7 +384,7 @@ func TestHostileSlots(t *testing.T) {
 			return c.Take(t.Context(), b.Open(t, deploytest.SharedBy("web")))
 		}
 		sibling := b.Open(t, deploytest.SharedBy("web"))
-		for _, text := range []string{``, `{}`, `{"slots":[]}`, `{"slots":[{},{}]}`, `null`, `{"within":["/web"],"slots":[{}]}`} {
+		for _, text := range []string{``, `{}`, `{"slots":[]}`, `{"slots":[{},{}]}`, `null`, `{"within":["/web"],"slots":[{}]}`, `{"within":["/web"],"slots":[{"member":"m2"},{"member":"m1"}]}`, `{"slots":[{},{},{},{"member":"m1"},{"member":"m2"}]}`} {
 			deploytest.Write(t, sibling, deploytest.Site.Group("app"), text)
 			for want, member := range []string{"m1", "m2"} {
 				if n, err := again(member); err != nil || n != want {

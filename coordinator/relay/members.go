@@ -34,10 +34,24 @@ func (s *Session) Present(ctx context.Context, server contract.ServerPath) (bool
 	return there, err
 }
 
+// Appeared is when a server's agent announced itself, by the coordinator's clock; one without a
+// clock only tells whether it is there.
+func (s *Session) Appeared(ctx context.Context, server contract.ServerPath) (at time.Time, there bool, err error) {
+	if there, err = s.Present(ctx, server); err != nil || !there {
+		return time.Time{}, false, err
+	}
+	at, err = s.written(ctx, s.key.Deployment.Presence(server))
+	if errors.Is(err, coordinator.ErrNotFound) {
+		return time.Time{}, false, nil
+	}
+	return at, err == nil, err
+}
+
 // SayMembers writes the members of a group. ErrVersion: another relay has written them meanwhile.
 func (s *Session) SayMembers(ctx context.Context, before *Members, now coordinator.MembersRecord) error {
 	d := s.key.Deployment
 	now.Since = time.Now().UTC().Truncate(time.Second)
 	at := d.Place(s.record.ID, coordinator.KindMembers, "", before.group)
-	return s.write(ctx, d.Members(before.group), before.version, at, max(before.counter+1, time.Now().UnixMilli()), now)
+	number := coordinator.NextNumber(max(before.counter, s.record.Counter), coordinator.KindMembers+" "+before.group, s.states()...)
+	return s.write(ctx, d.Members(before.group), before.version, at, number, now)
 }

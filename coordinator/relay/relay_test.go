@@ -30,14 +30,14 @@ func TestRelayRights(t *testing.T) {
 		key := relayKey(t)
 		s, operator := b.Open(t, key.Credential()), b.Operator(t)
 		reads := []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(), deploytest.Site.Members("tier/db"),
-			deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db"),
+			deploytest.Site.HeatNumber(),
 			deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})}
 		for _, server := range p.Servers {
-			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path), deploytest.Site.Next(server.Path))
+			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path), deploytest.Site.Next(server.Path), deploytest.Site.HeatValues(server.Path))
 		}
-		writes := []coordinator.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber(), deploytest.Site.HeatValues("db")}
+		writes := []coordinator.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber()}
 		for _, server := range p.Servers {
-			writes = append(writes, deploytest.Site.Next(server.Path))
+			writes = append(writes, deploytest.Site.Next(server.Path), deploytest.Site.HeatValues(server.Path))
 		}
 		walk(t, operator, deploytest.Site.Root(), func(path coordinator.Path) {
 			_, err := s.Read(t.Context(), path)
@@ -103,7 +103,9 @@ func TestRelayKeyFile(t *testing.T) {
 // Nothing that a relay reads is trusted for standing there.
 func TestRelayTrustsNothing(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
-		b.Publish(t, deploytest.ThreeTier())
+		p := deploytest.ThreeTier()
+		p.Signal, p.Servers[0].Roles[0].Outputs[0].Heat = contract.RelaySignals, true
+		b.Publish(t, p)
 		key, operator := relayKey(t), b.Operator(t)
 		join := func() error {
 			_, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
@@ -111,6 +113,17 @@ func TestRelayTrustsNothing(t *testing.T) {
 		}
 		if err := join(); err != nil {
 			t.Fatal(err)
+		}
+		s, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		endpoint := contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}
+		if err := b.Agent(t, "db").Put(t.Context(), endpoint.Cell, []byte(`["x"]`), deploytest.Noon); err != nil {
+			t.Fatal(err)
+		}
+		if value, err := s.Value(t.Context(), endpoint); !errors.Is(err, coordinator.ErrOtherType) {
+			t.Errorf("a list for a string: %s, %v", value, err)
 		}
 		for _, path := range []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys()} {
 			node, err := operator.Read(t.Context(), path)

@@ -42,10 +42,14 @@ type Session struct {
 	signer  sign.Key
 	record  coordinator.DeploymentRecord
 	keys    map[contract.ServerPath]sign.Public
+	types   map[contract.CellName]contract.Type
 	changed chan struct{}
 	// clock is the coordinator's time when this machine's was began.
 	clock, began time.Time
 
+	// reading is held while a server is read and noted, by Reread alone: an older read that takes its
+	// time cannot overwrite a newer one.
+	reading sync.RWMutex
 	mu      sync.Mutex
 	servers map[contract.ServerPath]Server
 }
@@ -80,6 +84,7 @@ func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey
 	if s.Plan, s.record, err = coordinator.ReadPlan(ctx, store, key.Deployment, s.explain, s.readRecord); err != nil {
 		return nil, err
 	}
+	s.types = s.Plan.Types()
 	return s, s.readKeys(ctx)
 }
 
@@ -179,15 +184,33 @@ func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
 		for _, other := range tokens[perServer*i : perServer*(i+1)] {
 			other.Chan.TryRecv() // one read serves all nodes
 		}
-		now, err := s.read(ctx, servers[i].Path)
+		s.reading.RLock()
+		err := s.note(ctx, servers[i].Path)
+		s.reading.RUnlock()
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.servers[servers[i].Path] = now
-		s.mu.Unlock()
 		coordinator.Wake(s.changed)
 	}
+}
+
+// Reread reads a server's state at once: Servers may not show yet what was just announced.
+func (s *Session) Reread(ctx context.Context, server contract.ServerPath) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.note(ctx, server)
+}
+
+// note reads the state of a server for Servers.
+func (s *Session) note(ctx context.Context, server contract.ServerPath) error {
+	now, err := s.read(ctx, server)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.servers[server] = now
+	return nil
 }
 
 // read reads the state of a server.
@@ -241,6 +264,14 @@ func (s *Session) Servers() map[contract.ServerPath]Server {
 	return maps.Clone(s.servers)
 }
 
+// states are what the servers' agents have reported.
+func (s *Session) states() (all []coordinator.ServerState) {
+	for _, server := range s.Servers() {
+		all = append(all, server.State)
+	}
+	return all
+}
+
 // Value is what a role has written for Heat. ErrNotWritten.
 func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessage, error) {
 	d := s.key.Deployment
@@ -250,6 +281,7 @@ func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessag
 	}
 	record, err := coordinator.OpenCell(d.Cell(c), node.Data, s.keys[c.Server], d.CellPlace(s.record.ID, c))
 	if err == nil {
+		c.Type = s.types[c.Cell]
 		record, err = coordinator.CheckCell(c, record)
 	}
 	if err != nil {
@@ -329,7 +361,7 @@ func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool)
 	if err == nil && !anew && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
 		return nil
 	}
-	err = s.write(ctx, d.Heat(), version, at, r.Since.UnixMilli(), r)
+	err = s.write(ctx, d.Heat(), version, at, 0, r)
 	if errors.Is(err, coordinator.ErrVersion) {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -48,7 +47,7 @@ func (s *Session) Values(ctx context.Context) (*Values, error) {
 	v.number, v.version, v.there = number.Number, version, true
 	var paths []contract.ServerPath
 	for i := range s.Plan.Servers {
-		if coordinator.HearsOfHeat(&s.Plan.Servers[i]) {
+		if coordinator.HearsOfHeat(&s.Plan.Servers[i], s.Plan.Signal == contract.RelaySignals) {
 			paths = append(paths, s.Plan.Servers[i].Path)
 		}
 	}
@@ -113,7 +112,7 @@ func (s *Session) Say(ctx context.Context, before *Values, now map[contract.Serv
 	}
 	d := s.key.Deployment
 	if changed {
-		number = max(number+1, time.Now().UnixMilli()) // more than before the coordinator lost its data
+		number = coordinator.NextNumber(max(number, s.record.Counter), coordinator.KindHeatValues, s.states()...)
 		at := d.Place(s.record.ID, coordinator.KindHeatNumber, "", "")
 		if err := s.write(ctx, d.HeatNumber(), before.version, at, number, coordinator.HeatNumber{Number: number}); err != nil {
 			return true, stale(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
@@ -87,4 +88,96 @@ func TestRelaysSayWhatHeatGives(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A relay was killed when it had written the number of a change. Two others look; one of them
+// writes what Heat gives since then, and the other one, which is slow, nothing over it.
+func TestASlowRelayWritesNothingOverNewerValues(t *testing.T) {
+	b, p := deploytest.InMemory(), deploytest.ThreeTier()
+	db := p.Servers[0].Path
+	p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage(`{"get_param":"k"}`), Carried: true}}
+	b.Publish(t, p)
+	join := func(commits int64) (*relay.Session, *relay.Values) {
+		left := &atomic.Int64{}
+		left.Store(commits)
+		s, err := relay.Join(t.Context(), dying{b.Open(t, relayKey(t).Credential()), left}, relayKey(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Values(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, v
+	}
+	gives := func(value string) map[contract.ServerPath]coordinator.HeatValues {
+		return map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}
+	}
+	killed, v := join(1)
+	if _, err := killed.Say(t.Context(), v, gives("1")); !errors.Is(err, errDead) {
+		t.Fatal(err)
+	}
+	slow, seen := join(9)
+	quick, v := join(9)
+	if _, err := quick.Say(t.Context(), v, gives("2")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.Say(t.Context(), seen, nil); !errors.Is(err, relay.ErrStale) {
+		t.Errorf("the slow one: %v", err)
+	}
+	_, v = join(0)
+	if now, _ := v.Of(db); string(now.Values["k"]) != "2" {
+		t.Errorf("%+v", now)
+	}
+}
+
+// An older state of the coordinator was restored: the next record of a relay is newer than what
+// servers have seen.
+func TestRelaysNumberAfterABackup(t *testing.T) {
+	b, p := deploytest.InMemory(), deploytest.ThreeTier()
+	db := p.Servers[0].Path
+	p.Servers[0].Deploy = map[string]contract.DeployValue{"k": {Expr: json.RawMessage(`{"get_param":"k"}`), Carried: true}}
+	b.Publish(t, p)
+	a, agent, path := b.Attacker(t), b.Agent(t, db), deploytest.Site.HeatValues(db)
+	say := func(value string) {
+		t.Helper()
+		s, err := relay.Join(t.Context(), b.Open(t, relayKey(t).Credential()), relayKey(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go s.Watch(ctx)
+		for s.Servers()[db].Instance == "" { // it has read the agent's state then
+			<-s.Changed()
+		}
+		v, err := s.Values(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Say(ctx, v, map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := agent.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+		t.Fatal(err)
+	}
+	say("0")
+	backup := map[coordinator.Path]string{path: a.Read(path), deploytest.Site.HeatNumber(): a.Read(deploytest.Site.HeatNumber())}
+	for _, value := range []string{"1", "2", "3"} {
+		say(value)
+		if now, err := agent.Heat(t.Context()); err != nil || string(now.Values["k"]) != value {
+			t.Fatal(now, err)
+		}
+	}
+	for path, text := range backup {
+		a.Write(path, text)
+	}
+	if now, err := agent.Heat(t.Context()); !errors.Is(err, member.ErrOlder) {
+		t.Fatal(now, err)
+	}
+	say("4")
+	if now, err := agent.Heat(t.Context()); err != nil || string(now.Values["k"]) != "4" {
+		t.Errorf("after the backup: %+v, %v", now, err)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
@@ -14,10 +14,10 @@ import (
 // it failed: a server that never came or is lost, a failure with its reason, or a
 // cycle. Nothing is about to happen any more.
 func TestWhyNamesEveryWait(t *testing.T) {
-	simulationtest.Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
+	for seed := range seedtest.Mixed(t, seedtest.Cases(200, 20)) {
 		o := simulationtest.Run(t, simulationtest.NewCase(seed, false), t.TempDir())
 		if !o.Snapshot.Ready {
-			return // it was destroyed
+			continue // it was destroyed
 		}
 		v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = Deadlocks(v) // at rest one look is enough
@@ -27,9 +27,9 @@ func TestWhyNamesEveryWait(t *testing.T) {
 			}
 		}
 		if len(o.Violations) > 0 {
-			o.Fatal(t, simulationtest.Replay("coordinator/status", "TestWhyNamesEveryWait", seed))
+			o.Fatal(t)
 		}
-	})
+	}
 }
 
 // unexplained says what hotc why leaves open about a role at rest.

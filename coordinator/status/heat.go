@@ -2,10 +2,26 @@ package status
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 )
+
+// Stack is what Heat itself says of the stack; zero if nobody has asked.
+type Stack struct {
+	State string `json:"state,omitempty"`
+	// Since is when the stack's last action began.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is why that failed.
+	Reason string `json:"reason,omitempty"`
+	// Unknown is why the state is not known, Unasked that no cloud is selected.
+	Unknown string `json:"unknown,omitempty"`
+	Unasked bool   `json:"-"`
+}
+
+// InProgress reports whether Heat is known to work on the stack.
+func (s *Stack) InProgress() bool { return strings.HasSuffix(s.State, "_IN_PROGRESS") }
 
 // cells returns the current cells that a role follows. The values from Heat are those that a relay
 // has written; without one, those with which the role has run.

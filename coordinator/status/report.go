@@ -27,6 +27,7 @@ type (
 	}
 	// HeatReport is what Heat knows of the deployment, and waits for.
 	HeatReport struct {
+		Stack
 		Signal contract.Signalling `json:"signal"`
 		Relays int                 `json:"relays"`
 		// Waits are Heat's, as a relay last saw them, Untold why Heat was not signalled yet.
@@ -104,7 +105,7 @@ type (
 // Report reports some of the servers, and the removed ones.
 func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Report {
 	report := Report{Stack: stack, Removed: removed, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: AnyFailed(of), Servers: []ServerReport{}, Cycles: Subjects(v.Cycles)}
-	report.Heat = HeatReport{Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
+	report.Heat = HeatReport{Stack: v.Stack, Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
 	for _, s := range of {
 		server := ServerReport{
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Going: s.State.Going, Missing: s.Missing, Perhaps: s.Perhaps,
@@ -156,11 +157,13 @@ type WhyReport struct {
 	Unreadable []string `json:"unreadable,omitempty"`
 	// Untold is why Heat was not signalled yet.
 	Untold []Untold `json:"untold,omitempty"`
+	// Heat is what Heat says of the stack.
+	Heat Stack `json:"heat"`
 }
 
 // Report is the explanation as a report; about is the subject asked about, "" is all.
 func (i *Explanation) Report(stack, about string) WhyReport {
-	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold(),
+	report := WhyReport{Stack: stack, About: about, Findings: i.Findings, Roots: i.Roots(), Cycles: Subjects(i.Cycles), Untold: i.Status.Untold(), Heat: i.Status.Stack,
 		Unreadable: lists.Flat(i.Status.Servers, func(s *Server) []string { return s.Unreadable })}
 	if report.Findings == nil {
 		report.Findings = []*Finding{}

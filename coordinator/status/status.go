@@ -29,6 +29,8 @@ type Status struct {
 	// Relays is the number of connected relays, Heat what one last learnt from Heat.
 	Relays int
 	Heat   coordinator.HeatRecord
+	// Stack is what Heat said when it was asked for this status.
+	Stack Stack
 	// Unrelayed are servers that have joined since a relay was last there.
 	Unrelayed []contract.ServerPath
 }
@@ -115,8 +117,8 @@ func AnyFailed(servers []*Server) bool {
 	return slices.ContainsFunc(servers, (*Server).failed)
 }
 
-// finished reports whether nothing more is expected of the server.
-func (s *Server) finished() bool {
+// Finished reports whether nothing more is expected of the server.
+func (s *Server) Finished() bool {
 	if s.Absent() {
 		return true
 	}
@@ -265,9 +267,9 @@ func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
 	return coordinator.CellRecord{}
 }
 
-// Finished reports whether nothing more will happen.
+// Finished reports whether nothing more will happen, as far as is known.
 func (v *Status) Finished() bool {
-	return !slices.ContainsFunc(v.Servers, func(s *Server) bool { return !s.finished() })
+	return !v.Stack.InProgress() && !slices.ContainsFunc(v.Servers, func(s *Server) bool { return !s.Finished() })
 }
 
 // Open are a server's roles that are not done, or not up to date. A server without roles whose

@@ -39,6 +39,8 @@ func (v *Status) Untold() []Untold {
 		switch {
 		case v.Relays > 0 && v.Heat.Trouble != "":
 			out = append(out, Untold{Reason: v.Heat.Trouble})
+		case v.Relays == 0 && v.Stack.InProgress():
+			out = append(out, Untold{Reason: "no relay is running, and the stack is " + v.Stack.State})
 		case v.Relays == 0 && v.ended() && !v.heatKnows():
 			out = append(out, Untold{Reason: "no relay is running"})
 		case v.Relays == 0:
@@ -90,7 +92,7 @@ func (v *Status) Next(now time.Time) (all []string, unrelayed bool) {
 		case next.Asks():
 			all = append(all, fmt.Sprintf("server %s: instance %s waits to replace its machine until a relay has checked with Heat", s.Path, next.Instance))
 		case next.ID != "" && now.Sub(next.Since).Abs() < longRefused:
-			all = append(all, fmt.Sprintf("server %s: instance %s waits to replace its machine, but Heat does not have that instance: nothing runs on it", s.Path, next.Instance))
+			all = append(all, fmt.Sprintf("server %s: instance %s asked to become its machine, and Heat does not have that instance, or no longer: nothing runs on it", s.Path, next.Instance))
 		}
 	}
 	return all, unrelayed
@@ -102,7 +104,7 @@ func (v *Status) ended() bool {
 }
 
 // ended reports whether its roles have ended, or nothing more is expected of them.
-func (s *Server) ended() bool { return s.Came() && len(s.Roles) > 0 && s.finished() }
+func (s *Server) ended() bool { return s.Came() && len(s.Roles) > 0 && s.Finished() }
 
 // heatKnows reports whether Heat waited for nothing when a relay last queried it.
 func (v *Status) heatKnows() bool {

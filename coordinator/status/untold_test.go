@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -85,5 +86,37 @@ func TestUntold(t *testing.T) {
 		if got := fmt.Sprint(v.Untold()); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+}
+
+// Heat is at work on a stack that needs a relay, whatever the last one has seen.
+func TestUntoldWhileHeatIsAtWork(t *testing.T) {
+	done := deploy.ServerSnapshot{Path: "db", Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseDone}}
+	for signal, want := range map[contract.Signalling]string{
+		contract.RelaySignals: "[Heat does not know yet: no relay is running, and the stack is UPDATE_IN_PROGRESS]", contract.AgentsSignal: "[]", contract.NobodySignals: "[]",
+	} {
+		for relays, want := range []string{want, "[]"} {
+			p := &contract.Plan{Format: contract.Format, Signal: signal, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
+			told := coordinator.HeatRecord{Waits: []coordinator.HeatWait{{Wait: "hotc_done", Status: coordinator.HeatDone}}}
+			v := status.New(p, &deploy.Snapshot{Ready: true, Relays: relays, Heat: told, Servers: []deploy.ServerSnapshot{done}}, func(json.RawMessage) int { return 1 })
+			v.Stack.State = "UPDATE_IN_PROGRESS"
+			if got := fmt.Sprint(v.Untold()); got != want || v.Finished() {
+				t.Errorf("%s, %d relays: %s, want %s", signal, relays, got, want)
+			}
+			if v.Stack.State = "UPDATE_COMPLETE"; len(v.Untold()) > 0 || !v.Finished() {
+				t.Errorf("%s, %d relays, complete: %v", signal, relays, v.Untold())
+			}
+		}
+	}
+}
+
+// A machine that Heat does not have runs nothing: it is not said to wait.
+func TestAMachineThatHeatDoesNotHaveDoesNotWait(t *testing.T) {
+	has, now := false, time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	db := deploy.ServerSnapshot{Path: "db", Next: coordinator.NextRecord{ID: "j", Instance: "i-2", Since: now, Has: &has}}
+	v := status.New(&contract.Plan{Servers: []contract.Server{{Path: "db"}}}, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{db}}, func(json.RawMessage) int { return 1 })
+	const want = "[server db: instance i-2 asked to become its machine, and Heat does not have that instance, or no longer: nothing runs on it]"
+	if all, unrelayed := v.Next(now.Add(time.Minute)); fmt.Sprint(all) != want || unrelayed {
+		t.Errorf("%v, %v", all, unrelayed)
 	}
 }

@@ -30,6 +30,7 @@ type dialler struct {
 	handshake     time.Duration // with the next handshake
 	mostHandshake time.Duration
 	refused       time.Time // when a server first refused the current session
+	serves        bool      // the server that was dialled last would begin a new one
 }
 
 func newDialler(l *link, session time.Duration) *dialler {
@@ -38,26 +39,22 @@ func newDialler(l *link, session time.Duration) *dialler {
 
 // dial is a zk.Dialer; the library's timeout is not used.
 func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) {
-	d.bury()
-	if !d.refused.IsZero() && time.Since(d.refused) > d.session {
-		d.refused = time.Time{}
+	if d.bury() {
 		return d.link.endSession(), nil
 	}
-	dialer := net.Dialer{Timeout: d.patience/2 + rand.N(d.patience)}
-	raw, err := dialer.DialContext(d.link.alive, network, addr)
-	if err != nil {
-		d.patience = min(2*d.patience, d.session/2)
-		return nil, d.failed(fmt.Errorf("no ZooKeeper answers at %s: %w", addr, dialCause(err)), err)
-	}
-	d.patience = firstDial
-	until := time.Now().Add(d.handshake + rand.N(d.handshake)) // for TLS and the session together
-	if d.link.security != nil {
-		secured, err := d.secure(raw, addr, until)
-		if err != nil {
-			raw.Close()
-			return nil, d.failed(fmt.Errorf("no TLS with the ZooKeeper at %s: %w", addr, err), err)
+	raw, until, err := d.open(network, addr)
+	if err == nil && !d.refused.IsZero() && time.Since(d.refused) > d.session {
+		err = trySession(raw, until)
+		raw.Close()
+		if err != nil { // a server without a quorum has lost nothing
+			d.refused = time.Now().Add(tryAgain - d.session)
+			return nil, d.failed(fmt.Errorf("%s serves nobody: has its ensemble lost its quorum?", raw.RemoteAddr()), err)
 		}
-		raw = secured
+		d.serves = true
+		raw, until, err = d.open(network, addr)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s := newSocket(raw, until, &d.link.owed)
 	d.link.mu.Lock()
@@ -66,14 +63,39 @@ func (d *dialler) dial(network, addr string, _ time.Duration) (net.Conn, error) 
 	return s, nil
 }
 
-// bury closes the previous connection, and learns from how it ended.
-func (d *dialler) bury() {
+// tryAgain is how soon another server is tried after one that serves nobody.
+const tryAgain = time.Second
+
+// open opens a connection. A session has to be established on it until then, TLS included.
+func (d *dialler) open(network, addr string) (raw net.Conn, until time.Time, err error) {
+	dialer := net.Dialer{Timeout: d.patience/2 + rand.N(d.patience)}
+	if raw, err = dialer.DialContext(d.link.alive, network, addr); err != nil {
+		d.patience = min(2*d.patience, d.session/2)
+		return nil, until, d.failed(fmt.Errorf("no ZooKeeper answers at %s: %w", addr, dialCause(err)), err)
+	}
+	d.patience = firstDial
+	until = time.Now().Add(d.handshake + rand.N(d.handshake))
+	if d.link.security != nil {
+		secured, err := d.secure(raw, addr, until)
+		if err != nil {
+			raw.Close()
+			return nil, until, d.failed(fmt.Errorf("no TLS with the ZooKeeper at %s: %w", addr, err), err)
+		}
+		raw = secured
+	}
+	return raw, until, nil
+}
+
+// bury closes the previous connection, and learns from how it ended. lost says that the session has
+// to be ended: a server that begins new ones refuses it.
+func (d *dialler) bury() (lost bool) {
 	l := d.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old := l.socket
+	old, serves := l.socket, d.serves
+	d.serves = false
 	if old == nil {
-		return
+		return false
 	}
 	l.socket = nil
 	old.Close() // the library leaves it open when a session has expired
@@ -87,10 +109,14 @@ func (d *dialler) bury() {
 		l.trouble = noSession(old)
 		if time.Now().After(old.until) {
 			d.timedOut()
+		} else if serves {
+			d.refused = time.Time{}
+			return true
 		} else if d.refused.IsZero() && !l.fresh {
 			d.refused = time.Now()
 		}
 	}
+	return false
 }
 
 // timedOut allows the next handshake more time.

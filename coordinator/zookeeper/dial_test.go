@@ -98,3 +98,80 @@ func TestAFailedHandshakeIsSaidOnce(t *testing.T) {
 		t.Errorf("what ends up behind %q says %q", "no TLS with the ZooKeeper at …:", got)
 	}
 }
+
+// A server that refuses a session for longer than its timeout has lost its data if it begins a new
+// one, and its quorum if it does not: then the session lives on.
+func TestWhoRefusesASession(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	const nobody, newOnes, all = 0, 1, 2
+	var serves atomic.Int32
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			request := make([]byte, 4+4+8+4+8+4+16)
+			if _, err := io.ReadFull(conn, request); err == nil && (serves.Load() == all || serves.Load() == newOnes && [8]byte(request[20:28]) == [8]byte{}) {
+				answer := make([]byte, 4+4+4+8+4+16)
+				answer[3], answer[19] = byte(len(answer)-4), 1
+				_, _ = conn.Write(answer)
+				_, _ = io.ReadAll(conn)
+			}
+			conn.Close()
+		}
+	}()
+	alive, end := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer end()
+	const session = 20 * time.Millisecond
+	l := &link{alive: alive, began: true}
+	d := newDialler(l, session)
+	ask := func(conn net.Conn) {
+		request := make([]byte, 4+4+8+4+8+4+16)
+		request[3], request[27] = byte(len(request)-4), 7
+		if _, err := conn.Write(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// dials ask for the old session until it is ended, or the server was found to serve nobody.
+	dials := func() (ended bool) {
+		for l.trouble = nil; l.trouble == nil || !strings.Contains(l.trouble.Error(), "quorum"); {
+			conn, err := d.dial("tcp", listener.Addr().String(), 0)
+			if err != nil {
+				continue
+			}
+			if _, ended = conn.(*endedConn); ended {
+				return true
+			}
+			ask(conn)
+			if _, err := conn.Read(make([]byte, 1)); err == nil {
+				t.Fatal("it takes the old session")
+			}
+		}
+		return false
+	}
+	for range 2 {
+		if dials() || l.ended != 0 {
+			t.Fatal("the session is ended though no data was lost")
+		}
+	}
+	serves.Store(all) // the quorum is back
+	d.refused = time.Now().Add(-2 * session)
+	conn, err := d.dial("tcp", listener.Addr().String(), 0)
+	if _, ended := conn.(*endedConn); ended || err != nil {
+		t.Fatalf("the session is ended (%v) though it would be let in", err)
+	}
+	ask(conn)
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	l.socket.established.Store(true)
+	serves.Store(newOnes)
+	if !dials() || l.ended != 1 {
+		t.Error("the session is not ended though the data is lost")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,39 @@ func TestAServerThatHasLostItsData(t *testing.T) {
 		if node, err := s.Read(ctx, "a"); err == nil && string(node.Data) == "2" {
 			break
 		}
+	}
+}
+
+// Two servers of three are away for longer than sessions live without them, and the third one closes
+// all connections: nothing was lost, and the session is the same when they are back.
+func TestAQuorumThatIsAwayForAWhile(t *testing.T) {
+	ctx := within(t)
+	c := zktest.Ensemble(t, 3)
+	s, err := open(ctx, c.URL("hotc"), 4*time.Second)
+	must(t, err)
+	defer s.Close()
+	if _, _, err := s.Stat(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	before := s.link.conn.SessionID()
+	c.Servers[0].Kill()
+	c.Servers[1].Kill()
+	for {
+		now, _ := s.Connection()
+		if now.Ended > 0 {
+			t.Fatal("the session was ended")
+		}
+		if now.Trouble != nil && strings.Contains(now.Trouble.Error(), "quorum") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Servers[0].Start(t)
+	c.Servers[1].Start(t)
+	if _, _, err := s.Stat(ctx, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := s.Connection(); now.Ended > 0 || s.link.conn.SessionID() != before {
+		t.Errorf("it has another session: %+v", now)
 	}
 }

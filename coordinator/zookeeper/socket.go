@@ -80,6 +80,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 const (
 	opAuth       = 100
 	opSetWatches = 101
+	opClose      = 1<<32 - 11
 	opAt         = 8
 )
 

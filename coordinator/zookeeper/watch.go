@@ -140,19 +140,29 @@ func (w *watches) heard(event zk.Event) {
 	}
 }
 
-// joined starts to read all watched nodes: it is unknown which watches the server has. In a fresh
-// session all watchers get a token as well. It runs in the library's goroutine.
+// joined checks all watched nodes on a new connection; it runs in the library's goroutine. In a
+// fresh session no watch is set, and all watchers get a token as well. In the same session the
+// library sets the watches again that were set: nodes are read without one, since the library keeps
+// a channel for each watch that is set on an unchanged node.
 func (w *watches) joined(fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.entries {
-		e.events++
-		e.armed = false
-		if fresh {
-			e.known = nil
+		switch {
+		case fresh:
+			e.events++
+			e.armed, e.known = false, nil
 			e.tell()
+			w.rearmNow(e)
+		case e.armed:
+			mistake.Go(func() {
+				if w.store.link.await(w.store.link.alive) == nil {
+					w.store.probeNext(target{entry: e, at: e.at})
+				}
+			})
+		default:
+			w.rearmNow(e)
 		}
-		w.rearmNow(e)
 	}
 }
 

@@ -36,8 +36,9 @@ type Editor struct {
 // change is the intended change to a node.
 type change struct {
 	whole   bool
-	around  bool // the new Tree wraps the node, which keeps its anchor
-	value   Tree // replaces the node, if whole
+	around  bool    // the new Tree wraps the node, which keeps its anchor
+	inner   *change // then what was to become of the node itself
+	value   Tree    // replaces the node, if whole
 	removed map[string]bool
 	added   *value.Dict
 }
@@ -138,8 +139,8 @@ func (e *Editor) underKey(n *yaml.Node) bool {
 
 // Wrap replaces an entry's value by a tree, which may contain the value itself as a verbatim.
 func (e *Editor) Wrap(in *yaml.Node, entry *yaml.Entry, v Tree) {
-	c := e.change(entry.Value)
-	c.whole, c.value, c.around = true, v, true
+	inner := e.changes[entry.Value]
+	e.changes[entry.Value] = &change{whole: true, value: v, around: true, inner: inner, added: value.NewDict()}
 	e.setValue(in, entry, v) // including replacements inside the value
 	first, last := e.replacedIn(valueSpan(e.file, entry))
 	e.replaced = slices.Delete(e.replaced, first, last)

@@ -212,7 +212,9 @@ func (e *Editor) treeDiffers(want Tree, now *yaml.Node) (where string, is bool) 
 		return e.treeDiffers(want.Dict, now)
 	case verbatim:
 		c := e.changes[want.entry.Value]
-		delete(e.changes, want.entry.Value) // the original value, not what wraps it
+		if delete(e.changes, want.entry.Value); c != nil && c.inner != nil { // the value itself, not what wraps it
+			e.changes[want.entry.Value] = c.inner
+		}
 		defer func() { e.changes[want.entry.Value] = c }()
 		return e.differs(want.entry.Value, now)
 	case *yaml.Node:

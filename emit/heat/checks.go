@@ -53,7 +53,11 @@ func (s *stack) checkSecrets() {
 	}
 	for _, r := range slices.Concat(s.reads, lists.Map(s.propertyReads, func(r *binding.PropertyRead) *binding.Read { return r.Read })) {
 		if i := slices.IndexFunc(r.Outputs, func(o *program.Output) bool { return o.Secret && o.Value == nil }); i >= 0 {
-			s.diags.Error(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
+			report := s.diags.Error
+			if s.options.AnySignal {
+				report = s.diags.Warning
+			}
+			report(source.NeedsHeat, s.template.Place(r.Call), fmt.Sprintf("Heat reads %s.%s here, which is secret: it is sealed for the servers that read it, and a relay cannot open it", r.Outputs[i].Role.Server.Path, r.Outputs[i].Attribute),
 				"leave it out of the stack's outputs: roles that read it get it all the same; or compile with --signal=heat, if each server reaches Keystone and Heat: then they tell Heat themselves")
 		}
 	}

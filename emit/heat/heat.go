@@ -69,6 +69,7 @@ type Options struct {
 	Coordinator string // default of hotc_coordinator; "" for none
 	AgentURL    string
 	Signal      contract.Signalling // who signals success and failure to Heat
+	AnySignal   bool                // what needs another Signal is a warning
 	// MembersWait are the groups whose members wait for their own roles, with a relay.
 	MembersWait map[*hot.Resource]bool
 	// Templates are those used for stacks, in the order of emission, the root first.

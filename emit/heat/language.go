@@ -14,8 +14,11 @@ func id(resource string) tree { return dict("get_resource", resource) }
 
 // attribute is an attribute of a resource, or the value at a path in it.
 func attribute(resource, name string, path ...value.Value) tree {
-	return dict("get_attr", append([]value.Value{resource, name}, path...))
+	return storedAt(append([]value.Value{resource, name}, path...))
 }
+
+// storedAt is the value at a path that begins with a resource and its attribute.
+func storedAt(path []value.Value) tree { return dict("get_attr", path) }
 
 func join(delimiter string, items ...value.Value) tree {
 	return dict("list_join", []value.Value{delimiter, items})

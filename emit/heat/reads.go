@@ -1,6 +1,7 @@
 package heat
 
 import (
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -32,6 +33,7 @@ func (s *stack) rewriteReads() {
 			}
 		}
 	}
+	s.switchedOff(func(n *yaml.Node) { replace(n, nil) })
 	for _, r := range s.reads {
 		switch {
 		case r.Expr != nil:
@@ -39,12 +41,25 @@ func (s *stack) rewriteReads() {
 		case r.Output.Value != nil:
 			replace(r.Call, emitplan.HOT(r.Output.Value))
 		default:
-			arg := []value.Value{s.valuesOf(ResourceCondition, ResourceValues), "data", string(r.Output.Role.Server.Path), r.Output.Attribute}
-			for _, n := range r.Path {
-				arg = append(arg, s.editor.Content(nil, s.text.Nodes(n)[0], false))
-			}
-			replace(r.Arg, arg)
+			replace(r.Arg, append(s.inStack(r.Output), lists.Map(r.Path, func(n *yaml.Node) value.Value { return s.editor.Content(nil, s.text.Nodes(n)[0], false) })...))
 		}
+	}
+}
+
+// switchedOff visits what the stack's outputs read of servers that the given parameters switch off.
+func (s *stack) switchedOff(visit func(*yaml.Node)) {
+	var below func(n *yaml.Node)
+	below = func(n *yaml.Node) {
+		if s.analysis.SwitchedOff[s.template.Place(n)] {
+			visit(n)
+			return
+		}
+		for x := range n.Below() {
+			below(x)
+		}
+	}
+	for _, o := range s.template.Outputs {
+		below(o.Value)
 	}
 }
 

@@ -147,16 +147,16 @@ func (s *stack) replace(n *yaml.Node, v tree) {
 // propertyValue is a use of roles' outputs, as Heat reads it from wait conditions.
 func (s *stack) propertyValue(r *binding.PropertyRead) tree {
 	if r.Expr != nil {
-		return s.withValues(r.Expr, func(o *program.Output, path []value.Value) tree { return s.signalled(r.In, o, path) })
+		return s.withValues(r.Expr, func(o *program.Output) []value.Value { return s.signalled(r.In, o) })
 	}
-	return s.signalled(r.In, r.Output, lists.Map(r.Path, func(n *yaml.Node) value.Value { return s.text.Nodes(n)[0] }))
+	return storedAt(append(s.signalled(r.In, r.Output), lists.Map(r.Path, func(n *yaml.Node) value.Value { return s.text.Nodes(n)[0] })...))
 }
 
-// signalled is an output's value in a stack, or a part of it.
-func (s *stack) signalled(in *program.Stack, o *program.Output, path []value.Value) tree {
+// signalled is where Heat has an output's value in a stack (storedAt).
+func (s *stack) signalled(in *program.Stack, o *program.Output) []value.Value {
 	x := s.analysis.Signal(in, o.Role)
 	names := emitplan.NamesOf(x)
-	return attribute(s.valuesOf(names.Condition, names.Values), "data", append([]value.Value{x.ID(o.Role.Server.Path), o.Attribute}, path...)...)
+	return []value.Value{s.valuesOf(names.Condition, names.Values), contract.RoleValues, x.ID(o.Role.Server.Path), o.Attribute}
 }
 
 // needsSignals refuses what needs a wait condition with --signal=none.

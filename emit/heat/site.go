@@ -145,20 +145,19 @@ func (s *stack) inRoot() bool { return s.isRoot() && !s.inMember }
 // fromValues is an expression with the values that roles wrote, as Heat has them after the whole
 // deployment.
 func (s *stack) fromValues(e *hot.Expr) value.Value {
-	return s.withValues(e, func(o *program.Output, path []value.Value) tree {
-		return attribute(s.valuesOf(ResourceCondition, ResourceValues), "data", append([]value.Value{string(o.Role.Server.Path), o.Attribute}, path...)...)
-	})
+	return s.withValues(e, s.inStack)
 }
 
-// withValues is an expression with roles' outputs replaced by where they are stored.
-func (s *stack) withValues(e *hot.Expr, val func(o *program.Output, path []value.Value) tree) tree {
+// withValues is an expression with roles' outputs replaced by where they are stored: a path as of
+// storedAt.
+func (s *stack) withValues(e *hot.Expr, stored func(o *program.Output) []value.Value) tree {
 	return e.AsValue(func(call *hot.Expr) (value.Value, bool) {
 		if r := call.Ref(); r.Kind == hot.ToCell {
 			if o := s.analysis.Cells[r.Cell()]; o != nil {
-				return val(o, r.Path), true
+				return storedAt(append(stored(o), r.Path...)), true
 			}
 		}
-		v, done := s.ifPresent(call, val)
+		v, done := s.ifPresent(call, stored)
 		if !done && !s.template.Functions.Has(call.Func) {
 			s.notHere(call)
 		}

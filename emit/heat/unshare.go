@@ -42,6 +42,7 @@ func (s *stack) replacements(found func(*yaml.Node)) {
 		found(d.Item)
 	}
 	s.withPlaceholders(func(n *yaml.Node, _ *hot.Parameter) { found(n) })
+	s.switchedOff(found)
 	for _, o := range s.template.Outputs {
 		if s.analysis.Removed[o] && !s.isRoot() {
 			found(o.Entry.Value)

@@ -7,6 +7,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -27,8 +28,17 @@ const (
 // tellsHeat reports whether anything signals to Heat.
 func (s *stack) tellsHeat() bool { return s.options.Signal != contract.NobodySignals }
 
-// valuesOf is the resource whose attribute data has roles' values: the wait itself, or what
-// decodes a wait condition's data.
+// inStack is where Heat has an output's value for the stack's outputs (storedAt).
+func (s *stack) inStack(o *program.Output) []value.Value {
+	name := contract.RoleValues
+	if s.options.Signal == contract.RelaySignals {
+		name = contract.StackValues
+	}
+	return []value.Value{s.valuesOf(ResourceCondition, ResourceValues), name, string(o.Role.Server.Path), o.Attribute}
+}
+
+// valuesOf is the resource that has roles' values: the wait itself, or what decodes a wait
+// condition's data.
 func (s *stack) valuesOf(wait, values string) string {
 	if s.options.Signal == contract.RelaySignals {
 		return wait
@@ -52,7 +62,9 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 	properties := dict("server", s.rootID(), "signal_transport", "HEAT_SIGNAL",
 		"input_values", dict("hotc", about, "servers", servers))
 	if values {
-		added.Set(ResourceConfig, resource(configType, dict("outputs", []value.Value{dict("name", "data", "type", "Json")})))
+		added.Set(ResourceConfig, resource(configType, dict("outputs", lists.Map([]string{contract.RoleValues, contract.StackValues}, func(name string) value.Value {
+			return dict("name", name, "type", "Json")
+		}))))
 		properties.Set("config", id(ResourceConfig))
 	}
 	added.Set(name, resource(contract.WaitType, properties))
@@ -95,10 +107,13 @@ func (s *stack) serversAt(r *hot.Resource) tree {
 	return nil
 }
 
+// launchedAt is Nova's time of a server's last launch, in what Heat shows of it.
+const launchedAt = "OS-SRV-USG:launched_at"
+
 // waited is a server to wait for (contract.HeatServer), with the values of Heat that the relay
 // carries to it: no secrets, which would be readable there.
 func (s *stack) waited(p site, resource string) tree {
-	w := dict("server", p.path, "id", id(resource))
+	w := dict("server", p.path, "id", id(resource), "launched", attribute(resource, "show", launchedAt))
 	carried := maps.Clone(p.deploy)
 	maps.DeleteFunc(carried, func(key string, _ *hot.Expr) bool { return !s.built.Carried[key] })
 	if len(carried) > 0 {
@@ -144,7 +159,7 @@ func (s *stack) memberWait(added *value.Dict) {
 // isFollowed reports whether a use of the template is a member of a group whose membership a
 // role follows.
 func (s *stack) isFollowed() bool {
-	followed := s.built.Plan.Followed()
+	followed := s.built.Plan.Groups()
 	return slices.ContainsFunc(s.stacks, func(use *program.Stack) bool {
 		if s.inMember {
 			return followed[string(use.PathOf(s.group.Name))] != nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/script"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint"
 )
@@ -68,7 +69,7 @@ func targets(t *testing.T, names ...string) (out []lint.Target) {
 // root is found by the glance (a type with the child's name) or only by the analysis (an alias
 // of that name) makes no difference.
 func TestRunIsDeterministic(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(int64(seedtest.One(t))))
 	for range 20 {
 		texts, n := map[string]string{}, 2+r.Intn(20)
 		for i := range n {
@@ -84,8 +85,8 @@ func TestRunIsDeterministic(t *testing.T) {
 		}
 		files(t, texts)
 		want := found(t, wishes(), ".")
-		if len(want) != n {
-			t.Fatalf("%d findings of %d files:\n%s", len(want), n, strings.Join(want, "\n"))
+		if mistakes := strings.Count(strings.Join(want, "\n"), "[H205]"); mistakes != n { // some trees are too deep, too
+			t.Fatalf("%d mistakes found in %d files:\n%s", mistakes, n, strings.Join(want, "\n"))
 		}
 		for range 5 {
 			if diff := cmp.Diff(want, found(t, wishes(), ".")); diff != "" {

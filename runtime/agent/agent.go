@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -99,13 +100,13 @@ type agent struct {
 	asked   <-chan struct{}       // there may be requests of an operator
 	planned chan struct{}         // the plan may have changed
 	later   bool                  // a request could not be taken yet
-	open    []coordinator.Request // as last read
+	unread  bool                  // the plan has changed, and cannot be read
+	posted  []coordinator.Request // by operators, as last read
+	open    []coordinator.Request // with those that the agent makes itself
 	coming  map[string]coordinator.Coming
 	answers []coordinator.Answer
 	// shared is the identity that all members of the group share, if the agent has a slot.
 	shared *identity
-	// fresh are the cells that the last change of the plan has added.
-	fresh map[contract.CellName]bool
 	// newlyRead are the read cells that changes of the plan have added.
 	newlyRead map[contract.CellName]bool
 	// reported are the roles whose failure the coordinator has, with the attempt.
@@ -117,8 +118,14 @@ type agent struct {
 	heat   *heatValues
 	// going is the reported progress of the delete hooks, if Heat deletes the machine.
 	going *coordinator.GoingState
+	// again is the last update of Heat's for which failed roles were started again, saidAgain the
+	// reported one.
+	again, saidAgain string
 	// relayed is the plan's, for goroutines that signal Heat.
 	relayed atomic.Bool
+	// refusing are the signals that the roles will not run, which end with joining.
+	refusing sync.WaitGroup
+	joining  context.Context
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -184,7 +191,14 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	a.followConnection(ctx)
-	if err := a.enrol(ctx); err != nil {
+	err = a.enrol(ctx)
+	for errors.Is(err, member.ErrAnew) || errors.Is(err, member.ErrDestroyed) && a.journal.Incarnation() == 0 && ctx.Err() == nil {
+		a.console.say("%v", err)
+		if err = a.join(ctx); err == nil {
+			err = a.enrol(ctx)
+		}
+	}
+	if err != nil {
 		return false, err
 	}
 	defer a.board.follow(ctx)()
@@ -240,6 +254,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 				}
 				return again, err
 			}
+			a.sayTried()
 		}
 		if err := a.bringUpToDate(ctx); err != nil {
 			return false, err
@@ -264,7 +279,7 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 				a.replan()
 				asked = true
 			case <-a.follows.changed:
-				asked = a.later || a.parts()
+				asked = a.later || a.parts() || a.triesAgain()
 			case <-ctx.Done():
 				if told != nil {
 					a.noteSignalled(<-told)
@@ -277,13 +292,6 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 
 // enrol makes this machine the server and announces its presence.
 func (a *agent) enrol(ctx context.Context) (err error) {
-	if a.member.NeedsKey() {
-		key, err := loadKey(a.Disk, a.journal.ID())
-		if err != nil {
-			return err
-		}
-		a.member.UseKey(key)
-	}
 	a.member.RememberTries(max(a.journal.Trying(), a.journal.Incarnation()), a.journal.NoteTrying)
 	a.member.OnLoss(func(what string) { a.console.say("%s", what) })
 	was := a.journal.Incarnation()
@@ -344,7 +352,8 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 
 // firstState is the state from the journal, with the output that was reported before.
 func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
-	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided()}
+	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided(), Again: before.Again}
+	a.again, a.saidAgain = before.Again, before.Again
 	for _, r := range a.plan.Roles {
 		now := a.recall(r)
 		if old := before.Role(r.Name); old.Status == now.Status && old.Attempt == now.Attempt {

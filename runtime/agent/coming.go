@@ -18,7 +18,7 @@ import (
 // that belongs to it.
 func (a *agent) hear(ctx context.Context) error {
 	now, err := a.member.Asked(ctx)
-	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
+	if errors.Is(err, coordinator.ErrForged) {
 		return nil // keep what was known
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -144,7 +145,9 @@ func (a *agent) wrote() map[contract.CellName]coordinator.Count {
 func (a *agent) bringUpToDate(ctx context.Context) error {
 	err := a.bringAll(ctx)
 	if errors.Is(err, member.ErrPlanChanged) {
-		a.replan() // what it followed was removed
+		if !a.unread {
+			a.replan() // what it followed was removed
+		}
 		return nil
 	}
 	return err
@@ -206,12 +209,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if held, err := a.held(ctx, r); held || err != nil {
 			return false, err
 		}
-		before := now
-		if now, err = a.look(ctx, r); err == nil && !now.wholeWith(before) {
-			a.follows.forget(r.Follows)
-			now, err = a.look(ctx, r) // with values
-		}
-		if err != nil {
+		if now, err = a.lookWhole(ctx, r, now); err != nil {
 			return false, err
 		}
 		if !coordinator.FollowStatusOf(r.Follows, had, now.of).Due() {
@@ -286,7 +284,7 @@ func (s seen) wholeWith(before seen) bool {
 
 func (s seen) of(cell contract.CellName) coordinator.CellRecord { return s[cell] }
 
-// look reads the cells that a role follows. One that cannot be read counts as empty.
+// look reads the cells that a role follows.
 func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	now := seen{}
 	for _, f := range r.Follows {
@@ -300,9 +298,12 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 		switch {
 		case errors.As(err, &left): // it was removed from the plan
 			record = coordinator.CellRecord{State: coordinator.Empty}
-		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
+		case errors.Is(err, coordinator.ErrForged), errors.As(err, &bad) && (errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused)):
 			a.console.say("%v", err)
-			record = coordinator.CellRecord{State: coordinator.Empty}
+			record = coordinator.CellRecord{State: coordinator.Unknown} // no reason to run
+		case bad != nil: // its writer has written nonsense
+			a.console.say("%v", err)
+			record = coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: err.Error()}}
 		case err != nil:
 			return nil, err
 		}
@@ -317,6 +318,16 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 		all[cell] = of(cell)
 	}
 	return all, nil
+}
+
+// lookWhole is look, with all values: those of before where the versions are the same.
+func (a *agent) lookWhole(ctx context.Context, r *contract.Role, before seen) (seen, error) {
+	now, err := a.look(ctx, r)
+	if err == nil && !now.wholeWith(before) {
+		a.follows.forget(r.Follows)
+		now, err = a.look(ctx, r)
+	}
+	return now, err
 }
 
 // endInterrupted notes the end of an update that an earlier agent had started: for what the role
@@ -354,14 +365,21 @@ func due(r *contract.Role) journal.Followed {
 	return none
 }
 
-// runUpdate brings a role up to date with what it follows.
-func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
-	versions, pins := journal.Followed{}, seen{}
+// pinned are the versions of the cells that a role follows, and those with values: a run uses these, so
+// that it has no part of what changes while it starts.
+func pinned(r *contract.Role, now seen) (versions journal.Followed, pins seen) {
+	versions, pins = journal.Followed{}, seen{}
 	for cell, record := range coordinator.Having(r.Follows, now.of) {
 		if versions[cell] = record.At(); record.State == coordinator.Valued {
 			pins[cell] = record
 		}
 	}
+	return versions, pins
+}
+
+// runUpdate brings a role up to date with what it follows.
+func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
+	versions, pins := pinned(r, now)
 	text, err := json.Marshal(versions)
 	if err != nil {
 		return err
@@ -438,14 +456,19 @@ func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, s
 	return nil
 }
 
-// fits reports whether the cells that a role follows are consistent now.
-func (a *agent) fits(ctx context.Context, r *contract.Role) (bool, error) {
+// fits reports how the cells that a role follows fit together now, and has them with their values.
+func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is coordinator.FollowStatus, err error) {
 	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
-		return true, nil
+		return nil, is, nil
 	}
-	now, err := a.look(ctx, r)
+	now, err := a.lookWhole(ctx, r, nil)
 	if err != nil {
-		return false, err
+		return nil, is, err
 	}
-	return coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of).Waits == "", nil
+	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Member != nil }) { // a run may wait for these
+		_, pins = pinned(r, now)
+		// a run waits for Heat's by itself
+		maps.DeleteFunc(pins, func(c contract.CellName, _ coordinator.CellRecord) bool { return c.FromOutside() })
+	}
+	return pins, coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
 }

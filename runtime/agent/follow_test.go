@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -334,7 +334,7 @@ func TestAHundredKillsOfARandomPassword(t *testing.T) {
 		b.post("db", coordinator.Request{ID: fmt.Sprintf("retry-%d", n), Kind: coordinator.Retry, Role: "r", Attempt: failed.Roles[0].Attempt}, "db.r", "db.r:out")
 	}
 	kills := 0
-	for n := 0; kills < racetest.Cases(100, 24); n++ {
+	for n := 0; kills < seedtest.Cases(100, 6); n++ {
 		left := 1 + n%12
 		_ = b.start("db", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, n%2 == 0} }).wait()
 		if left <= 0 {
@@ -381,4 +381,38 @@ func TestAFactThatHasChanged(t *testing.T) {
 	b.awaitState("web", upTo(2, coordinator.RoleDone))
 	web.ran("10.0.0.1\nupdate 10.0.0.2\n")
 	old.ran("10.0.0.1\n")
+}
+
+// An agent is killed when its journal has the start of a hook, while something that the role may do
+// without has failed. The hook was interrupted: it does not run for that failure, which it knew.
+func TestAnInterruptedHookBesideAFailure(t *testing.T) {
+	interrupted := 0
+	for n := 1; n <= 4; n++ {
+		b := newBed(t)
+		b.server("a", with(b.sh("r", "exit 3"), output("out", contract.String)))
+		b.server("c", b.levelled("1"))
+		of := func(level string) contract.Role {
+			text := `echo $HOTC_HOOK $level >>../count; hotc-agent get in || true; printf x | hotc-agent put out`
+			r := with(b.sh("r", text), output("out", contract.String), static("level", fmt.Sprintf("%q", level)), watch("in", "a.r:out"), watch("other", "c.r:out"), b.onUpdate(text))
+			r.Inputs[1].Optional, r.Follows[0].Optional = true, true
+			return r
+		}
+		b.server("b", of("1"))
+		b.apply()
+		b.start("a").mustFail()
+		b.start("c").mustBeDone()
+		b.start("b").mustBeDone()
+		b.change("b", of("2"))
+		left := n
+		_ = b.start("b", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, true} }).wait()
+		last, want := b.start("b", stays), "1\nupdate 2\n"
+		if a := b.awaitAnswers("b", 1)[0]; strings.Contains(a.Reason, "interrupted") {
+			interrupted++
+			want = "1\n"
+		}
+		b.looked("b", last).ran(want)
+	}
+	if interrupted == 0 {
+		t.Error("no hook was interrupted")
+	}
 }

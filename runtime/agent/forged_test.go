@@ -63,3 +63,45 @@ func TestForgedStamps(t *testing.T) {
 	b.awaitState("d", upTo(4, coordinator.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\nupdate B4 c4\n")
 }
+
+// A server that was taken over publishes a list where its role has a string. Nobody runs with it: who
+// follows the value stays with the one before, who has not run waits, until there is a string.
+func TestAValueOfAnotherType(t *testing.T) {
+	b := newBed(t)
+	b.server("a", b.levelled("1"))
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.server("c", with(b.sh("r", "hotc-agent get in >>../count"), input("in", "a.r:out")))
+	b.apply()
+	b.start("a", stays)
+	follower := b.start("b", stays)
+	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.forge("a", "a.r:out", coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`["x","y"]`)})
+	follower = b.looked("b", follower)
+	follower.ran("1\n")
+	late := b.start("c", stays)
+	late.await("the cell a.r:out cannot be read as written by server a: its value has another type than the plan says: list, not string")
+	b.change("a", b.levelled("2"))
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("c", inPhase(coordinator.PhaseDone))
+	follower.ran("1\nupdate 2\n")
+	late.ran("2")
+}
+
+// A plan that changes the type of an output has its role publish it again, though nothing else of the
+// role has changed.
+func TestAnOutputGetsAnotherType(t *testing.T) {
+	b := newBed(t)
+	text := `printf 7 | hotc-agent put out; echo $HOTC_HOOK >>../count`
+	r := with(b.sh("r", text), output("out", contract.Number), b.onUpdate(text))
+	b.server("a", r)
+	b.server("b", b.passing("b", watch("in", "a.r:out")))
+	b.apply()
+	a, follower := b.start("a", stays), b.start("b", stays)
+	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.want("a.r:out", `7`)
+	b.change("a", with(b.sh("r", text), output("out", contract.String), b.onUpdate(text)))
+	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.want("a.r:out", `"7"`)
+	a.ran("\nupdate\n")
+	follower.ran("7\nupdate 7\n")
+}

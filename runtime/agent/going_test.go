@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +151,72 @@ func TestHeatWaitsForNobodyInVain(t *testing.T) {
 	}
 	for _, want := range []string{"web/away/server: its delete hooks did not run: its agent was not there for 50ms", "web/waits/server: no delete hook can run: waits.stuck has not ended", "web/nobody/server: it is not a server of the plan",
 		"Heat waits at the hook of web/theirs/server: hotc has not set this hook"} {
+		if !strings.Contains(said(), want) {
+			t.Errorf("the relay does not say %q:\n%s", want, said())
+		}
+	}
+}
+
+// A role that follows a group runs without a member before the member's delete hook does: a balancer
+// sends it nothing more. It is not waited for where it will not run: its role has failed, Heat deletes
+// its machine, too, or its agent stays away.
+func TestFollowersDropAMemberBeforeItsDeleteHook(t *testing.T) {
+	b := newBed(t)
+	b.plan.Signal = contract.RelaySignals
+	log := filepath.Join(t.TempDir(), "log")
+	for n := range 4 {
+		r := named(b, n)
+		r.Hooks = []contract.Task{b.task(contract.HookDelete, fmt.Sprintf("echo bye %d >>%s", n, log))}
+		b.server(contract.ServerPath(fmt.Sprintf("web/%d", n)), r)
+	}
+	text := `list=$(hotc-agent get list); sleep 0.1; echo lb $list >>` + log
+	b.server("lb", with(b.sh("r", text), joined(4, 4), b.onUpdate(text)))
+	b.server("fails", with(b.sh("r", "hotc-agent get list; exit 3"), joined(4, 4), b.onUpdate(text)))
+	away := with(b.sh("r", "hotc-agent get list"), joined(4, 4), b.onUpdate("hotc-agent get list"))
+	away.Hooks = append(away.Hooks, b.task(contract.HookDelete, "echo bye away >>"+log))
+	b.server("away", away)
+	b.apply()
+	for n := range 4 {
+		b.start(contract.ServerPath(fmt.Sprintf("web/%d", n)), stays)
+	}
+	lb := b.start("lb", stays)
+	b.start("fails", stays)
+	b.start("away", stays)
+	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("fails", inPhase(coordinator.PhaseFailed))
+	b.awaitState("away", inPhase(coordinator.PhaseDone))
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	w := &waiting{status: "COMPLETE"}
+	said := b.relays(w, patience)
+	ran := func() string {
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	w.pause("web/0")
+	awaitThat(t, "Heat's going on with web/0", func() bool { return w.wentOn("web/0") == 1 })
+	if got := ran(); got != "lb [\"w1\",\"w2\",\"w3\"]\nbye 0\n" {
+		t.Errorf("ran:\n%s", got)
+	}
+	w.pause("away")
+	w.pause("web/1")
+	awaitThat(t, "Heat's going on with both", func() bool { return w.wentOn("web/1") == 1 && w.wentOn("away") == 1 })
+	if got := ran(); !strings.Contains(got, "lb [\"w2\",\"w3\"]\n") || strings.Index(got, "lb [\"w2\"") > strings.Index(got, "bye 1") {
+		t.Errorf("ran:\n%s", got)
+	}
+	lb.cancel()
+	lb.gone()
+	w.pause("web/2")
+	b.relays(w, 50*time.Millisecond) // one that gives up sooner, perhaps on the member's agent, too
+	awaitThat(t, "Heat's going on with web/2", func() bool { return w.wentOn("web/2") > 0 })
+	if got := ran(); strings.Contains(got, `lb ["w3"]`) {
+		t.Errorf("ran:\n%s", got)
+	}
+	for _, want := range []string{"Heat waits for the delete hooks of web/web/0/server: web/0.r: first the roles that follow it run without it: ", "Heat continues with web/web/1/server: its delete hooks have run"} {
 		if !strings.Contains(said(), want) {
 			t.Errorf("the relay does not say %q:\n%s", want, said())
 		}

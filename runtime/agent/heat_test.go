@@ -3,6 +3,7 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -245,6 +246,48 @@ func TestWhoWaitsForARoleThatWillNotRunIsToldWhy(t *testing.T) {
 	for range 2 { // the other is that of all roles
 		if got := h.next(); got.Status != "FAILURE" || !strings.Contains(got.Reason, "no space left") {
 			t.Errorf("Heat got %+v", got)
+		}
+	}
+}
+
+// A server that was not in the plan signals its failure to Heat, which cannot be reached. Once it has
+// joined, that failure is not sent any more: it would reach Heat after the success.
+func TestAnOldFailureIsNotSentAfterJoining(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", ""))
+	b.apply()
+	h := newHeat(t)
+	sent := make(chan string, 10_000)
+	answers := h.Config.Handler
+	h.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+			answers.ServeHTTP(w, r)
+			return
+		}
+		text, _ := io.ReadAll(r.Body)
+		sent <- string(text)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	web := b.start("web", h.tell, stays, func(c *agent.Config) {
+		c.Heat = func(x signal.Handle) *signal.Client {
+			client := signal.NewClient(x)
+			client.Wait, client.MaxWait = time.Millisecond, 5*time.Millisecond
+			return client
+		}
+	})
+	web.await("has no server web")
+	if text := <-sent; !strings.Contains(text, "FAILURE") {
+		t.Fatalf("Heat is sent %s", text)
+	}
+	b.server("web", b.sh("app", ""))
+	b.apply()
+	b.awaitState("web", inPhase(coordinator.PhaseDone))
+	for text := ""; !strings.Contains(text, "SUCCESS"); {
+		text = <-sent
+	}
+	for range 20 {
+		if text := <-sent; !strings.Contains(text, "SUCCESS") {
+			t.Fatalf("after the success Heat is sent %s", text)
 		}
 	}
 }

@@ -62,19 +62,23 @@ func (h *heatValues) take(record coordinator.HeatValues, err error) {
 	h.changed = make(chan struct{})
 }
 
-// anew forgets the values that a plan adds: user-data, and the relay's record, may be older. The
-// relay's record has to be read again then.
-func (h *heatValues) anew(before, now *contract.Server) (forgot bool) {
+// anew takes a changed plan, and forgets the values that it adds: user-data, and the relay's record,
+// may be older. It reports whether relays may carry more than before, so that their record has to be
+// read again.
+func (h *heatValues) anew(before, now *contract.Server) (more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.plan = now
 	h.record.Values = maps.Clone(h.record.Values) // the journal has it, too
 	for key, v := range now.Deploy {
-		if _, had := before.Deploy[key]; !had && v.Carried {
-			h.stale[key], forgot = true, true
+		was, had := before.Deploy[key]
+		more = more || v.Carried && !was.Carried
+		if !had && v.Carried {
+			h.stale[key] = true
 			delete(h.record.Values, key)
 		}
 	}
-	return forgot
+	return more
 }
 
 // cell is a value as a cell; empty if it is not known yet.
@@ -97,6 +101,16 @@ func (h *heatValues) going(incarnation int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.record.Going > 0 && h.record.Going == incarnation && h.record.Instance == h.instance && !h.older
+}
+
+// again is the update for which Heat has this machine's failed roles run again; "" is none.
+func (h *heatValues) again() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.record.Instance != h.instance || h.older {
+		return ""
+	}
+	return h.record.Again
 }
 
 // number is the number of the last change that was seen.
@@ -190,7 +204,7 @@ func (h *heatValues) relayed(key string) bool {
 func (a *agent) watchHeat(ctx context.Context) error {
 	a.heat.mu.Lock()
 	a.heat.plan = a.plan
-	known := a.heat.watched || !coordinator.HearsOfHeat(a.plan)
+	known := a.heat.watched || !coordinator.HearsOfHeat(a.plan, a.plan.Relayed)
 	a.heat.watched = a.heat.watched || !known
 	a.heat.mu.Unlock()
 	if known {
@@ -200,13 +214,19 @@ func (a *agent) watchHeat(ctx context.Context) error {
 		return err
 	}
 	return a.member.FollowHeat(ctx, func() {
-		if err := a.readHeat(ctx); err != nil && ctx.Err() == nil {
-			a.console.say("%v", err)
+		said := ""
+		for err := a.readHeat(ctx); err != nil && ctx.Err() == nil; err = a.readHeat(ctx) {
+			if text := err.Error(); text != said { // such as a full disk
+				a.console.say("%s; next attempt in %v", text, a.Retry)
+				said = text
+			}
+			_ = coordinator.Pause(ctx, a.Retry)
 		}
 	})
 }
 
-// readHeat reads Heat's values. A record that no relay has written is ignored.
+// readHeat reads Heat's values. A record that no relay has written is ignored, and so is a value that
+// the plan lets no relay carry: a hidden parameter, for example, which only the boot file has.
 func (a *agent) readHeat(ctx context.Context) error {
 	record, err := a.member.Heat(ctx)
 	if err != nil && !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, member.ErrOlder) {
@@ -215,6 +235,7 @@ func (a *agent) readHeat(ctx context.Context) error {
 	if err != nil {
 		a.console.say("%v", err)
 	}
+	maps.DeleteFunc(record.Values, func(key string, _ json.RawMessage) bool { return !a.heat.relayed(key) })
 	if before := a.journal.Remembered().Heat; err == nil && record.Instance == a.Instance && (before == nil || !before.Same(record)) {
 		if err := a.journal.Remember(member.Remembered{Heat: &record}); err != nil {
 			return err

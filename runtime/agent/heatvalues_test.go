@@ -86,6 +86,45 @@ func TestWhatHeatGivesIsFollowed(t *testing.T) {
 	a.ran(`{"a":1,"b":[2]}` + "\nupdate null\nupdate <high>\n")
 }
 
+// A relay says what the plan lets it carry. What else its key signs, a hidden parameter for example,
+// does not reach a role, neither before its run nor after, nor once the agent has started again;
+// until a plan lets relays carry it.
+func TestARelaySaysWhatItCarries(t *testing.T) {
+	b := newBed(t)
+	text := `echo $HOTC_HOOK $(hotc-agent get level) $(hotc-agent get pw) >>../count`
+	pw := func(r *contract.Role) {
+		r.Inputs = append(r.Inputs, contract.Input{Name: "pw", Time: contract.Deploy, Expr: json.RawMessage(`{"$deploy":"pw"}`), At: map[string]contract.Position{"": "site.yaml:10:9"}})
+	}
+	carried(b.server("a", with(b.sh("r", text), idempotent, given("level"), pw)), "level", "pw")
+	server := &b.plan.Servers[0]
+	hidden := server.Deploy["pw"]
+	server.Deploy["pw"] = contract.DeployValue{Expr: hidden.Expr, At: hidden.At}
+	relays := func(p *deploy.Publication) { p.Plan.Signal = contract.RelaySignals }
+	b.apply(relays)
+	says := func(level string) {
+		b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": {Instance: "i-a", Values: map[string]json.RawMessage{
+			"level": json.RawMessage(level), "pw": json.RawMessage(`"chosen"`), "other": json.RawMessage(`"chosen"`)}}})
+	}
+	boots := func(c *agent.Config) {
+		c.Boot.Deploy = map[string]json.RawMessage{"level": json.RawMessage(`1`), "pw": json.RawMessage(`"hidden"`)}
+	}
+	says(`2`)
+	a := b.start("a", stays, boots)
+	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	says(`3`)
+	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	a.cancel()
+	a.gone()
+	a = b.start("a", stays, boots)
+	says(`4`)
+	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	server.Deploy["pw"] = hidden
+	server.Roles[0] = with(b.sh("r", text), idempotent, given("level"), given("pw"))
+	b.apply(relays)
+	b.awaitState("a", upTo(4, coordinator.RoleDone))
+	a.ran("2 hidden\nupdate 3 hidden\nupdate 4 hidden\nupdate 4 chosen\n")
+}
+
 // A machine that was rebuilt boots with old user-data: what the relay says of it counts. A
 // new machine of the name has newer user-data than what was said of the one before.
 func TestTheNewestOfWhatHeatGivesCounts(t *testing.T) {

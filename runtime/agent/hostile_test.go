@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
@@ -15,6 +19,7 @@ import (
 func TestHostileValues(t *testing.T) {
 	trap := drivertest.NewTrap(t)
 	texts := trap.Texts()
+	texts = texts[:seedtest.Cases(len(texts), 4)]
 	written, _ := json.Marshal(texts)
 	b := newBed(t)
 	write := `#!/usr/bin/env python3
@@ -87,7 +92,7 @@ json.dump({k: v if v is None else v.decode() for k, v in found.items()}, open("f
 				if found["$"+name] != nil {
 					t.Errorf("$%s of %s is %.200q", name, h.Name, *found["$"+name])
 				}
-				if !strings.Contains(web.file("reader.stderr"), "input "+name+" does not fit") {
+				if !strings.Contains(web.file("reader.stderr"), "the value of input "+name+" ") {
 					t.Errorf("nothing is said of $%s of %s", name, h.Name)
 				}
 			}
@@ -107,4 +112,47 @@ func text(s *string) string {
 		return "nothing"
 	}
 	return *s
+}
+
+// A compromised server fails its cell with the longest causes that a record holds, in characters
+// that JSON writes longest. The reader, which has many roles, reports its failure, and why.
+func TestLongCausesOfAnother(t *testing.T) {
+	for name, text := range map[string]string{"letters": "x", "control characters": "\x01"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			b.server("db", with(b.sh("mysql", ""), output("url", contract.String)))
+			roles := []contract.Role{with(b.sh("reads", "hotc-agent get url"), input("url", "db.mysql:url"))}
+			for i := range 10 {
+				roles = append(roles, with(b.sh(fmt.Sprint("later", i), ""), output(fmt.Sprint("out", i), contract.String)))
+			}
+			b.server("app", roles...)
+			b.apply()
+			token := b.secret.ServerToken(deployment, "db")
+			store := b.tree.Open(coordinator.ServerCredential("db", token))
+			t.Cleanup(func() { store.Close() })
+			m := member.Join(store, deployment, "db", token)
+			if _, err := m.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m.RememberTries(0, func(int) error { return nil })
+			db, err := m.Enrol(t.Context(), "d1", "i-db", false, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cause := &coordinator.Cause{Role: "db.mysql", Reason: "the first"}
+			for range 40 {
+				cause = &coordinator.Cause{Role: contract.RoleKey(strings.Repeat(text, 4<<10)), Reason: strings.Repeat(text, 8<<10), At: contract.Position(strings.Repeat(text, 4<<10)), Cause: cause}
+			}
+			if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql:url": cause}); err != nil {
+				t.Fatal(err)
+			}
+			b.start("app").mustFail()
+			state := b.awaitState("app", inPhase(coordinator.PhaseFailed))
+			for _, r := range state.Roles {
+				if r.Cause == nil || r.Cause.Root().Reason != "the first" {
+					t.Errorf("%s is %s because of %v", r.Name, r.Status, r.Cause.Root())
+				}
+			}
+		})
+	}
 }

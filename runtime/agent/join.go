@@ -50,6 +50,10 @@ func (a *agent) hasBooted() bool {
 // operator may apply the deployment again.
 func (a *agent) join(ctx context.Context) error {
 	refused, booted := false, a.Booted
+	var over context.CancelFunc
+	a.joining, over = context.WithCancel(ctx)
+	defer a.refusing.Wait() // a failure that Heat gets late would undo the success of the roles
+	defer over()
 	if a.hasBooted() {
 		booted = nil
 	}
@@ -77,7 +81,7 @@ func (a *agent) join(ctx context.Context) error {
 		a.console.say("%s; next attempt in %v", reason, retry)
 		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || removed != nil || errors.Is(err, coordinator.ErrForged)) {
 			refused = true
-			a.refusedForHeat(ctx, reason)
+			a.refusedForHeat(reason)
 		}
 		pause, err := a.upTo(retry / 2)
 		if err != nil {
@@ -116,12 +120,14 @@ func (a *agent) upTo(most time.Duration) (time.Duration, error) {
 
 // refusedForHeat signals Heat, on every handle, that the server's roles will not run: resources may
 // wait for any of them. It does so in the background: Heat may be unreachable, too.
-func (a *agent) refusedForHeat(ctx context.Context, reason string) {
+func (a *agent) refusedForHeat(reason string) {
 	s := signal.Signal{Status: signal.Failure, ID: string(a.Boot.Server), Reason: fmt.Sprintf("%s: %s", a.Boot.Server, reason)}
-	mistake.Go(func() { a.signalTo(ctx, a.Boot.Signal, a.ownHandle(), s) })
+	mistake.GoIn(&a.refusing, func() { a.signalTo(a.joining, a.Boot.Signal, a.ownHandle(), s) })
 	for at := a.Boot.Signals; at != nil; at = at.Above {
 		for name, to := range at.Own {
-			mistake.Go(func() { a.signalTo(ctx, to.Signal, signal.Stack{Name: to.Stack, ID: to.StackID, Resource: name}, s) })
+			mistake.GoIn(&a.refusing, func() {
+				a.signalTo(a.joining, to.Signal, signal.Stack{Name: to.Stack, ID: to.StackID, Resource: name}, s)
+			})
 		}
 	}
 }

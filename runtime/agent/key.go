@@ -49,32 +49,21 @@ func loadKey(disk journal.Disk, id string) (seal.Key, error) {
 	return key, nil
 }
 
-// writeKey replaces the file and syncs it to disk before it returns: what was sealed for a lost key
-// cannot be opened.
+// writeKey has the file on the disk when it returns: what was sealed for a lost key cannot be opened.
 func writeKey(disk journal.Disk, k keyFile) error {
 	text, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
-	file, err := disk.Create(keyName + ".new")
-	if err != nil {
-		return err
+	file, err := journal.Rewrite(disk, keyName, append(text, '\n'), 0)
+	if file != nil {
+		err = errors.Join(err, file.Close())
 	}
-	_, err = file.Write(append(text, '\n'))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := disk.Rename(keyName+".new", keyName); err != nil {
-		return err
-	}
-	return disk.Sync()
+	return err
 }
 
 // keepSealed seals this server's secrets for their readers, in the background, until it is stopped.
 func (a *agent) keepSealed(ctx context.Context) (stop func()) {
-	if !a.member.NeedsKey() {
-		return func() {}
-	}
 	return coordinator.Beside(ctx, func(ctx context.Context) {
 		err := a.session.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
 		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {

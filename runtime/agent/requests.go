@@ -24,28 +24,28 @@ const keptAnswers = 16
 // The journal decides whether a request was taken: its id is written there before anything is done
 // for it. The answer follows, and is written by the next agent if this one does not get that far.
 func (a *agent) attend(ctx context.Context) (again bool, err error) {
-	record, err := a.member.Asked(ctx)
-	requests := record.Requests
-	if err == nil {
-		a.open, a.coming, a.later = requests, record.Coming, false
-		before := a.plan
-		err = a.followPlan(ctx)
-		again = a.plan != before && a.mayGoOn()
-	}
-	if errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) {
+	switch record, err := a.member.Asked(ctx); {
+	case errors.Is(err, coordinator.ErrForged): // those that were read before are still valid
 		a.console.say("requests are ignored: %v", err)
-		return false, nil // it is read again when it changes
+	case err != nil:
+		return false, err
+	default:
+		a.posted, a.coming = record.Requests, record.Coming
 	}
-	if err != nil {
+	before := a.plan
+	a.open, a.later = a.posted, false
+	if newest, err := a.newestPlan(ctx); err != nil || !newest {
 		return false, err
 	}
+	again = a.plan != before && a.mayGoOn()
 	hooks := a.parting()
 	if err := a.reportGoing(ctx, hooks, false); err != nil {
 		return false, err
 	}
-	requests = append(slices.Clone(requests), hooks...)
+	update, tries := a.heat.again(), a.tries()
+	requests := slices.Concat(a.posted, tries, hooks)
 	a.open = requests
-	for _, r := range requests {
+	for i, r := range requests {
 		if known := a.answerTo(r.ID); known != nil && known.Final() {
 			if err := a.noteAnswered(ctx, r, known); err != nil {
 				return false, err
@@ -53,6 +53,9 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 			continue
 		}
 		answer, restart, err := a.take(ctx, r)
+		if err == nil && answer.Final() && i < len(a.posted) {
+			err = a.journal.NoteAnswered(r, answer)
+		}
 		if err != nil {
 			if answer.Final() {
 				// The agent ends, but the answer should not wait for its restart.
@@ -75,8 +78,28 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 			what += " " + r.Name
 		}
 		a.console.say("request %s: %s", what, strings.TrimSuffix(string(answer.Status)+": "+answer.Reason, ": "))
+		if answer.Started.IsZero() {
+			continue
+		}
+		if newest, err := a.newestPlan(ctx); err != nil || !newest { // it may have changed while the task ran
+			return again, err
+		}
 	}
-	return again, a.reportGoing(ctx, hooks, true)
+	if update != "" {
+		a.noteTried(update, tries)
+	}
+	return again || a.plan != before && a.mayGoOn(), a.reportGoing(ctx, hooks, true)
+}
+
+// newestPlan reads the plan again if it has changed. false: it cannot be used, and requests wait.
+func (a *agent) newestPlan(ctx context.Context) (bool, error) {
+	err := a.followPlan(ctx)
+	a.unread = errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) || errors.Is(err, member.ErrPlanChanged)
+	if a.unread {
+		a.console.say("requests wait for the plan: %v", err) // which is read again when it changes
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // noteAnswered notes the end of a task that was answered but could not be noted, because the disk
@@ -136,6 +159,8 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 	switch {
 	case a.journal.Taken(r.ID):
 		return coordinator.Answer{Status: coordinator.AnswerDone}, false, nil
+	case a.journal.Task(r.ID).Status == coordinator.RolePending && r.Number > 0 && r.Number <= a.journal.Forgotten():
+		return refused("it was answered before: this machine has answered all requests up to the number %d, and this one has the number %d", a.journal.Forgotten(), r.Number), false, nil
 	case a.journal.Task(r.ID).Status != coordinator.RolePending:
 		if answer, err = a.recallTask(r, index); err == nil && r.Change != "" && index >= 0 {
 			err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
@@ -266,11 +291,12 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.
 	default:
 		return coordinator.Answer{}, nil
 	}
-	return a.runTask(ctx, r, p, t, func() error { return nil })
+	return a.runTask(ctx, r, p, t, nil, func() error { return nil })
 }
 
-// runTask runs a task once. started is called after its start was noted.
-func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, started func() error) (coordinator.Answer, error) {
+// runTask runs a task once, with these values of what the role follows. started is called after its
+// start was noted.
+func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, pins seen, started func() error) (coordinator.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	if r.Change != "" {
 		var err error
@@ -279,7 +305,7 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 		}
 	}
 	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
-	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Waits: a.showWaits(p.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
+	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Pins: pins, Waits: a.showWaits(p.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}
@@ -321,7 +347,7 @@ func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer
 	}
 	answer := coordinator.Answer{Status: coordinator.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
 		Started: noted.Started, Ended: noted.Ended}
-	if index >= 0 {
+	if index >= 0 && noted.Name != "" { // it has run
 		answer.Output = a.host().Printed(a.plan.Roles[index], &role.Task{Task: contract.Task{Name: r.Name}, Kind: r.Kind})
 	}
 	if noted.Cause != nil {

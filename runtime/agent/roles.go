@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -46,6 +45,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 				return false, err
 			}
 		}
+		a.sayTried()
 		if before == coordinator.RolePending {
 			if held, err := a.heldBack(ctx, i); err != nil {
 				return false, err
@@ -114,12 +114,21 @@ func (a *agent) retried() bool {
 	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool { return a.journal.Role(r.Name).Attempt > 0 })
 }
 
-// reportFailure fails the outputs of a failed role, once: after a restart they may already have
-// been reset, for a request that is not handled yet.
+// reportFailure fails the outputs of a failed role, once: later only those that the plan got
+// meanwhile, with or without this agent. The others may already have been emptied again, for a
+// request that is not handled yet, and keep the version of their mark.
 func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
 	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
 		failed := a.failedDependents(index, state)
-		maps.DeleteFunc(failed, func(cell contract.CellName, _ *coordinator.Cause) bool { return !a.fresh[cell] })
+		for cell := range failed {
+			record, err := a.member.Cell(ctx, cell)
+			if err != nil {
+				return err
+			}
+			if record.State != coordinator.Empty || record.Version > 0 {
+				delete(failed, cell)
+			}
+		}
 		return a.board.commit(ctx, failed, a.failure(index, state, a.skipped(index, state)))
 	}
 	err := a.failDependents(ctx, index, state)

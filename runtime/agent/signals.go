@@ -20,15 +20,11 @@ type herald struct {
 	ctx     context.Context // of background signals
 	telling sync.WaitGroup
 	sent    map[told]bool
-	taken   chan told // with room for all signals
+	taken   chan told
 }
 
 func newHerald(ctx context.Context, a *agent) *herald {
-	most := 0
-	for _, r := range a.plan.Roles {
-		most += 2 * len(r.Signals) // a success and a failure
-	}
-	return &herald{agent: a, ctx: ctx, sent: map[told]bool{}, taken: make(chan told, most)}
+	return &herald{agent: a, ctx: ctx, sent: map[told]bool{}, taken: make(chan told)}
 }
 
 // told is a signal that Heat has accepted.
@@ -91,12 +87,16 @@ func (h *herald) valuesOf(r contract.Role, s contract.Signal) (map[string]json.R
 
 // finish waits until all signals are sent, or the context has ended, and notes them.
 func (h *herald) finish() {
-	h.telling.Wait()
+	sent := make(chan struct{})
+	mistake.Go(func() {
+		h.telling.Wait()
+		close(sent)
+	})
 	for {
 		select {
 		case t := <-h.taken:
 			h.note(t)
-		default:
+		case <-sent:
 			return
 		}
 	}

@@ -38,7 +38,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 	c := &claimed{shared: coordinator.ServerCredential(a.shared.server, a.shared.token),
 		Claim: member.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Server: a.shared.server, Stack: a.Boot.StackID,
 			Enrolled: a.journal.Incarnation() > 0, Token: a.shared.token, Known: a.journal.Remembered().Identity,
-			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: func(slots int) { a.noSlot(ctx, slots) }}}
+			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: a.noSlot}}
 	store, err := a.dial(ctx, c.shared)
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ type identity struct {
 }
 
 // noSlot reports to the console and Heat that there are more members than slots.
-func (a *agent) noSlot(ctx context.Context, slots int) {
+func (a *agent) noSlot(slots int) {
 	reason := fmt.Sprintf("every replica slot of the group %s is in use (it has %d): Heat created more members than the plan has slots (max_size, or max_members of its hotc block)", a.Boot.Slot.Group(), slots)
 	a.console.say("%s", reason)
-	a.refusedForHeat(ctx, reason)
+	a.refusedForHeat(reason)
 }

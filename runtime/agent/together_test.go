@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/runtime/agent"
@@ -164,7 +165,7 @@ func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
 			}
 		}
 	}
-	give := func(value int) {
+	announce := func(value int) {
 		t.Helper()
 		after := map[contract.CellName]int{}
 		if value > 1 {
@@ -180,6 +181,10 @@ func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
 			b.plan.Cells[i].Readers = nil
 		}
 		b.apply(func(w *deploy.Publication) { w.After = after })
+	}
+	give := func(value int) {
+		t.Helper()
+		announce(value)
 		for _, s := range b.plan.Secrets {
 			if err := deploy.Give(t.Context(), b.operator(), deployment, b.secret, &b.plan, s, json.RawMessage(fmt.Sprintf(`"%s%d"`, s.Name, value)), time.Now()); err != nil {
 				t.Fatal(err)
@@ -205,6 +210,24 @@ func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
 	}
 	agents["d"].ran("mone1 two1\nupdate mone2 two2\nupdate mone3 two3\n")
 	agents["e"].ran("one1 two1\nupdate one2 two2\nupdate one3 two3\n")
+	// An apply that changes e, too, ends before it gives them. The next one has only to give them.
+	static("more", `1`)(&b.plan.Servers[2].Roles[0])
+	announce(4)
+	agents["e"].await("the plan has changed: reading it again")
+	announce(4)
+	if asked, err := b.operator().Read(t.Context(), deployment.Requests("e")); err != nil || !strings.Contains(string(asked.Data), `"asked":true`) {
+		t.Errorf("e is not told any more that its own change waits for the secrets: %s (%v)", asked.Data, err)
+	}
+	give(4)
+	b.awaitState("m", func(s coordinator.ServerState) bool {
+		u := s.Roles[0].Update
+		return u != nil && u.Status == coordinator.RoleRunning
+	})
+	goOn(t, agents["m"])
+	b.awaitState("e", runsOf("r", 4))
+	b.awaitState("d", runsOf("r", 4))
+	b.awaitAnswers("e", 1)
+	agents["e"].ran("one1 two1\nupdate one2 two2\nupdate one3 two3\nupdate one4 two4\n")
 }
 
 // A role that comes with a change reads what the same change has another role write: it runs once.
@@ -284,7 +307,7 @@ func (s *killedOperator) Create(ctx context.Context, nodes []coordinator.NewNode
 // does another change in its place, which leaves out what half of the servers have heard of.
 func TestAKillAtEveryWriteOfAChangeOfSeveral(t *testing.T) {
 	for _, instead := range []bool{false, true} {
-		for n, died := 1, true; died; n++ {
+		for n, died := 1, true; died && n <= seedtest.Cases(1000, 3); n++ {
 			t.Run(fmt.Sprintf("write %d, another change then %v", n, instead), func(t *testing.T) {
 				b := newBed(t)
 				at := func(a, c, d string) map[contract.ServerPath][]contract.Role {
@@ -379,7 +402,7 @@ func TestAHeldChangeKeepsNobodyFromTheFirstRun(t *testing.T) {
 // by another: the role has one run at most for that, and the change is answered as that has ended.
 func TestAKillAtEveryLineOfTheJournalOfAChangeThatIsFollowed(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for n := 1; n <= 10; n++ {
+		for n := 1; n <= seedtest.Cases(10, 3); n++ {
 			t.Run(fmt.Sprintf("line %d, after it %v", n, after), func(t *testing.T) {
 				b := newBed(t)
 				named := func(name string, r contract.Role) contract.Role {

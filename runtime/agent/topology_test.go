@@ -95,6 +95,28 @@ func TestARoleThatIsAddedFails(t *testing.T) {
 	b.start("app").mustFail()
 }
 
+// A role that is added behind a failed one while no agent runs fails at the agent's return.
+func TestARoleIsAddedBehindAFailedOneThatNobodyRuns(t *testing.T) {
+	b := newBed(t)
+	failed := with(b.sh("failed", "exit 3"), output("x", contract.String))
+	b.server("db", failed)
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	db.cancel()
+	_ = db.wait()
+	b.anew()
+	b.server("db", failed, with(b.sh("later", "true"), output("y", contract.String)))
+	b.apply()
+	b.start("db", stays)
+	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Role("later").Status == coordinator.RoleSkipped })
+	for _, cell := range []contract.CellName{"db.later", "db.later:y"} {
+		if got := b.cell(cell); !strings.HasPrefix(got, "failed: ") {
+			t.Errorf("%s is %s", cell, got)
+		}
+	}
+}
+
 // The edge between two servers is turned round: who has waited for the other goes on, the
 // other one reads, and nobody waits for what went.
 func TestAnEdgeIsTurned(t *testing.T) {
@@ -176,4 +198,40 @@ func TestAServerIsTakenOut(t *testing.T) {
 	db = b.start("db")
 	db.mustBeDone()
 	db.ran("again\n")
+}
+
+// sealed makes an output of the plan a secret, which another server reads.
+func (b *bed) sealed(writer contract.ServerPath, cell contract.CellName, reader contract.ServerPath) {
+	for i := range b.plan.Servers {
+		s := &b.plan.Servers[i]
+		if s.Path == writer {
+			s.Seals = append(s.Seals, contract.Sealing{Cell: cell, Readers: []contract.ServerPath{reader}})
+		}
+		for j := range s.Reads {
+			s.Reads[j].Sealed = s.Reads[j].Sealed || s.Reads[j].Cell == cell
+		}
+	}
+	for i := range b.plan.Cells {
+		b.plan.Cells[i].Sealed = b.plan.Cells[i].Sealed || b.plan.Cells[i].Name == cell
+	}
+}
+
+// The first secret of a deployment comes with a change of its plan: its writer's agent, which had
+// nothing to seal when it started, seals it for its reader.
+func TestAChangeAddsTheFirstSecret(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.updatable("1", ""))
+	b.server("app", b.sh("first", "true"))
+	b.apply()
+	b.start("db", stays)
+	b.start("app", stays)
+	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("app", inPhase(coordinator.PhaseDone))
+	secret := func(r *contract.Role) { r.Outputs[len(r.Outputs)-1].Secret = true }
+	b.anew()
+	b.server("db", b.updatable("1", ""), with(b.sh("users", "printf hush | hotc-agent put password"), output("password", contract.String), secret))
+	b.server("app", b.sh("first", "true"), with(b.sh("second", `[ "$(hotc-agent get password)" = hush ]`), input("password", "db.users:password", func(in *contract.Input) { in.Secret = true })))
+	b.sealed("db", "db.users:password", "app")
+	b.apply()
+	b.awaitState("app", roleIs("second", coordinator.RoleDone))
 }

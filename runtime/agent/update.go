@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // An operator may change the plan of a live deployment. The agent reads its part again before it
@@ -56,26 +57,22 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	a.plan = changed
 	a.relayed.Store(changed.Relayed)
 	a.console.say("the plan has changed: reading it again")
-	forgot := a.heat.anew(before, a.plan)
+	more := a.heat.anew(before, a.plan)
 	a.noteMoves(before)
 	if err := a.forgetRemoved(); err != nil {
 		return err
 	}
 	a.follows.reset()
-	a.fresh = map[contract.CellName]bool{}
 	for _, now := range changed.Reads {
 		if !slices.ContainsFunc(before.Reads, func(r contract.CellRef) bool { return r.Cell == now.Cell }) {
 			a.newlyRead[now.Cell] = true
 		}
 	}
-	for _, cell := range changed.Writes {
-		a.fresh[cell] = !slices.Contains(before.Writes, cell)
-	}
 	err = a.board.commit(ctx, nil, a.rearrange)
 	if err == nil {
 		err = a.watchHeat(ctx)
 	}
-	if err == nil && forgot {
+	if err == nil && more {
 		err = a.readHeat(ctx)
 	}
 	if err == nil && !slices.Equal(before.Facts, changed.Facts) {
@@ -162,6 +159,11 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 	}
 	noted := a.journal.Role(p.Name)
 	hook := p.Updating()
+	if hook == nil && r.Force { // an operator vouches for it
+		again := p
+		again.Idempotent = true
+		hook = again.Updating()
+	}
 	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
@@ -174,29 +176,40 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		return unneeded("it has failed, and runs as changed when it is retried"), nil
 	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
 		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // meanwhile, for what it follows
-	case current && !a.lacks(ctx, &p):
+	case current && !r.Force && !a.lacks(ctx, &p):
 		return unneeded("it has already run as changed"), nil
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
 	}
-	if fits, err := a.fits(ctx, &p); err != nil || !fits {
-		return coordinator.Answer{}, err // another change has only partly arrived
-	}
 	if held, err := a.held(ctx, &p); held || err != nil {
 		return coordinator.Answer{}, err
 	}
-	answer, err := a.runTask(ctx, r, p, hook, func() error { return a.showUpdate(ctx, p, "") })
+	pins, parts, err := a.fits(ctx, &p) // after it: they are at least as new
+	switch {
+	case err != nil:
+		return coordinator.Answer{}, err
+	case parts.Stays != nil: // the rest of another change comes with a retry alone, which tries this again, too
+		cause := &coordinator.Cause{Role: a.key(p.Name), At: p.At, Reason: "it would have only part of a change: what it follows failed", Cause: parts.Stays}
+		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, r.Change, journal.End{Cause: coordinator.Shorten(cause), Followed: due(&p)}); err != nil {
+			return coordinator.Answer{}, err
+		}
+		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: cause.String()}, a.showUpdate(ctx, p, "")
+	case parts.Waits != "":
+		return coordinator.Answer{}, nil // another change has only partly arrived
+	}
+	answer, err := a.runTask(ctx, r, p, hook, pins, func() error { return a.showUpdate(ctx, p, "") })
 	if err == nil {
 		err = a.showUpdate(ctx, p, answer.Output)
 	}
 	return answer, err
 }
 
-// lacks reports whether an output of a role that has run has no value: it was not in the plan then.
+// lacks reports whether an output of a role that has run has no value, or one of another type: it was
+// not so in the plan then.
 func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
 	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
 		record, err := a.member.Cell(ctx, o.Cell)
-		return err == nil && record.State == coordinator.Empty
+		return err == nil && (record.State == coordinator.Empty || record.State == coordinator.Valued && coordinator.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
 	})
 }
 

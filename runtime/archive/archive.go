@@ -7,7 +7,8 @@
 //     cannot escape.
 //   - Owners, times and special permissions are ignored: files have mode 0644, or 0755 if
 //     executable.
-//   - Bytes and entries are counted as read, not as announced by headers.
+//   - Bytes and entries are counted as read, not as announced by headers; folders that an
+//     entry's name implies are entries, too, and names are not arbitrarily deep.
 package archive
 
 import (
@@ -34,6 +35,9 @@ type Limits struct {
 	Entries int
 }
 
+// mostFolders is the depth of a name: each access to one walks through all its folders.
+const mostFolders = 100
+
 // DefaultLimits suffice for any tree of recipes.
 var DefaultLimits = Limits{Bytes: 2 << 30, Entries: 200_000}
 
@@ -50,9 +54,9 @@ func Unpack(ctx context.Context, file *os.File, folder string, limits Limits) er
 		return fmt.Errorf("unpack: %w", err)
 	}
 	defer root.Close()
-	u := &unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes}
+	u := &unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes, folders: map[string]bool{}}
 	err = u.any(file)
-	if linkErr := outwards(root, true); err == nil {
+	if linkErr := outwards(ctx, root, true); err == nil {
 		err = linkErr
 	}
 	if err != nil {
@@ -67,6 +71,7 @@ type unpacking struct {
 	limits  Limits
 	left    int64
 	entries int
+	folders map[string]bool // those that were counted
 }
 
 func (u *unpacking) any(file *os.File) error {
@@ -173,12 +178,23 @@ func (u *unpacking) zipEntry(f *zip.File) error {
 
 // place is the path of an entry; one that leads out of the folder is an error.
 func (u *unpacking) place(name string) (string, error) {
-	if u.entries++; u.entries > u.limits.Entries {
-		return "", fmt.Errorf("it has more than %d entries", u.limits.Entries)
-	}
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(clean) || strings.Contains(name, `\`) {
 		return "", fmt.Errorf("%q leads out of the folder", name)
+	}
+	if u.ctx.Err() != nil {
+		return "", context.Cause(u.ctx)
+	}
+	if strings.Count(clean, "/") > mostFolders {
+		return "", fmt.Errorf("%.100q… is more than %d folders deep", name, mostFolders)
+	}
+	u.entries++
+	for in := path.Dir(clean); in != "." && !u.folders[in]; in = path.Dir(in) {
+		u.folders[in] = true
+		u.entries++
+	}
+	if u.entries > u.limits.Entries {
+		return "", fmt.Errorf("it has more than %d entries", u.limits.Entries)
 	}
 	return clean, nil
 }
@@ -203,6 +219,7 @@ func (u *unpacking) folder(name string) error {
 	if err != nil {
 		return err
 	}
+	u.folders[clean] = true
 	if err := u.root.MkdirAll(clean, 0o755); err != nil {
 		return fmt.Errorf("%q: %w", name, reason(err))
 	}
@@ -268,21 +285,24 @@ func (u *unpacking) hardLink(name, target string) error {
 }
 
 // CheckLinks returns an error if a link in a folder leads out of it.
-func CheckLinks(folder string) error {
+func CheckLinks(ctx context.Context, folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return outwards(root, false)
+	return outwards(ctx, root, false)
 }
 
 // outwards follows all links in the unpacked folder: one through another may lead out even
 // if its own target does not, and so may one that a hard link has put elsewhere. With
 // remove, links that lead out are removed.
-func outwards(root *os.Root, remove bool) error {
+func outwards(ctx context.Context, root *os.Root, remove bool) error {
 	var wrong error
 	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil || entry.Type() != fs.ModeSymlink {
 			return err
 		}

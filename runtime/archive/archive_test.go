@@ -176,6 +176,10 @@ func TestHostileArchives(t *testing.T) {
 		{"a pipe", tarOf(t, tar.Header{Name: "pipe", Typeflag: tar.TypeFifo}), `"pipe" is a device, a pipe`},
 		{"many bytes", gzipOf(tarOf(t, tar.Header{Name: "a"}, tar.Header{Name: strings.Repeat("b", 90)})), `it is larger than`},
 		{"many entries", tarOf(t, tar.Header{Name: "1"}, tar.Header{Name: "2"}, tar.Header{Name: "3"}, tar.Header{Name: "4"}, tar.Header{Name: "5"}), "it has more than 4 entries"},
+		{"many folders", tarOf(t, tar.Header{Name: "1/2/3/4/5"}), "it has more than 4 entries"},
+		{"many folders beside each other", zipOf(t, "1/a", "2/a", "3/a"), "it has more than 4 entries"},
+		{"deep folders", tarOf(t, tar.Header{Name: strings.Repeat("a/", 20_000) + "b"}), "is more than 100 folders deep"},
+		{"deep folders without a file", tarOf(t, tar.Header{Name: strings.Repeat("a/", 20_000), Typeflag: tar.TypeDir}), "is more than 100 folders deep"},
 		{"half of one", tarOf(t, tar.Header{Name: "a"})[:520], `unexpected EOF`},
 		{"no archive", []byte("<html>not found</html>"), archive.ErrUnknown.Error()},
 		{"nothing", nil, archive.ErrUnknown.Error()},
@@ -188,7 +192,7 @@ func TestHostileArchives(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(dir, "outside")); string(text) != "secret" {
 			t.Errorf("%s: the file outside holds %q (%v)", c.name, text, err)
 		}
-		if err := archive.CheckLinks(filepath.Join(dir, "in")); err != nil {
+		if err := archive.CheckLinks(t.Context(), filepath.Join(dir, "in")); err != nil {
 			t.Errorf("%s: left %v", c.name, err)
 		}
 	}
@@ -207,7 +211,7 @@ func TestALinkThatLeadsOutOfAFolder(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.CheckLinks(dir); err == nil || !strings.Contains(err.Error(), `"out"`) {
+	if err := archive.CheckLinks(t.Context(), dir); err == nil || !strings.Contains(err.Error(), `"out"`) {
 		t.Error(err)
 	}
 }
@@ -226,6 +230,9 @@ func TestUnpackingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := archive.Unpack(ctx, file, filepath.Join(dir, "in"), archive.DefaultLimits); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := archive.CheckLinks(ctx, dir); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -32,35 +32,18 @@ func Check(t contract.Type, value json.RawMessage) (json.RawMessage, error) {
 	if err := json.Compact(&b, value); err != nil {
 		return nil, fmt.Errorf("expected %[2]s, but the value is not valid JSON (%[1]v): %[3]s", err, declared(t), excerpt(value))
 	}
-	is := TypeOf(b.Bytes())
+	is := contract.TypeOf(b.Bytes())
 	if t == contract.JSON || t == "" || is == t {
 		return b.Bytes(), nil
 	}
 	return nil, fmt.Errorf("expected %[2]s, but the value is %[1]s: %[3]s", article(is), declared(t), excerpt(value))
 }
 
-// TypeOf returns the type of a JSON value: JSON for maps and null.
-func TypeOf(value json.RawMessage) contract.Type {
-	switch value = bytes.TrimSpace(value); {
-	case len(value) == 0:
-		return contract.JSON
-	case value[0] == '"':
-		return contract.String
-	case value[0] == '[':
-		return contract.List
-	case value[0] == 't', value[0] == 'f':
-		return contract.Boolean
-	case value[0] == '{', value[0] == 'n':
-		return contract.JSON
-	}
-	return contract.Number
-}
-
 // Text returns a value as a tool reads it: a string as is, other types as JSON, with
 // nothing added.
 func Text(value json.RawMessage) []byte {
 	var text string
-	if TypeOf(value) == contract.String && json.Unmarshal(value, &text) == nil {
+	if contract.TypeOf(value) == contract.String && json.Unmarshal(value, &text) == nil {
 		return []byte(text)
 	}
 	return value

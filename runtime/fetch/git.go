@@ -37,7 +37,7 @@ func fromGit(ctx context.Context, job *driver.Job, o Origin, folder string) erro
 	if err := g.clone(ctx); err != nil {
 		return fmt.Errorf("clone %s: %w", o.Git, err)
 	}
-	return archive.CheckLinks(folder)
+	return archive.CheckLinks(ctx, folder)
 }
 
 type git struct {

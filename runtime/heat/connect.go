@@ -1,5 +1,5 @@
 // Package heat is a client of Heat's API, with an operator's credentials: for `hotc up`, `down`,
-// `relay`, `list` and `gc`. Agents do not use it; they signal through runtime/signal, which needs
+// `relay`, `list` and `gc`, and for what `status` and `why` say of Heat. Agents do not use it; they signal through runtime/signal, which needs
 // no library.
 //
 // gophercloud does the login. Requests and answers are handled here, since hotc sends templates as
@@ -92,6 +92,9 @@ func restricted(provider *gophercloud.ProviderClient) bool {
 // Host is Heat's host, for messages.
 func (c *Client) Host() string { return c.name }
 
+// Selected reports whether the environment names a cloud.
+func Selected() bool { return os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "" }
+
 // settings are the credentials, the region and TLS of options or the environment.
 func settings(o Options) (who gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
 	cloud := cmp.Or(o.Cloud, os.Getenv("OS_CLOUD"))
@@ -102,7 +105,7 @@ func settings(o Options) (who gophercloud.AuthOptions, where gophercloud.Endpoin
 		}
 		return who, where, secure, nil
 	}
-	if os.Getenv("OS_AUTH_URL") == "" {
+	if !Selected() {
 		return who, where, nil, source.Fail(source.NoHeat, "no cloud is selected", "set $OS_CLOUD to one in clouds.yaml, or source the cloud's openrc file, which sets $OS_AUTH_URL and others")
 	}
 	who = fromVariables(os.Getenv)

@@ -255,9 +255,6 @@ resources:
 		t.Fatal(complaint.String())
 	}
 	var want, got map[string]any
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
 	sent := make(chan []byte, 1)
 	c := played(t, func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
@@ -275,11 +272,60 @@ resources:
 	if err := json.Unmarshal(<-sent, &got); err != nil {
 		t.Fatal(err)
 	}
+	// Only where the files lie is told otherwise: from the template's folder on.
+	text = bytes.ReplaceAll(text, []byte("file://"+folder+"/"), []byte("file:///"))
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
 	parsed(t, want)
 	parsed(t, got)
 	for _, key := range []string{"template", "files", "environment_files"} {
 		if !reflect.DeepEqual(got[key], want[key]) {
 			t.Errorf("%s\n got %v\nwant %v", key, got[key], want[key])
+		}
+	}
+}
+
+// Heat is sent the same bytes wherever the folder of a template is: it compares the names of files,
+// and keeps them. A file outside of the folder is not taken for one inside.
+func TestAFoldersPlaceIsNotSent(t *testing.T) {
+	sent := make(chan string, 2)
+	c := played(t, func(w http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		_, _ = b.ReadFrom(r.Body)
+		sent <- b.String()
+		_, _ = w.Write([]byte(`{"stack":{"id":"1"}}`))
+	})
+	var digests []string
+	for range 2 {
+		folder := t.TempDir()
+		write(t, folder, map[string]string{
+			"made/stack.yaml":     "heat_template_version: 2018-08-31\nresources:\n  g: {type: OS::Heat::AutoScalingGroup, properties: {resource: {type: in/member.yaml}}}\n  outside: {type: ../in/member.yaml}\n",
+			"made/in/member.yaml": "heat_template_version: 2018-08-31\nresources: {v: {type: OS::Heat::Value, properties: {value: {get_file: ../a}}}}\n",
+			"in/member.yaml":      "heat_template_version: 2018-08-31\ndescription: outside\n",
+			"made/a":              "a",
+			"made/e.yaml":         "resource_registry: {My::Own: in/member.yaml}\n",
+		})
+		read, err := heat.ReadTemplate(t.Context(), filepath.Join(folder, "made/stack.yaml"), filepath.Join(folder, "made/e.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := read.Digest([]byte("k"), heat.StackOptions{Kept: map[string]string{folder: "of a member"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, digest)
+		if _, err := c.Create(t.Context(), "s", read, heat.StackOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := <-sent, <-sent
+	if first != second || digests[0] != digests[1] {
+		t.Errorf("sent\n%s\nand from another folder\n%s", first, second)
+	}
+	for _, part := range []string{`"file:///in/member.yaml":"{\"heat_template_version\"`, `"file:///../in/member.yaml"`, `{\"get_file\": \"file:///a\"}`, `"environment_files":["file:///e.yaml"]`} {
+		if !strings.Contains(strings.ReplaceAll(first, `\":\"`, `\": \"`), strings.ReplaceAll(part, `\":\"`, `\": \"`)) {
+			t.Errorf("%s is not in\n%s", part, first)
 		}
 	}
 }

@@ -133,10 +133,10 @@ func (c *Client) Deployments(ctx context.Context, server string) ([]Deployment, 
 }
 
 // DeploymentEnd is the status to set: COMPLETE with output values, FAILED with a reason, or
-// IN_PROGRESS.
+// IN_PROGRESS; or output values alone.
 type DeploymentEnd struct {
-	Status  string         `json:"status"`
-	Reason  string         `json:"status_reason"`
+	Status  string         `json:"status,omitempty"`
+	Reason  string         `json:"status_reason,omitempty"`
 	Outputs map[string]any `json:"output_values,omitempty"`
 }
 
@@ -195,13 +195,21 @@ func (e Event) Path(stack string) string {
 // Events are the events of a stack and of those nested in it to a depth, the oldest first,
 // after the one with the marker's id.
 func (c *Client) Events(ctx context.Context, stackName, stackID, marker string, depth int) ([]Event, error) {
-	query := url.Values{"sort_dir": {"asc"}, "nested_depth": {fmt.Sprint(depth)}}
-	if marker != "" {
-		query.Set("marker", marker)
+	const page = 1000
+	var all []Event
+	for {
+		query := url.Values{"sort_dir": {"asc"}, "nested_depth": {fmt.Sprint(depth)}, "limit": {fmt.Sprint(page)}}
+		if marker != "" {
+			query.Set("marker", marker)
+		}
+		var answer struct{ Events []Event }
+		err := c.call(ctx, get(query, "stacks", stackName, stackID, "events"), &answer)
+		all = append(all, answer.Events...)
+		if n := len(answer.Events); err != nil || n < page || marker == answer.Events[n-1].ID {
+			return all, err
+		}
+		marker = all[len(all)-1].ID
 	}
-	var answer struct{ Events []Event }
-	err := c.call(ctx, get(query, "stacks", stackName, stackID, "events"), &answer)
-	return answer.Events, err
 }
 
 // Properties are the properties with which Heat has created the resource of an event.

@@ -195,6 +195,13 @@ func (c *Client) Definition(ctx context.Context, s *Stack) (json.RawMessage, err
 	return answer, err
 }
 
+// Files are the files that came with the template that the stack has, by their URLs.
+func (c *Client) Files(ctx context.Context, s *Stack) (map[string]string, error) {
+	var answer map[string]string
+	err := c.call(ctx, get(nil, "stacks", s.Name, s.ID, "files"), &answer)
+	return answer, err
+}
+
 // Delete starts deleting a stack.
 func (c *Client) Delete(ctx context.Context, s *Stack) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{"stacks", s.Name, s.ID}, again: true}, nil)

@@ -1,7 +1,6 @@
 package heat
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,9 +28,10 @@ import (
 
 // Template is a template with all files that it references, as python-heatclient sends it: parsed,
 // with get_file and nested types as URLs of the files, whose contents are included; environments as
-// files, for the engine to merge in order.
+// files, for the engine to merge in order. Only the URLs differ: they begin at the template's folder,
+// so that they are the same in every run, wherever that folder is. Heat compares them, and keeps
+// them in the definitions of a group's members.
 type Template struct {
-	folder       string // the URL of the template's
 	template     json.RawMessage
 	files        map[string]string
 	environments []string
@@ -47,6 +48,8 @@ type StackOptions struct {
 	Tags []string
 	// TimeoutMinutes bounds the action; 0 is Heat's default.
 	TimeoutMinutes int
+	// Kept are more files, which only the stack's present members refer to.
+	Kept map[string]string
 }
 
 // givenFile is the name of the environment that holds StackOptions.Given.
@@ -54,12 +57,12 @@ const givenFile = "hotc:given"
 
 // body is the body of a request, without the stack's name.
 func (t *Template) body(o StackOptions) map[string]any {
-	files, names := t.files, t.environments
+	files, names := maps.Clone(o.Kept), t.environments
+	if files == nil {
+		files = map[string]string{}
+	}
+	maps.Copy(files, t.files)
 	if len(o.Given) > 0 {
-		files = make(map[string]string, len(t.files)+1)
-		for name, text := range t.files {
-			files[name] = text
-		}
 		text, _ := coordinator.Encode(map[string]any{"parameters": o.Given}) // what json.RawMessage holds is JSON
 		files[givenFile] = string(text) + "\n"
 		names = append(names[:len(names):len(names)], givenFile)
@@ -86,18 +89,24 @@ func (t *Template) body(o StackOptions) map[string]any {
 // Digest identifies a request: the same template, files and options have the same digest, wherever
 // their folder is. Without the key it reveals nothing about secrets.
 func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
-	o.TimeoutMinutes = 0 // not part of the content
+	o.TimeoutMinutes, o.Kept = 0, nil // not part of the content
 	text, err := coordinator.Encode(t.body(o))
 	if err != nil {
 		return "", err
 	}
 	h := hmac.New(sha256.New, key)
-	h.Write(append(bytes.ReplaceAll(text, []byte(t.folder+"/"), []byte("file:///")), '\n'))
+	h.Write(append(text, '\n'))
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // JSON is the template itself.
 func (t *Template) JSON() json.RawMessage { return t.template }
+
+// Has reports whether a file is among those that the template references.
+func (t *Template) Has(address string) bool {
+	_, has := t.files[address]
+	return has
+}
 
 // Nested is the template at a type's URL, as JSON; ok is false if it is not among the files.
 func (t *Template) Nested(address string) (text json.RawMessage, ok bool) {
@@ -114,19 +123,19 @@ func values(v map[string]json.RawMessage) map[string]json.RawMessage {
 
 // ReadTemplate reads a template and environments with all files that they reference.
 func ReadTemplate(ctx context.Context, path string, environments ...string) (*Template, error) {
-	r := &reader{ctx: ctx, files: map[string]string{}}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, source.Fail(source.CannotRead, err.Error(), "")
+	}
+	r := &reader{ctx: ctx, folder: folder, files: map[string]string{}}
 	root, err := r.parse(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.resolve(root, filepath.Dir(path)); err != nil {
+	if err := r.resolve(root, folder); err != nil {
 		return nil, err
 	}
-	folder, err := fileURL(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	t := &Template{folder: folder, template: value.EncodeJSON(root.Data()), files: r.files}
+	t := &Template{template: value.EncodeJSON(root.Data()), files: r.files}
 	for _, name := range environments {
 		at, err := r.environment(name)
 		if err != nil {
@@ -139,8 +148,9 @@ func ReadTemplate(ctx context.Context, path string, environments ...string) (*Te
 
 // reader collects the files of a template.
 type reader struct {
-	ctx   context.Context
-	files map[string]string // by URL
+	ctx    context.Context
+	folder string            // of the template
+	files  map[string]string // by URL
 }
 
 // parse parses a text as Heat does; if nil, that of a file.
@@ -198,19 +208,21 @@ func (r *reader) resolve(n *yaml.Node, dir string) error {
 
 // take adds a file and returns its URL.
 func (r *reader) take(name, dir string) (at string, err error) {
+	if _, has := r.files[name]; has { // an alias's, which was replaced already, or a remote one
+		return name, nil
+	}
 	var text []byte
 	var path string
 	if source.IsRemote(name) {
-		if at = name; r.files[at] == "" {
-			if text, err = r.fetch(name); err != nil {
-				err = source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", name, err), "")
-			}
+		at = name
+		if text, err = r.fetch(name); err != nil {
+			err = source.Fail(source.CannotRead, fmt.Sprintf("%s cannot be fetched: %v", name, err), "")
 		}
 	} else {
 		if path, err = source.Locate(name, dir); err != nil {
 			return "", err
 		}
-		if at, err = fileURL(path); err != nil {
+		if at, err = r.url(path); err != nil {
 			return "", err
 		}
 		if _, has := r.files[at]; has {
@@ -222,9 +234,6 @@ func (r *reader) take(name, dir string) (at string, err error) {
 	}
 	if err != nil {
 		return "", err
-	}
-	if _, has := r.files[at]; has {
-		return at, nil
 	}
 	if !utf8.Valid(text) {
 		r.files[at] = wrapped(text)
@@ -268,7 +277,7 @@ func (r *reader) environment(path string) (at string, err error) {
 	if err := firstOf(&diags); err != nil {
 		return "", err
 	}
-	if at, err = fileURL(path); err != nil {
+	if at, err = r.url(path); err != nil {
 		return "", err
 	}
 	for _, f := range read.Files {
@@ -286,13 +295,16 @@ func (r *reader) environment(path string) (at string, err error) {
 	return at, nil
 }
 
-// fileURL is a file's name as the client sends it to Heat.
-func fileURL(path string) (string, error) {
+// url is a file's name for Heat.
+func (r *reader) url(path string) (string, error) {
 	whole, err := filepath.Abs(path)
+	if err == nil {
+		whole, err = filepath.Rel(r.folder, whole)
+	}
 	if err != nil {
 		return "", source.Fail(source.CannotRead, err.Error(), "")
 	}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(whole)}).String(), nil
+	return (&url.URL{Scheme: "file", Path: "/" + filepath.ToSlash(whole)}).String(), nil
 }
 
 // maxFetched bounds a remote file: Heat does not accept larger requests.

@@ -32,6 +32,9 @@ func onItsOwnMachine(t *testing.T, test func(t *testing.T)) {
 		test(t)
 		return
 	}
+	if testing.Short() {
+		t.Skip("NOT INSTALLED for real: -short")
+	}
 	for _, program := range []string{"apt-get", "dpkg-deb", "unshare"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("SKIPPED: installing packages needs %s, which this machine has not", program)

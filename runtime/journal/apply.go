@@ -23,6 +23,10 @@ func (j *Journal) apply(l line) {
 		role := j.Role(l.Same)
 		role.Made, role.Followed = l.Made, l.Followed
 		j.roles[l.Same] = role
+	case l.Answered != "":
+		j.applyAnswer(l)
+	case l.Forgotten != 0:
+		j.forgotten = l.Forgotten
 	case l.Task != "":
 		j.applyTask(l)
 	case l.Role != "":
@@ -30,10 +34,24 @@ func (j *Journal) apply(l line) {
 	case l.Signalled != "":
 		j.signalled[l.Handle] = l.Signalled
 	case l.Marks != nil:
-		j.runs = append(j.runs, l.Marks...)
+		j.ran(l.Marks...)
 	case l.Remembered != nil:
+		if is, was := l.Remembered.Identity, j.remembered.Identity; is != nil && was != nil && is.ID != was.ID {
+			j.numbers, j.forgotten = map[string]int64{}, 0 // they are one deployment's
+		}
 		j.remembered = j.remembered.With(*l.Remembered)
 	}
+}
+
+// ran notes marks of runs.
+func (j *Journal) ran(marks ...string) {
+	j.runs = append(j.runs, marks...)
+	j.runs = j.runs[max(0, len(j.runs)-mostMarks):]
+}
+
+// plain reports whether a line is of a task that changes nothing of its role.
+func plain(l line) bool {
+	return l.Task != "" && l.Made == "" && !strings.HasPrefix(l.Request, StateRequest)
 }
 
 func (j *Journal) applyRole(l line) {
@@ -45,7 +63,7 @@ func (j *Journal) applyRole(l line) {
 	role.Status = l.Status
 	if l.Status == coordinator.RoleRunning {
 		role = Role{Run: l.Run, RoleState: coordinator.RoleState{Name: l.Role, Status: l.Status, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}}
-		j.runs = append(j.runs, l.Run)
+		j.ran(l.Run)
 	} else {
 		role.ExitCode, role.Cause, role.Ended, role.ByHand, role.Followed = l.ExitCode, l.Cause, l.At, l.ByHand, l.Followed
 	}
@@ -71,11 +89,17 @@ func (j *Journal) applyTask(l line) {
 			delete(j.tasks, j.roles[name].Updating.Request)
 		}
 		task = Task{Request: l.Request, Name: l.Task, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
-		j.runs = append(j.runs, l.Run)
+		j.ran(l.Run)
 	} else {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
 	}
 	j.tasks[l.Request] = task
+	if l.Status == coordinator.RoleDone {
+		j.done[l.Task] = l.Request
+	}
+	if plain(l) && l.Status != coordinator.RoleRunning {
+		j.end(l.Request)
+	}
 	if name, _, _ := strings.Cut(l.Task, "."); task.Made != "" {
 		role := j.Role(name)
 		role.Made, role.Update, role.Updating = task.Made, &task.UpdateState, task
@@ -87,5 +111,30 @@ func (j *Journal) applyTask(l line) {
 			role.Followed = l.Followed
 		}
 		j.roles[name] = role
+	}
+}
+
+// applyAnswer notes an answer. It is that of a task which has ended, or the request had none.
+func (j *Journal) applyAnswer(l line) {
+	j.numbers[l.Request] = l.Number
+	if _, task := j.tasks[l.Request]; task {
+		return
+	}
+	ended := coordinator.UpdateState{Status: l.Answered, Ended: l.At}
+	if l.Reason != "" {
+		ended.Cause = &coordinator.Cause{Reason: l.Reason}
+	}
+	j.tasks[l.Request] = Task{Request: l.Request, UpdateState: ended}
+	j.end(l.Request)
+}
+
+// end notes that a request has ended, and forgets the oldest of too many.
+func (j *Journal) end(request string) {
+	if j.ended = append(j.ended, request); len(j.ended) > mostTasks {
+		oldest := j.ended[0]
+		j.forgotten = max(j.forgotten, j.numbers[oldest])
+		delete(j.tasks, oldest)
+		delete(j.numbers, oldest)
+		j.ended = j.ended[1:]
 	}
 }

@@ -19,7 +19,10 @@ const StateRequest = "state."
 
 const (
 	leastLimit = 1 << 20 // smaller files are not compacted
-	mostMarks  = 4096    // of runs whose lines were removed
+	mostMarks  = 4096    // of runs that are remembered
+	// mostTasks is how many ended actions and hooks, and requests for which nothing was done, are
+	// remembered. Older ones are known by their numbers (Forgotten).
+	mostTasks = 1000
 )
 
 // full reports whether a file has exceeded its limit, and sets the next limit to twice its
@@ -32,8 +35,9 @@ func full(size int, limit *int) bool {
 	return true
 }
 
-// rewrite replaces a file's content.
-func rewrite(disk Disk, name string, text []byte) (File, error) {
+// Rewrite replaces a file's content, with room for more, and has it on the disk when it returns. The
+// file is nil if it stays as it was.
+func Rewrite(disk Disk, name string, text []byte, room int64) (File, error) {
 	file, err := disk.Create(name + ".new")
 	if err != nil {
 		return nil, err
@@ -41,12 +45,16 @@ func rewrite(disk Disk, name string, text []byte) (File, error) {
 	if _, err = file.Write(text); err == nil {
 		err = file.Sync()
 	}
+	if err == nil && room > 0 {
+		err = reserve(file, room)
+	}
 	if err == nil {
 		err = disk.Rename(name+".new", name)
 	}
 	if err == nil {
 		return file, disk.Sync()
 	}
+	_ = file.Truncate(0) // others need the room
 	file.Close()
 	return nil, err
 }
@@ -65,7 +73,11 @@ func (j *Journal) compact() error {
 	if err != nil {
 		return err
 	}
-	file, err := rewrite(j.disk, current, kept)
+	room := int64(0)
+	if j.reserved {
+		room = endRoom
+	}
+	file, err := Rewrite(j.disk, current, kept, room)
 	if file == nil {
 		return nil
 	}
@@ -91,7 +103,10 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 		}
 		ended[l.Task] = !running
 	}
-	all := empty()
+	all, last := empty(), empty()
+	for _, l := range lines {
+		last.apply(l)
+	}
 	var out bytes.Buffer
 	var marks []string
 	write := func(l line) error {
@@ -102,8 +117,10 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 	for i, l := range lines {
 		all.apply(l)
 		role, _, _ := strings.Cut(l.Task, ".")
-		switch state := strings.HasPrefix(l.Request, StateRequest); {
-		case state && i < newest[l.Task]:
+		state := strings.HasPrefix(l.Request, StateRequest)
+		forgotten := (plain(l) || l.Answered != "") && last.Task(l.Request).Status == coordinator.RolePending && last.done[l.Task] != l.Request
+		switch {
+		case state && i < newest[l.Task], forgotten:
 			if l.Run != "" {
 				marks = append(marks, l.Run)
 			}
@@ -111,7 +128,13 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 		case l.Marks != nil:
 			marks = append(marks, l.Marks...)
 			continue
-		case l.Remembered != nil:
+		case l.Remembered != nil, l.Forgotten != 0:
+			continue
+		case l.Answered != "" && l.Number > 0 && last.numbers[l.Request] == 0: // of an earlier deployment
+			l.Number = 0
+			if err := write(l); err != nil {
+				return nil, err
+			}
 			continue
 		case state && i == newest[l.Task]:
 			l.Runs = all.roles[role].Runs
@@ -125,5 +148,11 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 	if err := write(line{Marks: marks[max(0, len(marks)-mostMarks):], At: lines[len(lines)-1].At}); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), write(line{Remembered: &all.remembered, At: lines[len(lines)-1].At})
+	if last.forgotten > 0 {
+		if err := write(line{Forgotten: last.forgotten, At: lines[len(lines)-1].At}); err != nil {
+			return nil, err
+		}
+	}
+	err := write(line{Remembered: &all.remembered, At: lines[len(lines)-1].At})
+	return out.Bytes(), err // with that line
 }

@@ -48,7 +48,8 @@ func follows(j *journal.Journal, from, to int) error {
 func before(t *testing.T, folder string) *journal.Journal {
 	written(t, folder)
 	j := open(t, folder, machine)
-	err := errors.Join(j.NoteRunning("lb", "first", "made"), j.NoteEnded("lb", journal.End{}),
+	err := errors.Join(j.Remember(member.Remembered{Identity: &coordinator.Identity{ID: "its deployment"}, Counters: map[string]int64{"plan": 7}}),
+		j.NoteRunning("lb", "first", "made"), j.NoteEnded("lb", journal.End{}),
 		j.NoteTaskRunning("asked", "lb.update", "m", "made", nil), j.NoteTaskEnded("asked", "lb.update", "made", journal.End{}),
 		j.NoteTaskRunning("gone", "lb.delete", "d", "", nil), j.NoteTaskEnded("gone", "lb.delete", "", journal.End{}))
 	if err != nil {

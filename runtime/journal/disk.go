@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +36,8 @@ type File interface {
 	Sync() error
 }
 
-// Folder is a folder of the file system. Lock creates it, accessible only to its owner.
+// Folder is a folder of the file system. Lock creates it, accessible only to its owner, or refuses
+// one that is not its owner's alone.
 type Folder string
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
@@ -43,8 +46,11 @@ func (f Folder) Lock() (io.Closer, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("create the state folder: %w", err)
 	}
-	if err := os.Chmod(string(f), 0o700); err != nil { // an image may contain it
-		return nil, fmt.Errorf("restrict access to the state folder: %w", err)
+	if err := f.claim(); err != nil {
+		return nil, err
+	}
+	if err := Folder(filepath.Dir(string(f))).Sync(); err != nil { // it has the folder's name
+		return nil, fmt.Errorf("sync the folder of the state folder: %w", err)
 	}
 	lock, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -58,6 +64,53 @@ func (f Folder) Lock() (io.Closer, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.path("lock"), err)
 	}
 	return lock, nil
+}
+
+// claim closes the folder to other users: an image may bring one in which everybody may write. It
+// refuses what they may have put there before, or have open: through it they would read secrets,
+// or choose where root writes. They can put nothing into the closed folder, so a path that was
+// checked here still leads to the same file later.
+func (f Folder) claim() error {
+	info, err := os.Lstat(string(f))
+	if err == nil {
+		err = refuse(string(f), info, false)
+	}
+	if err == nil {
+		err = os.Chmod(string(f), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("restrict access to the state folder: %w", err)
+	}
+	entries, err := os.ReadDir(string(f))
+	for i := 0; i < len(entries) && err == nil; i++ {
+		if info, gone := entries[i].Info(); gone == nil { // else the agent that has the lock has renamed it
+			err = refuse(f.path(entries[i].Name()), info, true)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("check what is in the state folder: %w", err)
+	}
+	return nil
+}
+
+// refuse returns an error unless a file or folder is this user's alone.
+func refuse(path string, info fs.FileInfo, closed bool) error {
+	stat, _ := info.Sys().(*syscall.Stat_t)
+	mode, what := info.Mode(), ""
+	switch {
+	case !mode.IsDir() && !mode.IsRegular():
+		what = "is a link or the like, not a file or a folder"
+	case stat == nil || int(stat.Uid) != os.Geteuid():
+		what = fmt.Sprintf("does not belong to the agent's user, whose number is %d", os.Geteuid())
+	case mode.IsRegular() && stat.Nlink > 1:
+		what = "has another name elsewhere (a hard link)"
+	case closed && (mode.Perm()&0o022 != 0 || mode.IsRegular() && mode.Perm()&0o077 != 0):
+		what = fmt.Sprintf("is open to other users (its mode is %#o)", mode.Perm())
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s %s: another user may have put it there, or have it open, to read or change what the agent writes; "+
+		"see what it is and move it away, then start the agent again (without its journal it is a new machine)", path, what)
 }
 
 // flock acquires the lock. An agent that was killed while it started a process releases

@@ -6,8 +6,8 @@
 // record must be on the disk before the process exists, and no line may ever be lost. The
 // journal is therefore one file, STATE/journal, of JSON lines, each synced before the call
 // that wrote it returns. When it has doubled in size, it is compacted (compact.go). A
-// crash can tear only the last line, which then was never relied upon and is cut off when
-// the file is opened again.
+// crash or a full disk can tear only the last line, which then was never relied upon: it is cut off
+// before the next line is written, and when the file is opened again.
 //
 //	{"journal":1,"id":"<random>","deployment":"blog","server":"db","instance":"<Nova's id>","at":…}
 //	{"enrolled":1,"at":…}                                          the number of the incarnation
@@ -31,6 +31,9 @@
 //	{"request":"<id>","task":"mysql.backup","status":"running","run":"<random>","at":…}
 //	{"request":"<id>","task":"mysql.backup","status":"done","exit_code":0,"at":…}
 //	{"request":"<id>","task":"mysql.update","status":"running","run":"<random>","made":"<definition>","followed":{…},"at":…}
+//	{"request":"<id>","number":17,"answered":"refused","reason":"…","at":…}
+//	                                                               what was answered, before it is
+//	{"forgotten":17,"at":…}                                        requests up to this number were answered
 //
 // The last kind is also written when what a role follows has changed (docs/updates.md); then
 // the id is of that state, and begins with "state.".
@@ -115,7 +118,9 @@ type Journal struct {
 	writing sync.Mutex // guards file, remembered and what follows that
 
 	file        File
-	size, limit int // of the file, in bytes (compact)
+	size, limit int  // of the file, in bytes (compact)
+	torn        bool // what follows size is of a line that could not be written
+	reserved    bool // a role is running: its end has room on the disk
 	lock        io.Closer
 	now         func() time.Time
 
@@ -123,8 +128,12 @@ type Journal struct {
 	trying    int
 	enrolled  int
 	roles     map[string]Role
-	tasks     map[string]Task // by request
-	requests  map[string]bool // those that changed a role
+	tasks     map[string]Task   // by request
+	ended     []string          // requests of ended tasks, the oldest first
+	done      map[string]string // by task, the request that did it last
+	requests  map[string]bool   // those that changed a role
+	numbers   map[string]int64  // of requests that were answered
+	forgotten int64             // the largest one of those that are not remembered any more
 	runs      []string
 	signalled map[string]string // by handle; "" is that of the server's roles as a whole
 
@@ -132,7 +141,8 @@ type Journal struct {
 
 	disk   Disk
 	values File        // see Keep; nil until it is used
-	kept   member.Kept // its content
+	kept   member.Kept // what it should contain
+	behind bool        // it does not
 
 	valuesSize, valuesLimit int
 }
@@ -162,13 +172,17 @@ type line struct {
 	Attempt    int                    `json:"attempt,omitempty"`
 	ByHand     bool                   `json:"by_hand,omitempty"`
 	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
+	Number     int64                  `json:"number,omitempty"`
+	Answered   coordinator.RoleStatus `json:"answered,omitempty"`
+	Reason     string                 `json:"reason,omitempty"`
+	Forgotten  int64                  `json:"forgotten,omitempty"`
 	Remembered *member.Remembered     `json:"remembered,omitempty"`
 	Marks      []string               `json:"marks,omitempty"`
 	At         time.Time              `json:"at"`
 }
 
 func empty() *Journal {
-	return &Journal{roles: map[string]Role{}, tasks: map[string]Task{}, requests: map[string]bool{}, signalled: map[string]string{}}
+	return &Journal{roles: map[string]Role{}, tasks: map[string]Task{}, done: map[string]string{}, requests: map[string]bool{}, numbers: map[string]int64{}, signalled: map[string]string{}}
 }
 
 // Open opens the journal on a disk, or creates one, for this machine.
@@ -236,7 +250,7 @@ func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
-	if j.file, err = rewrite(disk, current, append(text, '\n')); err != nil {
+	if j.file, err = Rewrite(disk, current, append(text, '\n'), 0); err != nil {
 		return fmt.Errorf("begin the journal: %w", err)
 	}
 	j.size = len(text) + 1
@@ -244,7 +258,8 @@ func (j *Journal) begin(disk Disk, m Machine, random io.Reader) error {
 	return nil
 }
 
-// append writes a line and applies it once it is on the disk.
+// append writes a line and applies it once it is on the disk. While a role is running, a line that
+// would take the room of its end is refused.
 func (j *Journal) append(l line) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -253,17 +268,41 @@ func (j *Journal) append(l line) error {
 	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
-	n, err := j.file.Write(append(text, '\n'))
-	if err != nil {
-		return fmt.Errorf("write the journal: %w", err)
+	if err := j.cut(); err != nil {
+		return err
 	}
-	if err := j.file.Sync(); err != nil {
-		return fmt.Errorf("sync the journal: %w", err)
+	starts := l.Role != "" && l.Status == coordinator.RoleRunning
+	ends := l.Role != "" && !starts
+	if starts || j.reserved && !ends {
+		if err := reserve(j.file, int64(len(text))+endRoom); err != nil {
+			return fmt.Errorf("the journal has no room for a role's end: %w", err)
+		}
+	}
+	n, err := j.file.Write(append(text, '\n'))
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		j.torn = true
+		return fmt.Errorf("write the journal: %w", errors.Join(err, j.cut()))
 	}
 	j.apply(l)
+	j.reserved = starts || j.reserved && !ends
 	if j.size += n; full(j.size, &j.limit) {
 		return j.compact()
 	}
+	return nil
+}
+
+// cut removes what was written of a line that failed: the next one would be glued to it.
+func (j *Journal) cut() error {
+	if !j.torn {
+		return nil
+	}
+	if err := j.file.Truncate(int64(j.size)); err != nil {
+		return fmt.Errorf("cut the torn end off the journal: %w", err)
+	}
+	j.torn = false
 	return nil
 }
 
@@ -295,20 +334,29 @@ func (j *Journal) Task(request string) Task {
 }
 
 // Did reports whether an action or a hook was done, by any request.
-func (j *Journal) Did(task string) bool {
-	for _, t := range j.tasks {
-		if t.Name == task && t.Status == coordinator.RoleDone {
-			return true
-		}
-	}
-	return false
-}
+func (j *Journal) Did(task string) bool { return j.done[task] != "" }
 
 // Taken reports whether a request to retry or to skip a role was accepted.
 func (j *Journal) Taken(request string) bool { return j.requests[request] }
 
-// Runs returns the marks of all runs of roles, in order.
-func (j *Journal) Runs() []string { return append([]string(nil), j.runs...) }
+// Forgotten is the largest number of the requests that were answered and are not remembered.
+func (j *Journal) Forgotten() int64 { return j.forgotten }
+
+// Runs returns the marks of runs: the last mostMarks, and of each role's last one and of tasks that
+// have not ended.
+func (j *Journal) Runs() []string {
+	runs := slices.Clone(j.runs)
+	for _, role := range j.roles {
+		runs = append(runs, role.Run)
+	}
+	for _, task := range j.tasks {
+		if task.Status == coordinator.RoleRunning {
+			runs = append(runs, task.Run)
+		}
+	}
+	slices.Sort(runs)
+	return slices.DeleteFunc(slices.Compact(runs), func(run string) bool { return run == "" })
+}
 
 // Signalled is the status last signalled to a handle, or "". The handle of all of the
 // server's roles has no name here.
@@ -341,23 +389,14 @@ const endRoom = 64 << 10
 // processes may exist before this returns. It fails if the disk has no room for the record
 // of the role's end as well.
 func (j *Journal) NoteRunning(role, run, made string) error {
-	if err := j.reserve(endRoom); err != nil {
-		return err
-	}
 	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run, Made: made})
 }
 
-// reserve allocates disk space for later records: a role whose end cannot be recorded
-// counts as interrupted, even if it succeeded.
-func (j *Journal) reserve(room int64) error {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	file, can := j.file.(interface{ Reserve(room int64) error })
-	if !can {
-		return nil
-	}
-	if err := file.Reserve(room); err != nil {
-		return fmt.Errorf("the journal has no room for a role's end: %w", err)
+// reserve allocates disk space for later records: a role whose end cannot be recorded counts as
+// interrupted, even if it succeeded.
+func reserve(file File, room int64) error {
+	if file, can := file.(interface{ Reserve(room int64) error }); can {
+		return file.Reserve(room)
 	}
 	return nil
 }
@@ -419,6 +458,18 @@ func (j *Journal) NoteTaskRunning(request, task, run, made string, followed Foll
 func (j *Journal) NoteTaskEnded(request, task, made string, e End) error {
 	return j.append(line{Request: request, Task: task, Made: made, Status: e.Status(), ExitCode: e.ExitCode, Cause: e.Cause, Followed: e.Followed})
 }
+
+// NoteAnswered records what is about to be answered to a request, if nothing else says so for good:
+// nothing is done for a request that was refused, also when it is shown again.
+func (j *Journal) NoteAnswered(r coordinator.Request, a coordinator.Answer) error {
+	_, noted := j.numbers[r.ID]
+	if noted || j.Taken(r.ID) || j.Task(r.ID).Made != "" {
+		return nil
+	}
+	return j.append(line{Request: r.ID, Number: r.Number, Answered: coordinator.RoleStatus(a.Status), Reason: coordinator.Clip(a.Reason, mostReason)})
+}
+
+const mostReason = 512
 
 // NoteSignalled records that Heat has accepted a signal.
 func (j *Journal) NoteSignalled(handle, status string) error {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type keptLine struct {
 	Record  coordinator.CellRecord `json:"record"`
 }
 
-// Keep stores a cell's record; it is on the disk when Keep returns.
+// Keep stores a cell's record; it is on the disk when Keep returns. After an error the record is
+// kept while this process runs, and the next call stores it as well.
 func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -37,18 +39,21 @@ func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 	if err != nil {
 		return err
 	}
-	// The last line may be torn: begin a new one.
-	if _, err := j.values.Write(append(append([]byte{'\n'}, text...), '\n')); err != nil {
-		return fmt.Errorf("store the published values: %w", err)
-	}
-	if err := j.values.Sync(); err != nil {
-		return fmt.Errorf("store the published values: %w", err)
-	}
 	kept[cell] = r
-	if j.valuesSize += len(text) + 2; !full(j.valuesSize, &j.valuesLimit) {
-		return nil
+	if !j.behind {
+		// The last line may be torn: begin a new one.
+		if _, err = j.values.Write(append(append([]byte{'\n'}, text...), '\n')); err == nil {
+			err = j.values.Sync()
+		}
+		j.valuesSize += len(text) + 2
+		j.behind = err != nil
 	}
-	return j.compactKept()
+	if j.behind || full(j.valuesSize, &j.valuesLimit) {
+		if rewriteErr := j.compactKept(); j.behind {
+			return fmt.Errorf("store the published values: %w", cmp.Or(rewriteErr, err))
+		}
+	}
+	return nil
 }
 
 // compactKept rewrites the file with only the current records. If there is no room for that, it stays
@@ -62,12 +67,14 @@ func (j *Journal) compactKept() error {
 		}
 		all.Write(append(text, '\n'))
 	}
-	file, err := rewrite(j.disk, valuesName, all.Bytes())
+	file, err := Rewrite(j.disk, valuesName, all.Bytes(), 0)
 	if file == nil {
-		return nil
+		return err
 	}
-	j.values.Close()
-	j.values, j.valuesSize, j.valuesLimit = file, all.Len(), 2*all.Len()
+	if j.values != nil {
+		j.values.Close()
+	}
+	j.values, j.valuesSize, j.valuesLimit, j.behind = file, all.Len(), 2*all.Len(), err != nil
 	return err
 }
 
@@ -85,13 +92,9 @@ func (j *Journal) loadKept() (member.Kept, error) {
 		return j.kept, nil
 	}
 	text, err := j.disk.Read(valuesName)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		j.values, err = j.disk.Create(valuesName)
-		if err == nil {
-			err = j.disk.Sync()
-		}
-	case err == nil:
+	if errors.Is(err, fs.ErrNotExist) {
+		j.behind, err = true, nil
+	} else if err == nil {
 		j.values, err = j.disk.Append(valuesName)
 	}
 	if err != nil {

@@ -92,7 +92,7 @@ func (f *Files) take(e event, ended chan<- answered) (reads bool) {
 	id, err := inodeOf(int(e.fd))
 	x := f.byFile[id]
 	switch {
-	case err != nil || x == nil, e.pid == os.Getpid():
+	case err != nil || x == nil, e.pid == os.Getpid(), x.written: // the kernel asked before the mark was removed
 		f.respond(e.fd, unix.FAN_ALLOW)
 		return false
 	case x.denied || f.ctx.Err() != nil || !isOf(e.pid, f.Mark):
@@ -128,7 +128,7 @@ func (f *Files) finish(a answered) {
 	for _, fd := range a.file.waiting {
 		f.respond(fd, unix.FAN_ALLOW)
 	}
-	a.file.waiting, a.file.asked = nil, false
+	a.file.waiting, a.file.written = nil, true
 }
 
 func (f *Files) deny(x *file) {

@@ -92,6 +92,7 @@ type file struct {
 	own         *os.File
 	waiting     []int32 // openers, by the descriptors of their events
 	asked       bool
+	written     bool // it has its value
 	denied      bool
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -123,6 +124,33 @@ func TestOpeningWaits(t *testing.T) {
 	// From now on the kernel asks nobody, and a stranger reads it as well as anyone.
 	if text, err := os.ReadFile(path); err != nil || string(text) != "10.0.0.7\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Openers whom the kernel has stopped while the value is being written get it, too, and nobody reads
+// it again for them.
+func TestOpenersWhileTheValueIsWritten(t *testing.T) {
+	for range 20 {
+		var reads atomic.Int32
+		f, _, path := open(t, func(context.Context, string) ([]byte, error) {
+			reads.Add(1)
+			return []byte("10.0.0.7\n"), nil
+		})
+		var readers []*exec.Cmd
+		var outs []*lines
+		for range 8 {
+			cmd, out := start(t, mark, "cat", path)
+			readers, outs = append(readers, cmd), append(outs, out)
+		}
+		for i, cmd := range readers {
+			if err := cmd.Wait(); err != nil || outs[i].String() != "10.0.0.7\n" {
+				t.Errorf("%v, %q", err, outs[i])
+			}
+		}
+		f.Close()
+		if n := reads.Load(); n != 1 {
+			t.Fatalf("it was read %d times", n)
+		}
 	}
 }
 

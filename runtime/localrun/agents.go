@@ -94,7 +94,7 @@ func (r *Run) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, err
 	if err := os.WriteFile(boot, text, 0o600); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(own, "agent.log"))
+	log, err := os.OpenFile(filepath.Join(own, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,13 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 		return done, err
 	}
 	if !a.DryRun && !a.SkipHooks {
-		if err := o.deleteHooks(ctx, done.Changes, a.Say); err != nil {
+		var gone []contract.RoleKey
+		for _, c := range done.Changes {
+			if c.Effect == deploy.EffectRemoved {
+				gone = append(gone, c.Key())
+			}
+		}
+		if err := o.DeleteHooks(ctx, gone, a.Say); err != nil {
 			return done, err
 		}
 	}
@@ -96,14 +102,8 @@ func SecretFlags(names ...string) string {
 	return strings.Join(lists.Map(names, func(name string) string { return " --secret-param " + coordinator.ShellWord(name) + "=FILE" }), "")
 }
 
-// deleteHooks runs the delete hooks of roles about to be removed, where they can run.
-func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange, say func(string)) error {
-	gone := map[contract.RoleKey]bool{}
-	for _, c := range changes {
-		if c.Effect == deploy.EffectRemoved {
-			gone[c.Key()] = true
-		}
-	}
+// DeleteHooks runs the delete hooks of roles about to be removed, where they can run.
+func (o *Operator) DeleteHooks(ctx context.Context, gone []contract.RoleKey, say func(string)) error {
 	if len(gone) == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (o *Operator) deleteHooks(ctx context.Context, changes []deploy.RoleChange,
 	if err != nil {
 		return err
 	}
-	ran, err := o.runHooks(ctx, v, contract.HookDelete, gone, say)
+	ran, err := o.runHooks(ctx, v, contract.HookDelete, lists.Set(gone), say)
 	if err != nil {
 		return err
 	}

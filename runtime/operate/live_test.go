@@ -116,6 +116,8 @@ func TestOutputsOfAMemberThatLeft(t *testing.T) {
 }
 
 // A watcher sees another plan as soon as it is published, what relays say of members, and the end.
+func unasked(context.Context) (none status.Stack) { return none }
+
 func TestWatchStatus(t *testing.T) {
 	b := deploytest.InMemory()
 	p := grouped()
@@ -131,7 +133,7 @@ func TestWatchStatus(t *testing.T) {
 	more.Cells = append(more.Cells, contract.Cell{Name: "cache.redis", Server: "cache", Role: "redis"})
 	done := map[contract.ServerPath]*member.Session{}
 	shown := 0
-	last, err := o.WatchStatus(deploytest.Within(t, deploytest.Patience), v, false, func(v *status.Status) error {
+	last, err := o.WatchStatus(deploytest.Within(t, deploytest.Patience), v, false, unasked, func(v *status.Status) error {
 		shown++
 		switch {
 		case len(v.Servers) == 3 && shown == 1:
@@ -158,7 +160,7 @@ func TestWatchStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Agent(t, "app")
-	if _, err := o.WatchStatus(ctx, v, false, func(*status.Status) error { stop(); return nil }); err != nil && !errors.Is(err, operate.ErrInterrupted) {
+	if _, err := o.WatchStatus(ctx, v, false, unasked, func(*status.Status) error { stop(); return nil }); err != nil && !errors.Is(err, operate.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func TestRetry(t *testing.T) {
 	if len(posts) != 2 || posts[0].Server != "db" || posts[0].Request.Role != "disk" || posts[1].Server != "app" {
 		t.Errorf("posted is %+v", posts)
 	}
-	if got, want := fmt.Sprint(cells), "[{db.disk db false} {db.mysql db false} {db.mysql:url db false} {app.web app false}]"; got != want {
+	if got, want := fmt.Sprint(cells), "[{db.disk db false } {db.mysql db false } {db.mysql:url db false } {app.web app false }]"; got != want {
 		t.Errorf("taken back are %s, want %s", got, want)
 	}
 	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {

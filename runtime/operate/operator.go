@@ -62,7 +62,7 @@ func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Stat
 // presence, of what relays say of groups' members, and of the plan.
 func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
 	paths := []coordinator.Path{o.Deployment.Root()}
-	for group := range p.Followers() {
+	for group := range p.Groups() {
 		paths = append(paths, o.Deployment.Members(group))
 	}
 	for _, s := range p.Servers {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -67,11 +68,13 @@ type Evaluation struct {
 	unknown map[string]string
 	// missing says why Heat did not create servers, or no longer has them; "" is that it has.
 	missing map[contract.ServerPath]string
+	// came are the servers that a machine has joined as.
+	came map[contract.ServerPath]bool
 }
 
 // Learn finds out what Heat decided of the stack's topology.
 func (e *Evaluation) Learn() error {
-	if e.plan.Undecided() == 0 && len(e.plan.Followers()) == 0 {
+	if e.plan.Undecided() == 0 && len(e.plan.Groups()) == 0 {
 		return nil
 	}
 	snapshot, err := deploy.TakeSnapshot(e.ctx, e.operator, e.operator.Deployment, e.operator.Secret, e.plan)
@@ -79,8 +82,9 @@ func (e *Evaluation) Learn() error {
 		return err
 	}
 	decided := status.DecisionsOf(snapshot.Servers, e.operator.Size)
-	e.deploy, e.missing = decided.Values, map[contract.ServerPath]string{}
+	e.deploy, e.missing, e.came = decided.Values, map[contract.ServerPath]string{}, map[contract.ServerPath]bool{}
 	for _, s := range status.New(e.plan, snapshot, e.operator.Size).Servers {
+		e.came[s.Path] = s.Came()
 		if e.missing[s.Path] = s.Missing; s.Left {
 			e.missing[s.Path] = "Heat has removed its machine from its group"
 		}
@@ -235,6 +239,18 @@ func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
 		}
 	}
 	return nil, errUnavailable
+}
+
+// Joined implements hot.Joiner: the members of a group that scales have any of its slots. `hotc run`
+// has the first ones.
+func (r *cellResolver) Joined(group string, count, _ int) ([]int, error) {
+	in := map[int]bool{}
+	for _, s := range r.plan.Servers {
+		if s.Slot != nil && s.Slot.Group == group && (r.came[s.Path] && r.missing[s.Path] == "" || r.came == nil && s.Slot.Number < count) {
+			in[s.Slot.Number] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(in)), nil
 }
 
 // Deploy implements hot.Resolver: Heat's values are in the servers' boot files.

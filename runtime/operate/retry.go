@@ -39,6 +39,10 @@ type Retry struct {
 	Skip   bool
 	Values map[string]json.RawMessage
 	Texts  map[string]string
+	// Force also runs a role again that is done: its update hook, or else the role itself.
+	Force bool
+	// Rerun decides whether a role that is done runs again: an error ends the retry.
+	Rerun func(context.Context, *status.Status, *status.Role, []Kept) error
 	// Settle decides about published outputs that another attempt may contradict: an error ends the
 	// retry.
 	Settle func(context.Context, []Kept) error
@@ -62,6 +66,9 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 		}
 		if role.Renewal() == status.OutOfDate && !r.Skip {
 			return r.updateAgain(ctx, v, role)
+		}
+		if r.Force && role.Status == coordinator.RoleDone {
+			return r.rerun(ctx, v, role)
 		}
 		again := append([]*status.Role{}, role)
 		if role.Status != coordinator.RoleFailed {
@@ -162,16 +169,38 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 	if p.Updating() == nil {
 		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" no longer has an update hook", "\"hotc apply\" of a plan that has one requests it")
 	}
+	return r.askUpdate(ctx, v, role, false)
+}
+
+// rerun requests the update hook of a role that is done, or the role itself.
+func (r *Retry) rerun(ctx context.Context, v *status.Status, role *status.Role) (*Retried, error) {
+	if !role.Server.Alive {
+		return nil, notRunning(role)
+	}
+	if err := r.Rerun(ctx, v, role, keptOutputs(v, []*status.Role{role})); err != nil {
+		return nil, err
+	}
+	return r.askUpdate(ctx, v, role, true)
+}
+
+// askUpdate requests the update hook of a role again, or the role itself; forced also if it is up to
+// date.
+func (r *Retry) askUpdate(ctx context.Context, v *status.Status, role *status.Role, forced bool) (*Retried, error) {
 	request := NewRequest(coordinator.Hook, role)
-	request.Name, request.Change, request.Again = contract.HookUpdate, p.Definition(), true
+	request.Name, request.Change, request.Again, request.Force = contract.HookUpdate, role.Plan.Definition(), true, forced
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, err
 	}
 	hook := contract.HookUpdate
-	if contract.FindTask(p.Hooks, hook) == nil {
+	if contract.FindTask(role.Plan.Hooks, hook) == nil {
 		hook = "" // the role is its own
 	}
 	return r.retried([]*status.Role{role}, nil, hook), nil
+}
+
+// notRunning refuses to run a role whose agent is absent.
+func notRunning(role *status.Role) error {
+	return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not running", "start it first: only its server's agent can run a role")
 }
 
 // retried is the result for roles, or a hook of theirs, that run again.
@@ -193,6 +222,9 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 			if r.Renewal() == status.OutOfDate {
 				return r, nil
 			}
+		}
+		if r.Force && len(s.Roles) == 1 {
+			return s.Roles[0], nil
 		}
 		return nil, source.Fail(source.OperationFailed, "no role of server "+name+" has failed", "\""+r.Command("status")+"\" shows the state of its roles")
 	}
@@ -218,11 +250,11 @@ func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role)
 		root := role.Cause.Root()
 		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+r.Command("retry", string(root.Role))+"\" runs that one again, and then this one")
 	case len(again) == 0:
-		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "only a role that has failed can be run again")
+		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "--force runs a role again that is done")
 	case role.Status != coordinator.RoleFailed:
 		return nil
 	case !role.Server.Alive:
-		return source.Fail(source.OperationFailed, "the agent of "+string(role.Server.Path)+" is not running", "start it first: only its server's agent can run a role")
+		return notRunning(role)
 	}
 	if first := culprit(v, role); first != nil {
 		return source.Fail(source.OperationFailed, key+" failed because "+string(first.Key())+" did, and would fail again", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")

@@ -16,36 +16,45 @@ const (
 )
 
 // WatchStatus shows a status, and again whenever something has changed, until every server has
-// finished; ticking also shows it periodically, for the clocks in it. It returns the last one.
-func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bool, show func(*status.Status) error) (*status.Status, error) {
+// finished and Heat, which ask queries, is not known to be at work; ticking also shows it
+// periodically, for the clocks in it. It returns the last one.
+func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bool, ask func(context.Context) status.Stack, show func(*status.Status) error) (*status.Status, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, err := o.WatchServers(ctx, v.Plan)
 	if err != nil {
 		return nil, err
 	}
-	var tick <-chan time.Time
-	if ticking {
-		ticker := time.NewTicker(clocks)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
+	ticker := time.NewTicker(clocks)
+	defer ticker.Stop()
 	var seen status.Looks
-	for {
-		var soon <-chan time.Time
+	var said status.Stack
+	for ticked := false; ; {
+		if v.Stack = ask(ctx); ctx.Err() != nil {
+			return nil, ErrInterrupted
+		}
+		var soon, tick <-chan time.Time
 		if seen.See(v, time.Now()) {
 			soon = time.After(status.BetweenLooks)
 		}
-		if err := show(v); err != nil || v.Finished() {
-			return v, err
+		if !ticked || ticking || v.Stack != said {
+			if err := show(v); err != nil {
+				return v, err
+			}
 		}
-		if err := nextChange(ctx, changes, soon, tick); err != nil {
+		if said = v.Stack; v.Finished() {
+			return v, nil
+		}
+		if ticking || v.Stack.InProgress() {
+			tick = ticker.C
+		}
+		if ticked, err = nextChange(ctx, changes, soon, tick); err != nil {
 			return nil, err
 		}
 		now, err := o.StatusOf(ctx, v.Plan)
 		if err == nil && now.Stands != v.Stands { // another plan was applied
 			if now, err = o.Status(ctx); err == nil {
-				return o.WatchStatus(ctx, now, ticking, show)
+				return o.WatchStatus(ctx, now, ticking, ask, show)
 			}
 		}
 		if err != nil {
@@ -55,19 +64,19 @@ func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bo
 	}
 }
 
-// nextChange waits for a change and the burst around it to pass.
-func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick <-chan time.Time) error {
+// nextChange waits for a change and the burst around it to pass; ticked says that only time has passed.
+func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case _, open := <-changes:
 		if !open {
-			return ErrInterrupted
+			return false, ErrInterrupted
 		}
 	case <-soon:
-		return nil
+		return false, nil
 	case <-tick:
-		return nil
+		return true, nil
 	case <-ctx.Done():
-		return ErrInterrupted
+		return false, ErrInterrupted
 	}
 	quiet := time.NewTimer(swarm)
 	defer quiet.Stop()
@@ -75,10 +84,10 @@ func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick
 		select {
 		case _, open := <-changes:
 			if !open {
-				return ErrInterrupted
+				return false, ErrInterrupted
 			}
 		case <-quiet.C:
-			return nil
+			return false, nil
 		}
 	}
 }

@@ -61,8 +61,9 @@ func (w wait) inProgress() bool { return w.Status == string(coordinator.HeatWait
 type verdict struct {
 	state  coordinator.HeatWaitState
 	reason string
-	// values are the values to send along.
+	// values are the values to send along, as an output of this name.
 	values []value
+	output string
 }
 
 // value is an output that Heat reads.
@@ -84,7 +85,10 @@ func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Ser
 // current servers is the machine that has joined, and all its roles are done as in the current
 // plan; it fails with the first role that has failed.
 func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *passedValues) verdict {
-	out := verdict{state: coordinator.HeatDone, reason: "all roles are done"}
+	out := verdict{state: coordinator.HeatDone, reason: "all roles are done", output: contract.StackValues}
+	if w.About.Role != "" {
+		out.output = contract.RoleValues
+	}
 	var failed time.Time
 	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
 	planned := planned(w.About, p)
@@ -110,6 +114,9 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 				continue
 			}
 			state, what, at := statusOf(role, server, now.State, c.owes(role, server.Path, now))
+			if state == coordinator.HeatFailed && c.outdated(server.Path, role.Name, servers) {
+				state, what = coordinator.HeatWaits, "role "+string(server.Path.Role(role.Name))+": runs again after it has failed"
+			}
 			switch {
 			case state == coordinator.HeatWaits:
 				out.waitFor(what)
@@ -197,8 +204,7 @@ func statusOf(r *contract.Role, s *contract.Server, now coordinator.ServerState,
 	return coordinator.HeatDone, "", time.Time{}
 }
 
-// failure is the reason of a failed role, with the command that runs it again: an update of the
-// stack alone does not.
+// failure is the reason of a failed role, with the command that runs it again.
 func failure(what, role string, c *coordinator.Cause) string {
 	root := cmp.Or(string(c.Root().Role), role)
 	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry " + root)

@@ -11,9 +11,9 @@ import (
 )
 
 // A role that follows others' values is up to date when it has run with their current versions. Its
-// agent decides when it runs (coordinator.Stand). A relay does not read the values: it compares the
-// versions that the servers report to have written with those that the role has run with. A failed
-// writer fails the same wait, so that no role waits in vain.
+// agent decides when it runs (coordinator.FollowStatusOf). A relay does not read the values: it
+// compares the versions that the servers report to have written with those that the role has run
+// with. A failed writer fails the same wait, so that no role waits in vain.
 
 // missed describes a role that has not run with the current versions yet, when all roles of the
 // wait are done; "" if there is none. Values of non-members count only for the wait of the whole

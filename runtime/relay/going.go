@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,8 +22,17 @@ import (
 // continue: also if a hook has failed, or no agent is there to run it, since otherwise Heat would
 // stay paused.
 
+// A member that leaves its group is dropped first by the roles that follow the group: a balancer
+// sends nothing to a member whose delete hook runs. The relay writes down that the member has left as
+// soon as Heat waits at its hook, and tells its agent when the followers have run without it, or when
+// they do nothing for as long as it waits for an agent.
+
 // DefaultAway is how long the relay waits for an agent that does nothing for its delete hooks.
 const DefaultAway = 30 * time.Second
+
+// soon is how long an agent that is there may do nothing before a role counts as held: it begins an
+// update within a second.
+const soon = 5 * time.Second
 
 // longest bounds the wait for a server's delete hooks, whatever its agent does.
 const longest = 30 * time.Minute
@@ -37,7 +47,9 @@ type going struct {
 	idle   map[string]time.Time // since when nothing happens on a machine
 	since  map[string]time.Time // since when Heat was seen waiting for a machine
 	tell   map[contract.ServerPath]relay.Server
-	waits  []coordinator.HeatWait
+	// leaving are the incarnations of the servers at whose hooks Heat waits.
+	leaving map[contract.ServerPath]int
+	waits   []coordinator.HeatWait
 }
 
 // attendHooks finds resources that are paused at hooks, and clears these. The credentials may lack
@@ -93,13 +105,19 @@ func (r *Relay) lookAtHooks(ctx context.Context, s *relay.Session) error {
 // have to be told.
 func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 	g, servers := &r.going, r.servers(s)
-	g.tell, g.waits = map[contract.ServerPath]relay.Server{}, nil
+	g.tell, g.leaving, g.waits = map[contract.ServerPath]relay.Server{}, map[contract.ServerPath]int{}, nil
 	if len(servers) < len(s.Plan.Servers) {
 		return nil // not all were read yet
 	}
-	for _, e := range g.paused.All() {
-		at := e.Path(r.stack.Name)
-		server := serverOf(e.Physical, at, s.Plan, servers)
+	paused := g.paused.All()
+	found := make([]*contract.Server, len(paused))
+	for i, e := range paused {
+		if found[i] = serverOf(e.Physical, e.Path(r.stack.Name), s.Plan, servers); found[i] != nil {
+			g.leaving[found[i].Path] = servers[found[i].Path].Incarnation
+		}
+	}
+	for i, e := range paused {
+		at, server := e.Path(r.stack.Name), found[i]
 		why, done, err := r.waitsFor(ctx, s, server, servers)
 		if err != nil {
 			return err
@@ -118,7 +136,7 @@ func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 			return err
 		}
 		if went {
-			delete(g.idle, e.Physical)
+			maps.DeleteFunc(g.idle, func(of string, _ time.Time) bool { return strings.HasPrefix(of, e.Physical) })
 			delete(g.since, e.Physical)
 			r.sayGoing("Heat continues with " + at + ": " + why)
 		}
@@ -180,30 +198,82 @@ func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract
 	} else if time.Since(began) > longest {
 		return fmt.Sprintf("its delete hooks have not ended in %v", longest), true, nil
 	}
+	if is, _ := r.carried.Of(server.Path); now.State.Going == nil && is.Going != now.Incarnation {
+		who, err := r.drops(ctx, s, server.Path, servers)
+		if who != "" || err != nil {
+			return strings.Join(owed, ", ") + ": first the roles that follow it run without it: " + string(who), false, err
+		}
+	}
 	r.going.tell[server.Path] = now
 	there, err := s.Present(ctx, server.Path)
 	if err != nil {
 		return "", false, err
 	}
 	why = strings.Join(owed, ", ")
-	if there && atWork(now.State) {
-		delete(r.going.idle, now.Instance)
-		return why, false, nil
-	}
-	since, known := r.going.idle[now.Instance]
-	if !known {
-		since = time.Now()
-		r.going.idle[now.Instance] = since
-	}
-	switch away := r.Away; {
-	case time.Since(since) < away && !there:
+	switch away, idle := r.Away, r.idle(now.Instance, there && atWork(now.State)); {
+	case idle < away && !there:
 		return fmt.Sprintf("%s, whose agent is not there: waiting up to %v", why, away), false, nil
-	case time.Since(since) < away:
+	case idle < away:
 		return why, false, nil
 	case !there:
 		return fmt.Sprintf("its delete hooks did not run: its agent was not there for %v", away), true, nil
 	}
 	return fmt.Sprintf("its delete hooks did not run: its agent has not started them for %v", r.Away), true, nil
+}
+
+// idle is for how long nothing has happened on a machine.
+func (r *Relay) idle(machine string, working bool) time.Duration {
+	since, known := r.going.idle[machine]
+	switch {
+	case working:
+		delete(r.going.idle, machine)
+		return 0
+	case !known:
+		since = time.Now()
+		r.going.idle[machine] = since
+	}
+	return time.Since(since)
+}
+
+// drops is a role that still has to run without a member that leaves its group; "" if none has, or
+// those that have do not for too long. Nobody follows who leaves a stack that is deleted.
+func (r *Relay) drops(ctx context.Context, s *relay.Session, member contract.ServerPath, servers map[contract.ServerPath]relay.Server) (contract.RoleKey, error) {
+	if r.stack.State.Action() == "DELETE" {
+		return "", nil
+	}
+	for i := range s.Plan.Servers {
+		server := &s.Plan.Servers[i]
+		now := servers[server.Path]
+		for k := range server.Roles {
+			role := &server.Roles[k]
+			is := now.State.Role(role.Name)
+			if now.Left || r.going.leaving[server.Path] > 0 || !has(role, is, member, servers[member].Incarnation) {
+				continue
+			}
+			there, err := s.Present(ctx, server.Path)
+			if err != nil {
+				return "", err
+			}
+			may := r.Away
+			if there {
+				may = min(may, soon)
+			}
+			if r.idle(servers[member].Instance+" "+now.Instance, there && atWork(now.State)) < may {
+				return server.Path.Role(role.Name), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// has reports whether a role has last run with a machine in the group that it follows, and runs
+// again when that leaves, or is doing so.
+func has(role *contract.Role, now coordinator.RoleState, member contract.ServerPath, incarnation int) bool {
+	runs := now.Update != nil && now.Update.Status == coordinator.RoleRunning
+	may := now.Status == coordinator.RoleDone || now.Status == coordinator.RoleRunning
+	return may && now.Behind == nil && role.Updating() != nil && slices.ContainsFunc(role.Follows, func(f contract.Follow) bool {
+		return f.Watch && f.Member != nil && f.Member.Server == member && (runs || now.Followed[f.Cell][0] == incarnation)
+	})
 }
 
 // owed are the roles of a server whose delete hook has to run, and those whose hook cannot run,

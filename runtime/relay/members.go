@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +19,11 @@ import (
 // which Heat deletes first when the member leaves. The relay records the incarnations that are
 // gone. A machine that no relay has seen in Heat is gone only if it joined as long ago as readers
 // wait for an agent, and its agent is not there: an agent may be faster than Heat. The coordinator
-// knows when it joined, whichever relay asks.
+// knows when it joined, whichever relay asks. In the end Heat's word counts, whoever is there: the
+// agent of a deleted member, or who has its token, can come back as machines that Heat never had.
+
+// longestUnnamed is how long a machine may be there that Heat does not name.
+const longestUnnamed = 10 * time.Minute
 
 // tellMembers writes the members of the groups that roles follow, as Heat lists them.
 func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait) error {
@@ -30,10 +36,17 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 			shared[one.Path] = one.Slot.Shared
 		}
 	}
-	for _, group := range slices.Sorted(maps.Keys(s.Plan.Followed())) {
+	for _, group := range slices.Sorted(maps.Keys(s.Plan.Groups())) {
 		listed := listed(group, waits)
 		has := func(server contract.ServerPath, id string) bool { // a server reports its own machine
-			return listed[machine{server, id}] || listed[machine{shared[server], id}]
+			if r.going.leaving[server] > 0 {
+				return false
+			}
+			named := listed[machine{server, id}] || listed[machine{shared[server], id}]
+			if named {
+				delete(r.came, server)
+			}
+			return named
 		}
 		if err := r.tellGroup(ctx, s, group, has, servers); err != nil {
 			return err
@@ -45,11 +58,14 @@ func (r *Relay) tellMembers(ctx context.Context, s *relay.Session, waits []wait)
 // recallMembers reads the relays' records of the groups. It precedes the query of Heat, which may
 // be answered late: a machine that is in the record, and not in Heat's list, has left.
 func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
-	for group := range s.Plan.Followed() {
+	for group := range s.Plan.Groups() {
 		if r.members[group] != nil { // a write detects another relay's by the version
 			continue
 		}
 		said, err := s.Members(ctx, group)
+		if errors.Is(err, coordinator.ErrNotFound) {
+			continue // applied by an older hotc
+		}
 		if err != nil {
 			return err
 		}
@@ -60,8 +76,15 @@ func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
 
 func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, listed func(contract.ServerPath, string) bool, servers map[contract.ServerPath]relay.Server) error {
 	before := r.members[group]
-	lost := func(server contract.ServerPath, incarnation int) bool { return r.lost(ctx, s, server, incarnation) }
-	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Followed()[group], servers, lost)
+	if before == nil {
+		return nil
+	}
+	lost := func(server contract.ServerPath, incarnation int) bool {
+		// Members that Heat has never named may get their deployments only with an update.
+		named := before.There[server] > 0 || before.Gone[server] > 0 || len(before.There) > 0 && !r.stack.State.InProgress()
+		return r.lost(ctx, s, server, incarnation, named)
+	}
+	now, left := members(before.MembersRecord, r.stack.ID, listed, s.Plan.Groups()[group], servers, lost)
 	if maps.Equal(now.There, before.There) && maps.Equal(now.Gone, before.Gone) && now.Stack == before.Stack {
 		return nil
 	}
@@ -79,22 +102,30 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 	return err
 }
 
-// came is when a machine became the server.
+// came is when a machine became the server, and since when Heat has named none of the server's.
 type came struct {
 	incarnation int
-	at          time.Time
+	at, unnamed time.Time
 }
 
-// lost reports whether a machine that Heat does not have joined long ago, and its agent is not there.
-func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, incarnation int) bool {
+// lost reports whether a machine that Heat does not have is gone: Heat deletes it, or it joined long
+// ago and its agent is not there, or Heat would have named it by now.
+func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.ServerPath, incarnation int, named bool) bool {
+	if r.going.leaving[server] == incarnation {
+		return true
+	}
 	is := r.came[server]
 	if is.incarnation != incarnation {
 		age, err := s.Age(ctx, server)
 		if err != nil {
 			return false
 		}
-		is = came{incarnation, time.Now().Add(-age)}
+		at := time.Now().Add(-age)
+		is = came{incarnation, at, cmp.Or(is.unnamed, at)}
 		r.came[server] = is
+	}
+	if named && time.Since(is.unnamed) >= longestUnnamed {
+		return true
 	}
 	if time.Since(is.at) < contract.DefaultIfDown*time.Second {
 		return false
@@ -103,9 +134,20 @@ func (r *Relay) lost(ctx context.Context, s *relay.Session, server contract.Serv
 	return err == nil && !there
 }
 
-// servers are the known servers, with those that have left marked.
+// servers are the known servers, with those marked that have left, and those that Nova has launched
+// again and whose agents are not back.
 func (r *Relay) servers(s *relay.Session) map[contract.ServerPath]relay.Server {
 	servers := s.Servers()
+	for one, is := range r.launches {
+		if is.back {
+			continue
+		}
+		if server, _ := find(one.named(), s.Plan, servers); server != nil {
+			now := servers[server.Path]
+			now.Unreadable = fmt.Sprintf("server %s: Nova has launched its machine again, and its agent is not back", server.Path)
+			servers[server.Path] = now
+		}
+	}
 	for _, gone := range r.left {
 		for path, incarnation := range gone {
 			if is := servers[path]; is.Incarnation > 0 && is.Incarnation <= incarnation {

@@ -294,3 +294,62 @@ func TestAMemberInAnothersName(t *testing.T) {
 	w.until("it has looked again", func() bool { return w.looked() > looks+3 })
 	w.saidOf("g", `map[] map[db:1]`)
 }
+
+// Who has the token of a member that Heat has deleted comes back as machines that Heat never had, one
+// after the other, and is there: after a while it is in no group, also for a relay that is started
+// again. A machine that Heat names at last is a member.
+func TestHeatsWordAboutMembersCountsInTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(p *contract.Plan) {
+			p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Member: &contract.Member{Group: "g", Server: "db"}}}
+		})
+		here := func(id string) {
+			text, _ := json.Marshal(contract.HeatServers{{Server: "db", ID: id}})
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.waits["here"] = &heat.Deployment{ID: "here", Status: "COMPLETE", Inputs: map[string]json.RawMessage{
+				"hotc": json.RawMessage(`{"format":1,"deployment":"blog","stack":"g/0","wait":"hotc_here","here":true}`), "servers": text}}
+		}
+		came := time.Now()
+		relays := func(name string) (end func()) {
+			ctx, kill := context.WithCancel(t.Context())
+			ended := w.relay(ctx, name, func(r *Relay) { r.Every, r.Store = time.Second, clocked{r.Store, came} })
+			return func() { kill(); <-ended }
+		}
+		here("id-1")
+		w.machine("id-1")
+		end := relays("first")
+		w.saidOf("g", `map[db:1] map[]`)
+		w.mu.Lock()
+		delete(w.waits, "here") // Heat has deleted it
+		w.mu.Unlock()
+		w.saidOf("g", `map[] map[db:1]`)
+		agent := w.tree.Open(coordinator.ServerCredential("db", w.secret.ServerToken(blog, "db")))
+		if err := agent.Announce(t.Context(), blog.Presence("db"), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		comes := func(number int) {
+			t.Helper()
+			data := fmt.Sprintf(`{"number":%d,"id":"x","instance":"made-up-%d"}`, number, number)
+			if err := agent.Commit(t.Context(), coordinator.Op{Path: blog.Server("db"), Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
+				t.Fatal(err)
+			}
+			came = time.Now()
+		}
+		for number := 2; number < 5; number++ {
+			comes(number)
+			time.Sleep(4 * time.Minute)
+		}
+		w.saidOf("g", `map[] map[db:4]`)
+		end()
+		comes(5)
+		end = relays("second")
+		time.Sleep(longestUnnamed - time.Minute)
+		w.saidOf("g", `map[] map[db:4]`)
+		time.Sleep(2 * time.Minute)
+		w.saidOf("g", `map[] map[db:5]`)
+		here("made-up-5")
+		w.saidOf("g", `map[db:5] map[db:4]`)
+		end()
+	})
+}

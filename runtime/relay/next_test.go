@@ -153,6 +153,28 @@ func TestHeatGoesBackToAMachine(t *testing.T) {
 	})
 }
 
+// Heat undoes an update whose machine comes only then. Heat lists it until it deletes it, and does not
+// say yet which machine it waits for: that is no answer.
+func TestAMachineComesWhileHeatTakesItBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, relayed)
+		if err := w.machine("old").Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w.heatHas("new")
+		w.state, w.updated = "ROLLBACK_IN_PROGRESS", noon.Add(-time.Minute)
+		w.relay(t.Context(), "relay", func(r *Relay) { r.Every = time.Second })
+		ctx, deleted := context.WithCancel(t.Context())
+		late := w.comes(ctx, "new", 0)
+		late.waits(t, "a machine that Heat takes back")
+		deleted()
+		<-late.ended
+		if is := w.server(); is.Instance != "old" {
+			t.Errorf("the server is %+v", is)
+		}
+	})
+}
+
 // What Heat has is a machine that it lists and does not delete, with all that is around it.
 func TestStays(t *testing.T) {
 	list := func(inner, outer heat.State) []heat.Resource {

@@ -21,19 +21,17 @@ import (
 type passedValues struct {
 	*relay.Values
 	refused map[contract.ServerPath]string
+	again   map[contract.ServerPath]string // see Relay.again
 }
 
 // passValues writes Heat's current values for the servers. relay.ErrStale: query Heat again.
 func (r *Relay) passValues(ctx context.Context, s *relay.Session, seen []wait) error {
-	now := news(seen, s.Plan, s.Servers(), r.carried.Values)
+	servers := s.Servers()
+	now := news(seen, s.Plan, servers, r.carried.Values)
+	r.findAgain(seen, s.Plan, servers, now)
+	r.addAgain(ctx, seen, s, servers, now)
 	for path, is := range r.going.tell {
-		values, there := now[path]
-		if !there {
-			values, _ = r.carried.Of(path)
-		}
-		if values.Instance != is.Instance { // values of the previous machine
-			values = coordinator.HeatValues{Instance: is.Instance, From: values.From}
-		}
+		values, _ := r.valuesFor(path, map[contract.ServerPath]relay.Server{path: is}, now)
 		if values.Going != is.Incarnation {
 			values.Going = is.Incarnation
 			now[path] = values
@@ -61,12 +59,13 @@ func (r *Relay) passValues(ctx context.Context, s *relay.Session, seen []wait) e
 		if err != nil {
 			return err
 		}
+		r.saidAgain(now)
 		for _, path := range slices.Sorted(maps.Keys(now)) {
 			was, _ := before.Of(path)
 			switch is := now[path]; {
 			case is.Going > 0 && was.Going != is.Going:
 				r.Say(fmt.Sprintf("Heat is about to delete server %s: its agent was told to run the delete hooks", path))
-			case was.Instance == is.Instance && !was.Same(is):
+			case was.Instance == is.Instance && !sameValues(was, is):
 				r.Say(fmt.Sprintf("Heat's values for server %s have changed: its agent was told", path))
 			}
 		}
@@ -89,6 +88,7 @@ func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.S
 			if named.Values == nil || named.ID == "" || !is {
 				continue // Heat has no values yet, or no agent has taken the slot
 			}
+			named.Values = carried(p, path, named.Values)
 			now, news := all[path]
 			if !news {
 				before, has := known.Of(path)
@@ -108,13 +108,32 @@ func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.S
 			}
 			now.From[w.ID] = digest
 			if now.Instance != named.ID {
-				now.Going = 0
+				now.Going, now.Again, now.Told = 0, "", nil
 			}
 			now.Instance, now.Values = named.ID, named.Values
 			all[path] = now
 		}
 	}
+	for i := range p.Servers { // what the plan supplies itself now is not Heat's any more, even if Heat has the same later
+		path := p.Servers[i].Path
+		now, is := all[path]
+		if !is {
+			now, is = known.Of(path)
+		}
+		if kept := carried(p, path, now.Values); is && len(kept) < len(now.Values) {
+			now.Values, now.From = kept, nil
+			all[path] = now
+		}
+	}
 	return all
+}
+
+// carried are those of Heat's values for a server that its plan lets relays carry.
+func carried(p *contract.Plan, path contract.ServerPath, values map[string]json.RawMessage) map[string]json.RawMessage {
+	at := slices.IndexFunc(p.Servers, func(s contract.Server) bool { return s.Path == path })
+	kept := maps.Clone(values)
+	maps.DeleteFunc(kept, func(key string, _ json.RawMessage) bool { return at < 0 || !p.Servers[at].Deploy[key].Carried })
+	return kept
 }
 
 // pathOf is the server of the plan for one of Heat's.
@@ -132,6 +151,7 @@ func pathOf(named contract.HeatServer, p *contract.Plan, servers map[contract.Se
 
 // digestOf is a digest of what a wait says about a server.
 func digestOf(named contract.HeatServer) string {
+	named.Launched = "" // no value
 	text, err := json.Marshal(named)
 	if err != nil {
 		return ""

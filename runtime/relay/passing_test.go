@@ -81,6 +81,30 @@ func TestHeatWaitsForWhatItGives(t *testing.T) {
 	}
 }
 
+// A plan supplies a value itself, which was Heat's, and leaves it to Heat again, which has had the same
+// all the time: meanwhile the relay's record does not have it.
+func TestAValueMovesToThePlanAndBack(t *testing.T) {
+	w := given(t)
+	m := w.machine("id-1")
+	w.wait("w1", "c1", leveled("id-1", `1`))
+	w.relay(t.Context(), "relay", nil)
+	w.until("the value is there", func() bool { return w.told(m) == "id-1 1" })
+	db := &w.plan.Servers[0]
+	deploy, follows := db.Deploy, db.Roles[0].Follows
+	for _, updated := range []bool{false, true, true} { // or Heat's wait stays as it was
+		db.Deploy, db.Roles[0].Follows = nil, nil
+		if updated {
+			w.wait("w1", "without", contract.HeatServer{Server: "db", ID: "id-1"})
+		}
+		w.publish()
+		w.until("the value is gone", func() bool { return w.told(m) == "id-1 " })
+		db.Deploy, db.Roles[0].Follows = deploy, follows
+		w.publish()
+		w.wait("w1", "c1", leveled("id-1", `1`))
+		w.until("the value is there again", func() bool { return w.told(m) == "id-1 1" })
+	}
+}
+
 // Of several waits that name a server the one counts that says something else than before, in
 // whatever order Heat comes to them.
 func TestSeveralWaitsNameAServer(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
@@ -58,6 +59,8 @@ type Relay struct {
 	Told func(coordinator.HeatRecord)
 	// Going also gets the messages about servers that Heat deletes. It may be nil.
 	Going func(string)
+	// Ask asks for a round at once; what it sends is closed after the round. It may be nil.
+	Ask <-chan chan struct{}
 	// Once ends Run when the stack is neither being created nor updated, and nothing waits.
 	Once bool
 
@@ -84,6 +87,13 @@ type Relay struct {
 	came   map[contract.ServerPath]came
 	helped helped
 	going  going
+	// launches are those of machines that Heat has named in its waits.
+	launches   map[launch]*launched
+	launchedIn string // the stack that they are in
+	// again are servers whose failed roles have to run again, and for which update (again.go).
+	again map[contract.ServerPath]string
+	// renewed says for which values the stack's outputs were last compared.
+	renewed string
 }
 
 // lookAtStack is how often the stack is read if only its id matters: another of the same name may
@@ -153,7 +163,7 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 	}
 	r.carried = passedValues{Values: values}
 	var seen []wait
-	refused := false
+	refused, asked := false, chan struct{}(nil)
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -167,9 +177,14 @@ func (r *Relay) with(ctx context.Context, s *relay.Session) error {
 			}
 			r.endKnown(ctx, s, seen)
 		case <-next.C:
+		case asked = <-r.Ask:
 		}
 		var err error
 		seen, err = r.round(ctx, s)
+		if asked != nil {
+			close(asked)
+			asked = nil
+		}
 		if r.settled(seen, err) {
 			return r.outcome()
 		}
@@ -209,27 +224,34 @@ func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 
 // round queries Heat, ends the waits that have to be ended, and reports the status.
 func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
-	var seen []wait
+	var seen, all []wait
 	r.known = false
 	before := s.Servers()
-	told, err := error(nil), r.recallMembers(ctx, s)
+	told, beside, err := error(nil), error(nil), r.recallMembers(ctx, s)
 	if err == nil {
 		seen, err = r.look(ctx, s.Plan.Signal == contract.AgentsSignal)
 	}
 	if err == nil {
-		err = r.answerNext(ctx, s, before, seen)
+		err = r.seeLaunches(ctx, s, seen)
 	}
-	if err == nil {
-		err = r.attendHooks(ctx, s)
-	}
-	if err == nil {
+	if err == nil { // the waits of others end even if these two fail, here and in each round
+		beside = errors.Join(r.answerNext(ctx, s, before, seen), r.attendHooks(ctx, s))
 		told = r.passValues(ctx, s, seen)
 		err = r.tellMembers(ctx, s, seen)
-		seen = slices.DeleteFunc(seen, func(w wait) bool { return w.About.Here })
+		all = seen
+		seen = lists.Only(all, func(w wait) bool { return !w.About.Here })
 	}
 	if err == nil && told == nil {
-		if err = r.doubt(ctx, s, seen); err == nil {
-			err = r.end(ctx, s, seen, coordinator.HeatDone, coordinator.HeatFailed)
+		states := []coordinator.HeatWaitState{coordinator.HeatDone, coordinator.HeatFailed}
+		doubt := r.doubt(ctx, s, seen)
+		if doubt != nil {
+			states = states[:1] // a failure may only end the newest wait
+		}
+		if err = r.end(ctx, s, seen, states...); err == nil {
+			err = doubt
+		}
+		if err == nil {
+			err = r.renewOutputs(ctx, s, all)
 		}
 		if err == nil {
 			if err = r.help(ctx, s); s.Plan.Signal != contract.AgentsSignal {
@@ -242,8 +264,8 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		r.why("values", told.Error())
 	}
 	r.record.Trouble = ""
-	if err != nil && !ended(ctx, s, err) {
-		r.record.Trouble = trouble(err)
+	if wrong := cmp.Or(err, beside); wrong != nil && !ended(ctx, s, wrong) {
+		r.record.Trouble = trouble(wrong)
 		r.why("Heat", "Heat: "+r.record.Trouble)
 	}
 	r.tell(ctx, s, seen)
@@ -322,6 +344,11 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 			w.lacks = end.Reason
 			continue
 		}
+		if v.state == coordinator.HeatFailed {
+			if err := r.noteTold(ctx, s, *w); err != nil {
+				return err
+			}
+		}
 		now, err := r.Heat.EndDeployment(ctx, w.ID, end)
 		if errors.Is(err, heat.ErrNotFound) {
 			continue // its stack was deleted
@@ -371,7 +398,7 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 		return failed(fmt.Sprintf("all roles are done, but the values for the stack have %d bytes; Heat accepts %d", size, signal.MaxBody)), nil, nil
 	}
 	if len(data) > 0 {
-		end.Outputs = map[string]any{"data": data}
+		end.Outputs = map[string]any{v.output: data}
 	}
 	return end, data, nil
 }

@@ -130,6 +130,15 @@ func (c *cloud) EndDeployment(_ context.Context, id string, end heat.DeploymentE
 	text, _ := json.Marshal(end.Outputs)
 	c.ends = append(c.ends, fmt.Sprintf("%s %s %s %s", id, end.Status, end.Reason, text))
 	d := c.waits[id]
+	for name, value := range end.Outputs {
+		text, _ := json.Marshal(value)
+		d.Outputs = map[string]json.RawMessage{name: text}
+	}
+	if end.Status == "" { // output values alone
+		c.changed <- struct{}{}
+		now := *d
+		return &now, nil
+	}
 	d.Status, d.Reason = end.Status, end.Reason
 	if c.state = "CREATE_IN_PROGRESS"; end.Status != "IN_PROGRESS" {
 		c.state = heat.State("CREATE_" + end.Status)
@@ -298,7 +307,7 @@ func TestRelays(t *testing.T) {
 	if err := <-once; err != nil {
 		t.Error(err)
 	}
-	if got := w.said(); len(got) != 1 || got[0] != `w1 COMPLETE all roles are done {"data":{"db":{"url":"http://db"}}}` {
+	if got := w.said(); len(got) != 1 || got[0] != `w1 COMPLETE all roles are done {"show":{"db":{"url":"http://db"}}}` {
 		t.Errorf("Heat was told %q", got)
 	}
 }

@@ -24,16 +24,16 @@ const doubtAgain = 5 * time.Second
 
 // doubt finds the waits of an overtaken update. It queries Heat only about waits for a machine that
 // is not the server now, or that are about to fail, if the stack was updated after they began. If
-// Heat does not answer, no wait may be ended.
+// Heat does not answer, none may be ended as failed.
 func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error {
-	servers := s.Servers()
+	servers, known := s.Servers(), r.servers(s)
 	var doubtful []int
 	at := time.Now()
 	for i, w := range seen {
 		if !w.inProgress() || w.superseded {
 			continue
 		}
-		fails := w.decide(s.Plan, servers, &r.carried).state == coordinator.HeatFailed
+		fails := w.decide(s.Plan, known, &r.carried).state == coordinator.HeatFailed
 		if fails || (!planned(w.About, s.Plan) || len(strangers(w.HeatWait, s.Plan, servers)) > 0) && at.Sub(r.doubted) >= doubtAgain {
 			doubtful = append(doubtful, i)
 		}

@@ -151,6 +151,13 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 			return nil, err
 		}
 	}
+	if w.resolver == nil || w.resolver.in.AtLeast == 0 {
+		for _, f := range w.follows {
+			if now(f.Cell).State == coordinator.Unknown {
+				return nil, fmt.Errorf("the members of the group %s: %s is hidden by an older record", w.group, f.Cell)
+			}
+		}
+	}
 	list := []int{}
 	for number, in := range coordinator.Groups(w.follows, now)[w.group].In {
 		if in {
@@ -184,9 +191,11 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 			switch {
 			case stopsAgent(err), ctx.Err() != nil:
 				return nil, errors.Join(context.Cause(ctx), err)
-			case err != nil: // not such a cell, or no longer in the plan
+			case errors.Is(err, coordinator.ErrForged), errors.Is(err, coordinator.ErrNotFound), errors.Is(err, coordinator.ErrRefused):
+				return nil, err // nothing says that the member is not there
+			case err != nil: // its writer has written nonsense, or it is no longer in the plan
 				r = coordinator.CellRecord{State: coordinator.Gone}
-			case r.State != coordinator.Empty:
+			case r.State != coordinator.Empty && r.State != coordinator.Unknown:
 				w.mu.Lock()
 				w.known[f.Cell] = r
 				w.mu.Unlock()
@@ -223,8 +232,12 @@ func (w *groupWait) wait(ctx context.Context, count, least int) error {
 				return err
 			}
 			for _, f := range follows {
-				if least > 0 && cells.Follow(ctx, f.Cell, func() { w.forget(f.Cell) }) != nil {
-					return context.Cause(ctx)
+				if least == 0 {
+					break
+				}
+				err := cells.Follow(ctx, f.Cell, func() { w.forget(f.Cell) })
+				if _, left := errors.AsType[*member.FailedCellError](err); err != nil && !left { // which was removed from the plan
+					return err
 				}
 			}
 		}
@@ -255,8 +268,10 @@ func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) 
 	}
 	for i := range follows {
 		m := follows[i].Member
-		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] && now(follows[i].Cell).State == coordinator.Empty {
-			return &follows[i]
+		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] {
+			if is := now(follows[i].Cell).State; is == coordinator.Empty || is == coordinator.Unknown {
+				return &follows[i]
+			}
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (l *life) pinCell(cell contract.CellName) error {
 		return l.ending()
 	case stopsAgent(err):
 		return err
-	case err == nil && r.State == coordinator.Valued:
+	case err == nil && (r.State == coordinator.Valued || r.State == coordinator.Failed): // a failure is a version, too
 		l.cells.put(cell, r)
 	}
 	return nil

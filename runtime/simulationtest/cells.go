@@ -269,9 +269,9 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 			wrong(x.commit, "incarnation %d of %s after %d", now.Number, s.Path, before.Number)
 		}
 		for _, name := range s.Writes {
-			left := cell(c.state(deployment.Cell(contract.CellRef{Cell: name, Server: s.Path}), x.commit+1).data)
-			if left.State != coordinator.Empty && now.Number > 0 {
-				wrong(x.commit, "incarnation %d of %s begins with %s %s", now.Number, s.Path, name, left.State)
+			left := c.state(deployment.Cell(contract.CellRef{Cell: name, Server: s.Path}), x.commit+1)
+			if state := cell(left.data).State; left.exists && state != coordinator.Empty && now.Number > 0 {
+				wrong(x.commit, "incarnation %d of %s begins with %s %s", now.Number, s.Path, name, state)
 			}
 		}
 	}
@@ -279,7 +279,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 		path := deployment.Cell(contract.CellRef{Cell: name, Server: s.Path})
 		for _, x := range c.nodes[path] {
 			before, now := cell(c.state(path, x.commit).data), cell(x.data)
-			stamped := now.Version == before.Version && string(now.Value) == string(before.Value) // only a stamp of its origin
+			stamped := now.Version == before.Version && content(now) == content(before) // only a stamp of its origin
 			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
 			switch {
 			case x.version == 0:
@@ -290,7 +290,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
 			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number && (follow || stamped):
-				if same := string(now.Value) == string(before.Value); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
+				if same := content(now) == content(before); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
 					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
 				}
 			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number:
@@ -300,6 +300,9 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 	}
 	return found
 }
+
+// content is what a cell holds, sealed or not.
+func content(r coordinator.CellRecord) string { return string(r.Value) + r.Sealed }
 
 // serverAt is the machine that was a server after that many commits. Locked.
 func (c *cluster) serverAt(path contract.ServerPath, view int) *machine {

@@ -30,6 +30,9 @@ type cluster struct {
 	commits []commit
 	nodes   map[coordinator.Path][]change
 	cells   map[coordinator.Path]contract.CellName // where each is
+	// questions are where machines ask for an operator's approval.
+	questions []coordinator.Path
+	moved     time.Time // see lastMove
 	// stale counts answers that were older than the truth.
 	stale  int
 	closed []coordinator.Store // sessions to close at the end
@@ -69,10 +72,13 @@ const (
 )
 
 func newCluster(d dice, f *Faults, p *Program) *cluster {
-	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(),
+	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(), moved: time.Now(),
 		nodes: map[coordinator.Path][]change{}, cells: map[coordinator.Path]contract.CellName{}}
 	for _, x := range p.Plan.Cells {
 		c.cells[deployment.Cell(contract.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
+	}
+	for _, s := range p.Plan.Servers {
+		c.questions = append(c.questions, deployment.ApprovalRequests(s.Path))
 	}
 	return c
 }
@@ -80,14 +86,12 @@ func newCluster(d dice, f *Faults, p *Program) *cluster {
 // now is the time since the beginning.
 func (c *cluster) now() time.Duration { return time.Since(c.begin) }
 
-// lastCommit is when the last write happened.
-func (c *cluster) lastCommit() time.Time {
+// lastMove is when something was last written that others may wait for. A machine that waits for an
+// operator renews its question for ever.
+func (c *cluster) lastMove() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.commits) == 0 {
-		return c.begin
-	}
-	return c.commits[len(c.commits)-1].at
+	return c.moved
 }
 
 // head is the number of commits; a session sees the state after some number of them.
@@ -130,6 +134,9 @@ func (c *cluster) changesOf(path coordinator.Path) []change {
 func (c *cluster) record(s *session, asked time.Time, writes ...write) *commit {
 	n := len(c.commits)
 	c.commits = append(c.commits, commit{at: time.Now(), session: s.name, machine: s.machine(), writes: writes, asked: asked})
+	if !slices.ContainsFunc(writes, func(w write) bool { return slices.Contains(c.questions, w.path) }) {
+		c.moved = time.Now()
+	}
 	for _, w := range writes {
 		before := c.state(w.path, n)
 		now := change{commit: n, exists: true, data: w.data}

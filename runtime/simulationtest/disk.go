@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"syscall"
 
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -33,6 +34,8 @@ type mount struct {
 	dead bool
 	// writes does a write to a file, or lets the process end at it.
 	writes func(func() error) error
+	// room is how much of a write the disk has room for.
+	room func(size int) int
 }
 
 var errDead = errors.New("the process does not exist any more")
@@ -172,17 +175,21 @@ type handle struct {
 	file  *file
 }
 
-func (h handle) Write(text []byte) (int, error) {
-	err := h.mount.writes(func() error {
+func (h handle) Write(text []byte) (n int, err error) {
+	err = h.mount.writes(func() error {
 		leave, err := h.mount.enter()
 		if err != nil {
 			return err
 		}
 		defer leave()
-		h.file.text = append(h.file.text, text...)
+		n = h.mount.room(len(text))
+		h.file.text = append(h.file.text, text[:n]...)
+		if n < len(text) {
+			return syscall.ENOSPC
+		}
 		return nil
 	})
-	return len(text), err
+	return n, err
 }
 
 func (h handle) Truncate(size int64) error {

@@ -61,7 +61,7 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	if p.mark(key, "before the start") {
 		return driver.Exit{}, errDead
 	}
-	if err := job.Started(ctx); err != nil {
+	if err := p.begin(ctx, job, of); err != nil {
 		return driver.Exit{}, err
 	}
 	p.world.history.started(p, job.Role, of)
@@ -71,6 +71,18 @@ func (t tool) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	}
 	p.world.roleEnded(p.machine)
 	return exit, nil
+}
+
+// begin notes a run. Its agent may have noted it, too, if it is killed meanwhile.
+func (p *process) begin(ctx context.Context, job *driver.Job, of made) error {
+	err := job.Started(ctx)
+	if err == nil || isClosed(p.dead) {
+		h, key := p.world.history, fmt.Sprintf("%v %s", p.machine, job.Role.Name)
+		h.mu.Lock()
+		h.tried[key] = append(h.tried[key], of.Version)
+		h.mu.Unlock()
+	}
+	return err
 }
 
 func (r *run) run(ctx context.Context, steps []Step) driver.Exit {
@@ -150,6 +162,7 @@ func (r *run) readInput(ctx context.Context, name string) error {
 		r.process.world.history.violate("%s of %v read input %s twice: first %s, then %s", r.key, r.process, name, first, value)
 	}
 	r.read[name] = string(value)
+	r.process.world.history.saw(r, name)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package simulationtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,8 @@ type Machine struct {
 	Ends []End
 	// Cut are the times in which it does not reach the coordinator.
 	Cut []Span
+	// Full are the times in which its disk is full.
+	Full []Span
 	// Twice is when a second agent is started by mistake; 0 is never.
 	Twice time.Duration
 	// NoFact makes the machine unable to report its facts.
@@ -114,9 +117,7 @@ func GenerateFaults(r *rand.Rand, p *Program, calm bool) *Faults {
 func (f *Faults) name() {
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		if m.Instance == "" {
-			m.Instance = fmt.Sprintf("i-%s-%d", m.Server, m.Number)
-		}
+		m.Instance = m.instance()
 	}
 }
 
@@ -235,6 +236,39 @@ func (g mishaps) machine(m *Machine) {
 	}
 }
 
+// addFull fills disks for a while.
+func (f *Faults) addFull(r *rand.Rand) {
+	g := mishaps{r}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		for at := max(m.Boot, f.Apply); g.perhaps(0.3) && len(m.Full) < 3; {
+			at += g.within(30 * time.Second)
+			m.Full = append(m.Full, Span{at, at + g.within(30*time.Second)})
+			at = m.Full[len(m.Full)-1].To
+		}
+	}
+}
+
+// addRebuilds makes some machines the same one again, with an empty disk.
+func (f *Faults) addRebuilds(r *rand.Rand) {
+	g := mishaps{r}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		for k := range f.Machines {
+			if old := &f.Machines[k]; old.Server == m.Server && old.Number == m.Number-1 && old.Gone > 0 && old.Gone <= m.Boot && m.Instance == "" && g.perhaps(0.5) {
+				m.Instance = old.instance()
+			}
+		}
+	}
+}
+
+func (m *Machine) instance() string {
+	if m.Instance != "" {
+		return m.Instance
+	}
+	return fmt.Sprintf("i-%s-%d", m.Server, m.Number)
+}
+
 func (g mishaps) end() End {
 	e := End{Asked: g.perhaps(0.15), Power: g.perhaps(0.5), Down: g.within(5 * time.Second)}
 	switch g.IntN(5) {
@@ -269,8 +303,8 @@ func (f *Faults) last() time.Duration {
 	}
 	for _, m := range f.Machines {
 		last = max(last, m.Boot, m.Gone, m.Twice)
-		for _, c := range m.Cut {
-			last = max(last, c.To)
+		for _, s := range slices.Concat(m.Cut, m.Full) {
+			last = max(last, s.To)
 		}
 	}
 	return last
@@ -292,7 +326,7 @@ func (f *Faults) String() string {
 		fmt.Fprintf(&b, "destroyed at %v (dies at request %d), applied anew at %v\n", f.Destroy, f.Cut, f.Anew)
 	}
 	for _, u := range f.Updates {
-		fmt.Fprintf(&b, "the plan is changed at %v (back %v, dies at request %d, again at %v)\n", u.At, u.Back, u.Cut, u.Again)
+		fmt.Fprintf(&b, "the plan is changed at %v (back %v, grows %v, dies at request %d, again at %v)\n", u.At, u.Back, u.Grows, u.Cut, u.Again)
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
@@ -308,6 +342,9 @@ func (f *Faults) String() string {
 		}
 		for _, c := range m.Cut {
 			fmt.Fprintf(&b, ", is cut off from %v to %v", c.From, c.To)
+		}
+		for _, s := range m.Full {
+			fmt.Fprintf(&b, ", its disk is full from %v to %v", s.From, s.To)
 		}
 		for n, e := range m.Ends {
 			fmt.Fprintf(&b, "\n    process %d ends: %+v", n, e)

@@ -34,6 +34,9 @@ func NewFollowing(seed uint64) Case {
 	for u := uint64(0); c.Faults.Updates == nil && c.Faults.Destroy == 0 && u < 20; u++ {
 		c.Faults.addUpdates(rand.New(rand.NewPCG(seed, 6+u)))
 	}
+	c.Faults.addFull(rand.New(rand.NewPCG(seed, 9)))
+	c.Faults.addRebuilds(rand.New(rand.NewPCG(seed, 10)))
+	c.addSealed(rand.New(rand.NewPCG(seed, 4)))
 	c.Faults.name()
 	return c
 }
@@ -235,6 +238,17 @@ func (t tool) renew(ctx context.Context, job *driver.Job, key contract.RoleKey, 
 	return nil
 }
 
+// saw records what a role has read. The run's mutex is held.
+func (h *history) saw(r *run, input string) {
+	key := fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.inputs[key] == nil {
+		h.inputs[key] = map[string]string{}
+	}
+	h.inputs[key][input] = r.read[input]
+}
+
 // renewed records with what a role was brought up to date: never with parts of a change, and never
 // twice with the same.
 func (h *history) renewed(r *run) {
@@ -267,17 +281,21 @@ func (h *history) renewed(r *run) {
 	if before == state && !r.job.Role.Idempotent && !h.world.program.returns(h.world.Faults) {
 		h.violate("%s of %v is brought up to date twice for %s", r.key, r.process, state)
 	}
+	for _, in := range r.job.Role.Inputs {
+		h.saw(r, in.Name)
+	}
 }
 
-// mixed records a run that had two versions of one source. That is allowed to a run that an
-// operator's change requests while something that it follows has failed, and to those after it,
-// which have another cause.
+// mixed records a run that had two versions of one source. That is allowed while something that the
+// role follows has failed: to a run that has another cause, an operator's change or a value that has
+// nothing to do with the source, and to those after it.
 func (h *history) mixed(r *run, source contract.Source, a, b string) {
+	other, failed := h.unrelated(r, source), h.aFailure(r, source)
 	h.mu.Lock()
 	key := fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)
 	these := fmt.Sprintf("%s has %s and %s of %s", key, a, b, source)
-	versions := h.versions[key]
-	if n := len(versions); n > 1 && versions[n-1] != versions[n-2] {
+	tried := h.tried[key]
+	if n := len(tried); failed && (other || n > 1 && tried[n-1] != tried[n-2]) {
 		h.mixes[these] = true
 	}
 	allowed := h.mixes[these]
@@ -286,6 +304,62 @@ func (h *history) mixed(r *run, source contract.Source, a, b string) {
 		return
 	}
 	h.violate("%s of %v has two versions of %s: %s and %s", r.key, r.process, source, a, b)
+}
+
+// aFailure reports whether what a role follows of a source is not all of it, since a run has failed: one of what it
+// follows, or of what that was made from, that derives from the source.
+func (h *history) aFailure(r *run, source contract.Source) bool {
+	writers := map[contract.RoleKey]*contract.Role{}
+	for server, role := range h.world.lastPlan().EachRole() {
+		writers[server.Path.Role(role.Name)] = role
+	}
+	c := h.world.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := map[contract.CellName]bool{}
+	var look func(f contract.Follow) (derives, failed bool)
+	look = func(f contract.Follow) (derives, failed bool) {
+		writer, _, _ := strings.Cut(string(f.Cell), ":")
+		of := writers[contract.RoleKey(writer)]
+		derives = contract.Source(writer) == source || contract.Source(f.Cell) == source
+		if !seen[f.Cell] && of != nil {
+			seen[f.Cell] = true
+			for _, up := range of.Follows {
+				d, broken := look(up)
+				derives, failed = derives || d, failed || broken
+			}
+			seen[f.Cell] = false
+		}
+		now := cell(c.state(deployment.Cell(contract.CellRef{Cell: f.Cell, Server: h.serverOf(f.Cell)}), len(c.commits)).data)
+		return derives, failed || derives && now.Cause != nil
+	}
+	return slices.ContainsFunc(r.job.Role.Follows, func(f contract.Follow) bool {
+		_, failed := look(f)
+		return slices.Contains(f.Sources, source) && failed
+	})
+}
+
+// unrelated reports whether a run has another value of something that it watches, which has no source
+// in common with what derives from this one.
+func (h *history) unrelated(r *run, source contract.Source) bool {
+	role := &r.job.Role
+	related := map[contract.Source]bool{}
+	for _, f := range role.Follows {
+		if slices.Contains(f.Sources, source) {
+			for _, s := range f.Sources {
+				related[s] = true
+			}
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.inputs[fmt.Sprintf("%v %s", r.process.machine, role.Name)]
+	return slices.ContainsFunc(role.Inputs, func(in contract.Input) bool {
+		was, had := before[in.Name]
+		return in.Watch && had && was != r.read[in.Name] && !slices.ContainsFunc(role.Follows, func(f contract.Follow) bool {
+			return slices.Contains(in.Reads, f.Cell) && slices.ContainsFunc(f.Sources, func(s contract.Source) bool { return related[s] })
+		})
+	})
 }
 
 // returns reports whether a change goes back to the previous plan: then a value may return, too.

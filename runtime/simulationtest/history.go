@@ -21,8 +21,10 @@ type history struct {
 	trace      []string
 	violations []string
 	counts     map[string]int
-	starts     map[string]int   // MACHINE ROLE
-	versions   map[string][]int // what it ran as, and was updated to: MACHINE ROLE
+	starts     map[string]int               // MACHINE ROLE
+	versions   map[string][]int             // what it ran as, and was updated to: MACHINE ROLE
+	tried      map[string][]int             // the same, with runs whose agent was killed before their process existed
+	inputs     map[string]map[string]string // what it read last: MACHINE ROLE, input
 	accesses   []*access
 	states     map[string]string // with which it was last brought up to date: MACHINE ROLE
 	mixes      map[string]bool   // two versions of one source that a role may have
@@ -31,7 +33,7 @@ type history struct {
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, states: map[string]string{}, mixes: map[string]bool{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, tried: map[string][]int{}, inputs: map[string]map[string]string{}, states: map[string]string{}, mixes: map[string]bool{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
 }
 
 // access is one read or write of a role.
@@ -94,8 +96,9 @@ func (h *history) held(cellName contract.CellName, server contract.ServerPath, n
 	c := h.world.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, x := range c.nodes[deployment.Cell(contract.CellRef{Cell: cellName, Server: server})] {
-		r := cell(x.data)
+	ref := contract.CellRef{Cell: cellName, Server: server}
+	for _, x := range c.nodes[deployment.Cell(ref)] {
+		r := c.plain(h.world, ref, x.commit+1)
 		if r.State == coordinator.Valued && (number == 0 || r.Incarnation == number) && (value == "" || string(r.Value) == value) {
 			return true
 		}

@@ -118,6 +118,7 @@ func NewJoining(seed uint64) Case {
 	}
 	g.program.addDeleteHooks(rand.New(rand.NewPCG(seed, 95)))
 	c := Case{Seed: seed, Program: g.program, Faults: f}
+	f.addFull(rand.New(rand.NewPCG(seed, 9)))
 	f.name()
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -77,7 +78,7 @@ func (m *machine) live() {
 			return
 		case p.toEnd():
 			down = end.Down
-		case errors.Is(err, member.ErrMayReturn):
+		case errors.Is(err, member.ErrMayReturn), errors.Is(err, syscall.ENOSPC):
 		case errors.Is(err, member.ErrFenced), errors.Is(err, member.ErrDestroyed) && m.world.wasDestroyed():
 			return
 		case m.Once && (err == nil || errors.Is(err, agent.ErrRolesFailed)):
@@ -122,9 +123,18 @@ func (p *process) String() string { return fmt.Sprintf("%v.%d", p.machine, p.num
 
 func (w *world) newProcess(m *machine, n int, end End) *process {
 	p := &process{world: w, machine: m, number: n, end: end, dead: make(chan struct{}), started: w.cluster.now()}
-	p.mount = &mount{disk: m.disk, writes: p.write}
+	p.mount = &mount{disk: m.disk, writes: p.write, room: p.room}
 	p.ctx, p.cancel = context.WithCancel(w.ctx)
 	return p
+}
+
+// room is how much of a write the machine's disk has room for.
+func (p *process) room(size int) int {
+	if now := p.world.cluster.now(); within(p.machine.Full, now) {
+		p.world.history.count("writes to a full disk")
+		return int(p.world.dice.roll(p, "room", now) % uint64(size+1) * 2 / 3)
+	}
+	return size
 }
 
 // live is the process from its start to its end.

@@ -2,140 +2,96 @@ package simulationtest
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/hotc-dev/hotc/compiler/racetest"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 )
 
-func TestSimulation(t *testing.T) {
+// simulate plays n seeds, and those that found a fault once, and counts what happened in them.
+func simulate(t *testing.T, n int, of func(seed uint64) Case, known ...uint64) map[string]int {
+	t.Helper()
 	total := map[string]int{}
-	Seeds(t, racetest.Cases(500, 50), func(t *testing.T, seed uint64) {
-		o := Run(t, NewCase(seed, false), t.TempDir())
+	for seed := range seedtest.Mixed(t, n, known...) {
+		o := Run(t, of(seed), t.TempDir())
 		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestSimulation", seed))
+			o.Fatal(t)
 		}
 		for what, n := range o.Counts {
 			total[what] += n
 		}
-	})
+	}
 	for _, what := range slices.Sorted(maps.Keys(total)) {
 		t.Logf("%7d %s", total[what], what)
+	}
+	return total
+}
+
+// happened reports what none of the cases had: they would show nothing of it.
+func happened(t *testing.T, total map[string]int, things ...string) {
+	t.Helper()
+	for _, what := range things {
+		if !seedtest.Few() && total[what] == 0 {
+			t.Errorf("none of the cases had %s", what)
+		}
 	}
 }
 
+func TestSimulation(t *testing.T) {
+	simulate(t, seedtest.Cases(500, 50), func(seed uint64) Case { return NewCase(seed, false) }, known...)
+}
+
+// known are seeds of TestSimulation that found a fault: a machine that was restarted after its
+// deployment had been destroyed and applied anew refused the new one as older than what it
+// remembered (the first eight); one enrolled there with the old one's identity; and machines that
+// wait for an operator kept the run from its rest.
+var known = []uint64{770000085, 770000184, 770000508, 770000917, 770000951, 770000968, 770001092, 770001436, 770001050, 770001309}
+
 // Roles follow each other, and what they write changes.
 func TestFollowing(t *testing.T) {
-	total := map[string]int{}
-	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
-		o := Run(t, NewFollowing(seed), t.TempDir())
-		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestFollowing", seed))
-		}
-		for what, n := range o.Counts {
-			total[what] += n
-		}
-	})
-	for _, what := range slices.Sorted(maps.Keys(total)) {
-		t.Logf("%7d %s", total[what], what)
-	}
+	simulate(t, seedtest.Cases(200, 20), NewFollowing)
 }
 
 // Changes overtake changes, while hooks are slow and agents are killed in them.
 func TestSuperseding(t *testing.T) {
-	total := map[string]int{}
-	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
-		o := Run(t, NewSuperseding(seed), t.TempDir())
-		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestSuperseding", seed))
-		}
-		for what, n := range o.Counts {
-			total[what] += n
-		}
-	})
-	for _, what := range slices.Sorted(maps.Keys(total)) {
-		t.Logf("%7d %s", total[what], what)
-	}
-	if os.Getenv("SEED") == "" && total["hooks that were superseded while they ran"] == 0 {
-		t.Error("no hook was superseded while it ran")
-	}
+	total := simulate(t, seedtest.Cases(200, 20), NewSuperseding, 132, 660000413)
+	happened(t, total, "hooks that were superseded while they ran")
 }
 
 // Changes of many roles at once come one by one: each role runs once for each, however many paths
 // lead to it.
 func TestTogether(t *testing.T) {
-	total := map[string]int{}
-	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
-		o := Run(t, NewTogether(seed), t.TempDir())
-		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestTogether", seed))
-		}
-		for what, n := range o.Counts {
-			total[what] += n
-		}
-	})
-	for _, what := range slices.Sorted(maps.Keys(total)) {
-		t.Logf("%7d %s", total[what], what)
-	}
-	if os.Getenv("SEED") == "" && total["runs for what is followed, or for a change"] == 0 {
-		t.Error("nothing was changed")
-	}
+	// beside the older outputs of a role that has failed, a secret changes
+	total := simulate(t, seedtest.Cases(200, 20), NewTogether, 193468651, 660000695)
+	happened(t, total, "runs for what is followed, or for a change")
 }
 
 // Members join groups and leave them, and Heat supplies another value, while relays come and go.
 func TestJoining(t *testing.T) {
-	total := map[string]int{}
-	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
-		o := Run(t, NewJoining(seed), t.TempDir())
-		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestJoining", seed))
-		}
-		for what, n := range o.Counts {
-			total[what] += n
-		}
-	})
-	for _, what := range slices.Sorted(maps.Keys(total)) {
-		t.Logf("%7d %s", total[what], what)
-	}
-	if os.Getenv("SEED") == "" && (total["followers of groups up to date"] == 0 || total["members that are in their group at rest"] == 0 || total["followers with what Heat gives last"] == 0) {
-		t.Error("nobody followed a group")
-	}
+	total := simulate(t, seedtest.Cases(200, 20), NewJoining)
+	happened(t, total, "followers of groups up to date", "members that are in their group at rest", "followers with what Heat gives last")
 }
 
 // Agents and relays are killed at their writes, while the plan, the members and what Heat supplies
 // change.
 func TestKills(t *testing.T) {
-	total := map[string]int{}
-	Seeds(t, racetest.Cases(200, 20), func(t *testing.T, seed uint64) {
-		o := Run(t, NewKills(seed), t.TempDir())
-		if len(o.Violations) > 0 {
-			o.Fatal(t, Replay("runtime/simulationtest", "TestKills", seed))
-		}
-		for what, n := range o.Counts {
-			total[what] += n
-		}
-	})
-	for _, what := range slices.Sorted(maps.Keys(total)) {
-		t.Logf("%7d %s", total[what], what)
-	}
-	if os.Getenv("SEED") == "" && (total["killed"] == 0 || total["relays killed"] == 0 || total["values that relays have carried"] == 0) {
-		t.Error("nobody was killed, or nothing was carried")
-	}
+	// an agent is killed before the hook exists that it has noted; beside a failure; its last answers arrive late; and what
+	// a failed role had published never reaches who does without the rest
+	total := simulate(t, seedtest.Cases(200, 20), NewKills, 550000633, 550001576, 550001390, 660000558, 4132654053)
+	happened(t, total, "killed", "relays killed", "values that relays have carried")
 }
 
 // A seed creates the same program and faults again, and nearly always the same run. Chance that
 // depended on the scheduler would leave hardly any trace the same.
 func TestReplay(t *testing.T) {
-	seeds := racetest.Cases(40, 10)
-	same := 0
-	for seed := range uint64(seeds) {
+	seeds, same := 0, 0
+	for seed := range seedtest.Mixed(t, seedtest.Cases(40, 10)) {
 		first := Run(t, NewCase(seed, false), t.TempDir())
 		second := Run(t, NewCase(seed, false), t.TempDir())
 		if first.Program.String() != second.Program.String() || first.Faults.String() != second.Faults.String() {
 			t.Errorf("seed %d made another case", seed)
 		}
-		if slices.Equal(sorted(first.Trace), sorted(second.Trace)) {
+		if seeds++; slices.Equal(sorted(first.Trace), sorted(second.Trace)) {
 			same++
 		}
 	}
@@ -147,7 +103,7 @@ func TestReplay(t *testing.T) {
 
 // Without faults and clocks nothing is killed, lost or started again.
 func TestCalm(t *testing.T) {
-	for seed := range uint64(racetest.Cases(60, 10)) {
+	for seed := range seedtest.Mixed(t, seedtest.Cases(60, 10)) {
 		o := Run(t, NewCase(seed, true), t.TempDir())
 		for _, what := range []string{"killed", "lost servers", "stale answers"} {
 			if o.Counts[what] > 0 {
@@ -155,7 +111,7 @@ func TestCalm(t *testing.T) {
 			}
 		}
 		if len(o.Violations) > 0 {
-			o.Fatal(t, "TestCalm")
+			o.Fatal(t)
 		}
 	}
 }

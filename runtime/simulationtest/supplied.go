@@ -96,5 +96,12 @@ func (v *verdict) cell(c contract.CellName) coordinator.CellRecord {
 			return v.snapshot.Given[i].Record()
 		}
 	}
-	return v.servers[v.cells[c].Server].Cells[c]
+	r := v.servers[v.cells[c].Server].Cells[c]
+	if r.State == coordinator.Valued { // a snapshot has no values
+		cluster := v.world.cluster
+		cluster.mu.Lock()
+		defer cluster.mu.Unlock()
+		r.Value = cluster.plain(v.world, contract.CellRef{Cell: c, Server: v.cells[c].Server}, len(cluster.commits)).Value
+	}
+	return r
 }

@@ -18,12 +18,14 @@ const apart = 20 * time.Minute
 // NewTogether creates the case of a seed in which changes come one by one.
 func NewTogether(seed uint64) Case {
 	c := NewFollowing(seed)
+	grows := len(c.Faults.Updates) > 0 && c.Faults.Updates[0].Grows
 	r := rand.New(rand.NewPCG(seed, 70))
 	c.Faults = GenerateFaults(r, c.Program, true)
 	c.Faults.Token = time.Hour
 	for n := range 2 + r.IntN(3) {
 		c.Faults.Updates = append(c.Faults.Updates, Update{At: c.Faults.Apply + time.Duration(n+1)*apart})
 	}
+	c.Faults.Updates[0].Grows = grows
 	c.addSecrets(rand.New(rand.NewPCG(seed, 90)))
 	c.Faults.name()
 	c.Program.OneByOne = true

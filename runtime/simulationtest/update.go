@@ -31,8 +31,9 @@ type Update struct {
 	// Cut is the request at which the operator's program dies, to be run again at Again; 0 is none.
 	Cut   int
 	Again time.Duration
-	// Back returns to the previous plan, Keeps keeps it, and Gives supplies other secrets.
-	Back, Keeps, Gives bool
+	// Back returns to the previous plan, Keeps keeps it, and Gives supplies other secrets. Grows adds
+	// roles.
+	Back, Keeps, Gives, Grows bool
 }
 
 // addUpdates changes the plan of some deployments. Agents are killed around that.
@@ -94,10 +95,13 @@ func withRoles(p contract.Plan, change func(*contract.Server, *contract.Role)) c
 
 // update changes the plan as planned.
 func (w *world) update() error {
-	plans := []contract.Plan{w.program.Plan}
+	plans := []contract.Plan{w.first()}
 	for i := range w.Faults.Updates {
 		u := &w.Faults.Updates[i]
 		last := plans[len(plans)-1]
+		if u.Grows {
+			last = w.program.Plan
+		}
 		next := w.changed(last, i+1)
 		if u.Keeps {
 			next = last
@@ -137,7 +141,7 @@ func (t tool) runHook(ctx context.Context, job *driver.Job, key contract.RoleKey
 	if p.hookMark(key, "before the start of its hook") {
 		return driver.Exit{}, errDead
 	}
-	if err := job.Started(ctx); err != nil {
+	if err := p.begin(ctx, job, of); err != nil {
 		return driver.Exit{}, err
 	}
 	p.world.history.hooked(p, job.Role, of)

@@ -81,10 +81,12 @@ func (v *verdict) role(server contract.ServerPath, name string) coordinator.Role
 	return coordinator.RoleState{Name: name, Status: coordinator.RolePending}
 }
 
-// lost reports whether an agent came, did not finish, and will not return.
+// lost reports whether an agent came, did not finish, perhaps what the plan got since, and will not
+// return.
 func (v *verdict) lost(path contract.ServerPath) bool {
 	s := v.servers[path]
-	return s.Incarnation.Number > 0 && !v.alive(path) && !finished(s)
+	return s.Incarnation.Number > 0 && !v.alive(path) && (!finished(s) ||
+		slices.ContainsFunc(v.world.program.server(path).Roles, func(r contract.Role) bool { return v.role(path, r.Name).Status == coordinator.RolePending }))
 }
 
 func finished(s *deploy.ServerSnapshot) bool {

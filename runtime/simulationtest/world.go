@@ -45,8 +45,11 @@ func NewCase(seed uint64, calm bool) Case {
 	c.Faults.addHeat(more, calm)
 	if !calm {
 		c.Faults.addDestruction(more, c.Program)
+		c.Faults.addFull(rand.New(rand.NewPCG(seed, 9)))
+		c.Faults.addRebuilds(rand.New(rand.NewPCG(seed, 10)))
 		c.Faults.addUpdates(rand.New(rand.NewPCG(seed, 3)))
 	}
+	c.addSealed(rand.New(rand.NewPCG(seed, 4)))
 	c.Faults.name()
 	return c
 }
@@ -65,11 +68,10 @@ type Outcome struct {
 	Counts map[string]int
 }
 
-// Fatal fails a test with all that is known of a run, and how to replay it.
-func (o *Outcome) Fatal(t testing.TB, replay string) {
+// Fatal fails a test with all that is known of a run.
+func (o *Outcome) Fatal(t testing.TB) {
 	t.Helper()
-	t.Fatalf("seed %d:\n  %s\n\nplay it again: %s\n\n%s\n%v\n%s", o.Seed, strings.Join(o.Violations, "\n  "), replay,
-		o.Program, o.Faults, strings.Join(o.Trace, "\n"))
+	t.Fatalf("seed %d:\n  %s\n\n%s\n%v\n%s", o.Seed, strings.Join(o.Violations, "\n  "), o.Program, o.Faults, strings.Join(o.Trace, "\n"))
 }
 
 // world is a run.
@@ -226,7 +228,10 @@ func (w *world) operate() {
 	}
 }
 
-func (w *world) apply(interrupted int) error { return w.publish(&w.program.Plan, interrupted) }
+func (w *world) apply(interrupted int) error {
+	p := w.first()
+	return w.publish(&p, interrupted)
+}
 
 func (w *world) publish(p *contract.Plan, interrupted int) error {
 	o := &operator{dies: interrupted}
@@ -286,7 +291,7 @@ func (w *world) awaitRest() {
 		now := w.cluster.now()
 		switch {
 		case now < max(w.Faults.last(), w.lastRelay()), len(w.waitsWith()) > 0 && now < tooLong:
-		case time.Since(w.cluster.lastCommit()) > restAfter && (len(w.heat.untold()) == 0 || time.Since(w.cluster.lastCommit()) > heatPatience):
+		case time.Since(w.cluster.lastMove()) > restAfter && (len(w.heat.untold()) == 0 || time.Since(w.cluster.lastMove()) > heatPatience):
 			return
 		case w.settled():
 			time.Sleep(time.Second)
@@ -304,7 +309,7 @@ const calm = time.Minute
 // settled reports whether every machine has reached its end, and every server has finished: nothing
 // more can happen.
 func (w *world) settled() bool {
-	if time.Since(w.cluster.lastCommit()) < calm || !w.operated.Load() {
+	if time.Since(w.cluster.lastMove()) < calm || !w.operated.Load() {
 		return false
 	}
 	for _, m := range w.machines {

@@ -18,6 +18,13 @@ type Changes struct {
 	Heat bool
 	// Added, Deleted and Replaced are resources by path: db, web/1.
 	Added, Deleted, Replaced []string
+	// Rebuilt are servers that keep their ids and lose their disks, Resized those that boot again.
+	Rebuilt, Resized []string
+	machines         map[string]bool // Nova's ids of the rebuilt
+	// First are roles whose delete hooks run before the update, and Lost those whose do not run, with
+	// the reason. For others of what is deleted, Heat waits.
+	First []contract.RoleKey
+	Lost  map[contract.RoleKey]string
 	// Perhaps are resources that Heat may replace because they refer to a replaced one.
 	Perhaps []string
 	// Bare are servers new in the plan that Heat keeps: they never get an agent.
@@ -27,11 +34,20 @@ type Changes struct {
 	// Given are the stack's parameters whose value changes, and Derived the resources computed from
 	// them: what Heat supplies to roles changes with these.
 	Given, Derived []string
+	// Values are those of the given ones that are not hidden.
+	Values map[string]Value
 	// Unknown are hidden parameters whose previous value is not known.
 	Unknown []string
 	// Roles are those that the plan changes, Again failed ones that run again.
 	Roles []deploy.RoleChange
 	Again []contract.RoleKey
+}
+
+// Value is a parameter's value before and after an update.
+type Value struct {
+	Before, After string
+	// Default says that the parameter is left to its default now.
+	Default bool
 }
 
 // foresee works out what an update would do.
@@ -62,10 +78,9 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 // definition is what decides about a replacement: the type and the properties, without folders of
 // files and without what hotc never lets replace a server.
 func definition(r map[string]any) any {
-	properties, _ := r["properties"].(map[string]any)
-	kept := map[string]any{}
-	for name, value := range properties {
-		if name == "user_data" && properties["user_data_update_policy"] == "IGNORE" {
+	kept, all := map[string]any{}, properties(r)
+	for name, value := range all {
+		if name == "user_data" && all["user_data_update_policy"] == "IGNORE" {
 			continue
 		}
 		kept[name] = value

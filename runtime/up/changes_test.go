@@ -67,16 +67,22 @@ func TestOnlyWhatIsSureIsSaidToBeReplaced(t *testing.T) {
 	has := []heat.Resource{{Name: "refers", StackID: "id", State: "CHECK_FAILED"}, server("same"), bare, server("other"), server("follower")}
 	plan := &contract.Plan{Servers: []contract.Server{{Path: "same"}, {Path: "bare", Roles: []contract.Role{{Name: "first"}}}, {Path: "other"}, {Path: "new"}}}
 	now := &status.Status{ByPath: map[contract.ServerPath]*status.Server{"same": {}}}
-	u := &Up{Cloud: &cloud{definition: before, has: has}, Template: template, Plan: plan, now: now, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "1"}}}
+	u := &Up{Cloud: &cloud{definition: before, has: has}, Template: template, Plan: plan, now: now, stack: &heat.Stack{ID: "id", Parameters: map[string]string{"image": "a", "n": "7"}}}
 	for given, want := range map[string]Changes{
-		`"2"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "plain", "refers"}, Perhaps: []string{"follower", "next"},
-			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned", "plain"}},
-		`"1"`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned", "refers"}, Perhaps: []string{"follower", "next"},
-			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image"}, Derived: []string{"pinned"}},
+		`{}`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "plain", "refers"}, Perhaps: []string{"follower", "next"},
+			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned", "plain"}, Values: map[string]Value{"image": {"a", "b", true}, "n": {"7", "1", true}}},
+		`{"n": "2"}`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"given", "other", "pinned", "plain", "refers"}, Perhaps: []string{"follower", "next"},
+			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image", "n"}, Derived: []string{"given", "pinned", "plain"}, Values: map[string]Value{"image": {"a", "b", true}, "n": {"7", "2", false}}},
+		`{"n": "7"}`: {Added: []string{"new"}, Deleted: []string{"gone"}, Replaced: []string{"other", "pinned", "refers"}, Perhaps: []string{"follower", "next"},
+			Bare: map[string]heat.Resource{"bare": bare}, Given: []string{"image"}, Derived: []string{"pinned"}, Values: map[string]Value{"image": {"a", "b", true}}},
 	} {
 		var c Changes
-		u.Options.Given = map[string]json.RawMessage{"n": []byte(given)}
-		if err := c.sure(t.Context(), u, seen); err != nil || !reflect.DeepEqual(c, want) {
+		u.Options.Given = nil
+		if err := json.Unmarshal([]byte(given), &u.Options.Given); err != nil {
+			t.Fatal(err)
+		}
+		err := c.sure(t.Context(), u, seen)
+		if c.machines = nil; err != nil || !reflect.DeepEqual(c, want) {
 			t.Errorf("with n %s:\ngot  %+v, %v\nwant %+v", given, c, err, want)
 		}
 	}
@@ -134,24 +140,28 @@ parameters:
   batch: {type: string, default: a}
   size: {type: number, default: 1}
   word: {type: string, default: one}
+  image: {type: string, default: i}
+  flavor: {type: string, default: f}
 resources:
+  db: {type: OS::Nova::Server, properties: {image: {get_param: image}, flavor: {get_param: flavor}}}
+  safe: {type: OS::Nova::Server, properties: {image: {get_param: image}, flavor: f, image_update_policy: REPLACE}}
   web:
     type: OS::Heat::ResourceGroup
     properties:
       count: {get_param: size}
       resource_def:
         type: hotc/members/web.yaml
-        properties: {hints: {get_param: batch}, word: {get_param: word}}
+        properties: {hints: {get_param: batch}, word: {get_param: word}, server_properties: {image: {get_param: image}, flavor: {get_param: flavor}}}
   tier:
     type: inner.yaml
     properties: {word: {get_param: word}}
 `,
 		"hotc/members/web.yaml": `heat_template_version: 2018-08-31
-parameters: {hints: {type: string}, word: {type: string}}
+parameters: {hints: {type: string}, word: {type: string}, server_properties: {type: json}}
 resources:
   server:
     type: OS::Nova::Server
-    properties: {image: i, flavor: f, scheduler_hints: {batch: {get_param: hints}}, user_data: {get_param: word}, user_data_format: RAW, user_data_update_policy: IGNORE}
+    properties: {image: {get_param: [server_properties, image]}, flavor: {get_param: [server_properties, flavor]}, scheduler_hints: {batch: {get_param: hints}}, user_data: {get_param: word}, user_data_format: RAW, user_data_update_policy: IGNORE}
 `,
 		"inner.yaml": `heat_template_version: 2018-08-31
 parameters: {word: {type: string}}
@@ -177,16 +187,20 @@ resources:
 	}
 	defer func() { _ = client.Delete(t.Context(), u.stack) }()
 	for given, want := range map[string]Changes{
-		`{"batch": "b"}`:  {Replaced: []string{"web/0"}},
-		`{"word": "two"}`: {Replaced: []string{"tier/named"}},
-		`{"size": 2}`:     {Within: true}, // Heat's own preview fails where a group grows
+		`{"batch": "b"}`:                {Replaced: []string{"web/0"}},
+		`{"image": "j"}`:                {Replaced: []string{"safe"}, Rebuilt: []string{"db", "web/0"}},
+		`{"flavor": "g"}`:               {Resized: []string{"db", "web/0"}},
+		`{"image": "j", "flavor": "g"}`: {Replaced: []string{"safe"}, Rebuilt: []string{"db", "web/0"}},
+		`{"word": "two"}`:               {Replaced: []string{"tier/named"}},
+		`{"size": 2, "image": "j"}`:     {Replaced: []string{"safe"}, Rebuilt: []string{"db", "web/0"}, Within: true},
+		`{"size": 2}`:                   {Within: true}, // Heat's own preview fails where a group grows
 	} {
 		u.Options.Given = nil
 		if err := json.Unmarshal([]byte(given), &u.Options.Given); err != nil {
 			t.Fatal(err)
 		}
 		got, err := u.foresee(t.Context())
-		if err != nil || !slices.Equal(got.Added, want.Added) || !slices.Equal(got.Deleted, want.Deleted) || !slices.Equal(got.Replaced, want.Replaced) || got.Within != want.Within {
+		if err != nil || !slices.Equal(got.Added, want.Added) || !slices.Equal(got.Deleted, want.Deleted) || !slices.Equal(got.Replaced, want.Replaced) || !slices.Equal(got.Rebuilt, want.Rebuilt) || !slices.Equal(got.Resized, want.Resized) || got.Within != want.Within {
 			t.Errorf("with %s: %+v, %v", given, got, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -40,6 +41,9 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 	}
 	gone.Stack = s != nil
 	if d.Deployment != nil {
+		if err := d.hold(ctx); err != nil {
+			return gone, err
+		}
 		v, err := d.Deployment.Status(ctx)
 		if err != nil {
 			return gone, err
@@ -48,6 +52,9 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 		if v != nil && s != nil && !d.SkipHooks {
 			d.Left(ctx, v)
 			if err := d.Deployment.Hooks(ctx, v); err != nil {
+				return gone, err
+			}
+			if err := d.hold(ctx); err != nil {
 				return gone, err
 			}
 		}
@@ -61,6 +68,15 @@ func (d *Down) Run(ctx context.Context) (gone Gone, err error) {
 		return gone, d.Deployment.Destroy(ctx)
 	}
 	return gone, nil
+}
+
+// hold makes this command the only one that changes the stack, or checks that it still is.
+func (d *Down) hold(ctx context.Context) error {
+	_, err := d.Deployment.Hold(ctx)
+	if held, locked := errors.AsType[*deploy.HeldError](err); locked {
+		return Locked(d.Name, held)
+	}
+	return err
 }
 
 // Left marks the servers whose machines Heat no longer has: no agent of theirs will return to run a
@@ -97,7 +113,7 @@ func (d *Down) Stack(ctx context.Context, begin bool) (gone bool, err error) {
 	case err != nil:
 		return false, err
 	case s.State == "DELETE_FAILED" && !begin:
-		return false, d.stuck(ctx, s)
+		return false, d.stuck(ctx, s, nil)
 	case !begin && s.State.Action() != "DELETE":
 		return false, nil
 	}
@@ -142,7 +158,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 			case now.State == "DELETE_COMPLETE":
 				return nil
 			case now.State == "DELETE_FAILED":
-				return d.stuck(ctx, now)
+				return d.stuck(ctx, now, f.failed)
 			}
 		}
 		if err := coordinator.Pause(ctx, d.Look); err != nil {
@@ -152,11 +168,11 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 }
 
 // stuck explains why a stack could not be deleted.
-func (d *Down) stuck(ctx context.Context, s *heat.Stack) error {
+func (d *Down) stuck(ctx context.Context, s *heat.Stack, its map[[2]string]bool) error {
 	failure := source.Fail(source.StackFailed, "Heat could not delete the stack "+s.Name+": "+s.Reason, "fix the cause and run the same command again")
 	all, err := d.Cloud.Resources(ctx, s.Name, s.ID, heat.MaxDepth)
 	if err == nil {
-		for _, f := range failures(all) {
+		for _, f := range failures(all, its) {
 			failure.Notes = append(failure.Notes, source.Note{Message: fmt.Sprintf("%s (%s): %s", strings.Join(f.Path, "/"), f.Type, f.Reason)})
 		}
 	}

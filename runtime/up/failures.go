@@ -3,6 +3,7 @@ package up
 import (
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -14,18 +15,22 @@ type Failure struct {
 	Path []string
 }
 
-// failures picks them from all resources of a stack.
-func failures(all []heat.Resource) []Failure {
+// failures picks them from all resources of a stack. Of those that have failed in the last action
+// (its, by stack and name), if it is known of any: Heat keeps the others' state and reason until it
+// comes to them.
+func failures(all []heat.Resource, its map[[2]string]bool) []Failure {
+	failed := slices.DeleteFunc(slices.Clone(all), func(r heat.Resource) bool { return !r.State.Failed() })
+	if now := lists.Only(failed, func(r heat.Resource) bool { return its[[2]string{r.StackID, r.Name}] }); len(now) > 0 {
+		failed = now
+	}
 	within := map[string]bool{} // stacks that contain a failure
-	for _, r := range all {
-		if r.State.Failed() {
-			within[r.StackID] = true
-		}
+	for _, r := range failed {
+		within[r.StackID] = true
 	}
 	at := places(all)
 	var out []Failure
-	for _, r := range all {
-		if r.State.Failed() && !within[r.NestedID] {
+	for _, r := range failed {
+		if !within[r.NestedID] {
 			out = append(out, Failure{r, append(slices.Clone(at[r.StackID]), r.Name)})
 		}
 	}

@@ -28,6 +28,8 @@ type following struct {
 	last    string    // the last event shown
 	at      time.Time // its time
 	awaited bool      // an update was requested, and has not begun yet
+	// failed are the resources that have failed in the stack's last action, by stack and name.
+	failed map[[2]string]bool
 	overs
 	silent  bool // Heat does not answer, and that was reported
 	deaf    bool // the same of the coordinator
@@ -37,6 +39,28 @@ type following struct {
 	unheard int // polls of a complete stack that no relay has seen yet
 	looked  time.Time
 	took    time.Duration // duration of the last read of the roles
+	// rebuilt are servers that Nova rebuilds in this update, and the incarnations that lose their disks.
+	rebuilt map[contract.ServerPath]int
+}
+
+// rebuilds notes the servers that an update rebuilds where no relay makes Heat wait for their agents.
+func (f *following) rebuilds(c Changes, now *status.Status) {
+	f.rebuilt = map[contract.ServerPath]int{}
+	for _, s := range now.Servers {
+		if c.machines[s.Incarnation.Instance] && len(s.Roles) > 0 {
+			f.rebuilt[s.Path] = s.Incarnation.Number
+		}
+	}
+}
+
+// back reports whether the agents of all rebuilt servers have joined again.
+func (f *following) back() bool {
+	for path, lost := range f.rebuilt {
+		if s := f.now.ByPath[path]; s != nil && s.Incarnation.Number == lost {
+			return false
+		}
+	}
+	return true
 }
 
 // skip passes over the events that a stack already has, so that an update's first one is
@@ -54,12 +78,18 @@ func (f *following) skip(ctx context.Context, s *heat.Stack) error {
 	return err
 }
 
-// see notes which resources wait at a hook.
+// see notes which resources wait at a hook, and which have failed.
 func (f *following) see(events ...heat.Event) {
 	if f.paused == nil {
 		f.paused = heat.Paused{}
 	}
 	f.paused.See(events...)
+	for _, e := range events {
+		if f.failed == nil || e.OfStack() && e.Name == f.name && e.State.InProgress() && e.State.Action() != "ROLLBACK" {
+			f.failed = map[[2]string]bool{}
+		}
+		f.failed[[2]string{e.StackID, e.Name}] = e.State.Failed()
+	}
 }
 
 // letGo clears the hooks that Heat waits at, where it may.
@@ -250,11 +280,14 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if err := f.roles(ctx); err != nil || f.now == nil {
 			return false, err
 		}
-		if s.State.Complete() && f.now.Finished() && !f.now.HeatHasHeard() {
+		if s.State.Complete() && !f.back() {
+			return false, nil
+		}
+		if s.State.Complete() && finished(f.now) && !f.now.HeatHasHeard() {
 			f.unheard++ // the relay, which ends with this, is about to find that
 			return f.unheard > mostUnheard, nil
 		}
-		return !s.State.Complete() || f.now.Finished(), nil
+		return !s.State.Complete() || finished(f.now), nil
 	})
 	if err != nil {
 		return nil, err
@@ -265,9 +298,18 @@ func (f *following) toTheEnd(ctx context.Context) (*Result, error) {
 		if err != nil && !errors.Is(err, heat.ErrUnreachable) {
 			return r, err
 		}
-		r.Failed = failures(all)
+		r.Failed = failures(all, f.failed)
 	}
 	return r, nil
+}
+
+// finished reports whether nothing more is expected of the roles of a complete stack. A server that
+// Heat may not have made, as nobody has reported how large its group is, is none: Heat would have
+// waited for it.
+func finished(v *status.Status) bool {
+	return !slices.ContainsFunc(v.Servers, func(s *status.Server) bool {
+		return !s.Finished() && (s.Perhaps == "" || s.Came() || v.Plan.Signal == contract.NobodySignals)
+	})
 }
 
 // mostUnheard is how many polls a relay has to find that Heat has received everything.
@@ -292,7 +334,7 @@ func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) erro
 	}
 }
 
-// open reports whether a role is at work, or will be.
+// open reports whether a role is at work, or will be, before Heat has updated the stack.
 func open(v *status.Status, key contract.RoleKey) bool {
 	r := v.RoleOf(key)
 	if r == nil || !r.Server.Alive || r.Status == coordinator.RoleDone || r.Status == coordinator.RoleSkipped {
@@ -301,11 +343,25 @@ func open(v *status.Status, key contract.RoleKey) bool {
 	if r.Status == coordinator.RoleFailed {
 		return r.Asked(coordinator.Retry, "") // and has not begun
 	}
-	if len(r.Blocked) == 0 {
-		return true
+	return !inVain(v, r, map[*status.Role]bool{})
+}
+
+// inVain reports whether a role waits for what only Heat's update brings: a value of Heat's, or a
+// server; or for a role that does.
+func inVain(v *status.Status, r *status.Role, seen map[*status.Role]bool) bool {
+	if seen[r] {
+		return false
 	}
-	return !slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool {
-		s := v.ByPath[v.Cells[w.Cell].Server]
-		return s != nil && !s.Came()
+	seen[r] = true
+	if len(r.Blocked) == 0 && r.Status == coordinator.RolePending { // its turn has not come
+		return slices.ContainsFunc(r.Server.Roles[:r.Index], func(earlier *status.Role) bool {
+			return earlier.Status != coordinator.RoleDone && inVain(v, earlier, seen)
+		})
+	}
+	return slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool {
+		c := v.Cells[w.Cell]
+		s, from := v.ByPath[c.Server], v.Role(c.Server, c.Role)
+		_, heats := w.Cell.HeatKey()
+		return heats || s != nil && !s.Came() || from != nil && inVain(v, from, seen)
 	})
 }

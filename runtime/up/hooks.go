@@ -38,6 +38,44 @@ func (u *Up) mayGo(now *status.Status, e heat.Event) (why string, may bool) {
 	return ": no relay runs these delete hooks: " + lists.Join(owed), true
 }
 
+// hooks says of the delete hooks on servers that an update deletes or replaces which run before it,
+// and which do not run. Heat waits where it deletes the stack around a server, if a relay runs the
+// hooks; machines are those that it deletes without waiting, and which of them it replaces.
+func (u *Up) hooks(c *Changes, machines map[string]bool) (first []contract.RoleKey, lost map[contract.RoleKey]string) {
+	if u.now == nil {
+		return nil, nil
+	}
+	loses := func(key contract.RoleKey, why string) {
+		if lost == nil {
+			lost = map[contract.RoleKey]string{}
+		}
+		lost[key] = why
+	}
+	for _, s := range u.now.Servers {
+		replaced, machine := machines[s.Incarnation.Instance]
+		if !s.Came() || s.Absent() || !machine && !Within(string(s.Path), slices.Concat(c.Deleted, c.Replaced)) {
+			continue
+		}
+		stays := slices.ContainsFunc(u.Plan.Servers, func(p contract.Server) bool { return p.Path == s.Path })
+		for _, key := range owedHooks(s) {
+			switch {
+			case u.SkipHooks:
+				loses(key, "--skip-hooks")
+			case !s.Alive && (machine || !stays):
+				loses(key, "its agent is not there")
+			case machine && replaced:
+				loses(key, "Heat deletes a machine that it replaces without waiting for it")
+			case !stays: // it runs before the plan is changed
+			case machine:
+				first = append(first, key)
+			case !u.TakesOver:
+				loses(key, "no relay runs it for Heat")
+			}
+		}
+	}
+	return first, lost
+}
+
 // owedHooks are the roles of a server that have ended, but whose delete hook is not done.
 func owedHooks(s *status.Server) (owed []contract.RoleKey) {
 	for _, r := range s.Roles {

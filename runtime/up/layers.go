@@ -21,6 +21,7 @@ type layer struct {
 	changed map[string]bool                      // parameters whose value or declaration changes
 	group   bool                                 // it is a group, whose members are alike
 	member  bool                                 // its template is hotc's, for a member that is a server
+	given   *layer                               // in a member: of the properties that the user wrote
 }
 
 // template is the relevant part of a template.
@@ -37,6 +38,34 @@ func (l layer) replaced(name string) bool {
 	return reads(is, l.changed) || !reflect.DeepEqual(definition(l.was(name)), definition(is))
 }
 
+// sets reports whether another value of a property is certain for a server.
+func (l *layer) sets(name, property string) bool {
+	if l.is(name)["type"] != "OS::Nova::Server" {
+		return false
+	}
+	if l.given != nil {
+		l = l.given
+	}
+	was, is := properties(l.was(name)), properties(l.is(name))
+	return reads(is[property], l.changed) || !reflect.DeepEqual(was[property], is[property])
+}
+
+// rebuilds reports whether Heat rebuilds a server, where it does not say itself.
+func (l *layer) rebuilds(name string) bool {
+	if !l.sets(name, "image") {
+		return false
+	}
+	if l.given != nil {
+		l = l.given
+	}
+	return properties(l.is(name))["image_update_policy"] != "REPLACE"
+}
+
+func properties(r map[string]any) map[string]any {
+	is, _ := r["properties"].(map[string]any)
+	return is
+}
+
 // layers finds the layers of a stack that is to be updated.
 type layers struct {
 	up     *Up
@@ -48,11 +77,15 @@ type layers struct {
 // says so and its own definition, or a parameter in it, changes: Heat also names what merely refers
 // to something that changes.
 func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
-	root, err := u.rootLayer(ctx)
-	if err != nil {
+	var err error
+	if c.Given, c.Unknown, c.Derived, err = u.supplied(); err != nil {
 		return err
 	}
-	if c.Given, c.Unknown, c.Derived, err = u.supplied(); err != nil {
+	if c.Values, err = u.values(c.Given); err != nil {
+		return err
+	}
+	root, err := u.rootLayer(ctx, c.Given)
+	if err != nil {
 		return err
 	}
 	all, err := u.Cloud.Resources(ctx, u.stack.Name, u.stack.ID, heat.MaxDepth)
@@ -60,9 +93,9 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 		return err
 	}
 	ls := &layers{up: u, nested: map[string]heat.Resource{}, known: map[string]*layer{"": root}}
-	failed := map[[2]string]bool{} // by stack and name: Heat replaces these anyway
+	had := map[[2]string]heat.Resource{} // by stack and name
 	for _, r := range all {
-		failed[[2]string{r.StackID, r.Name}] = r.State.Failed()
+		had[[2]string{r.StackID, r.Name}] = r
 		if r.NestedID != "" {
 			ls.nested[r.NestedID] = r
 		}
@@ -94,20 +127,51 @@ func (c *Changes) sure(ctx context.Context, u *Up, seen *heat.Changes) error {
 	if c.Added, err = list(seen.Added, any); err != nil {
 		return err
 	}
-	if c.Deleted, err = list(seen.Deleted, any); err != nil {
+	machines := map[string]bool{} // that Heat deletes without waiting for hooks, and which it replaces
+	goes := func(l *layer, stack, name string, replaced bool) bool {
+		if l.was(name)["type"] == "OS::Nova::Server" {
+			machines[had[[2]string{stack, name}].ID] = replaced
+		}
+		return true
+	}
+	if c.Deleted, err = list(seen.Deleted, func(l *layer, stack, name string) bool { return goes(l, stack, name, false) }); err != nil {
 		return err
 	}
 	c.Replaced, err = list(seen.Replaced, func(l *layer, stack, name string) bool {
-		return failed[[2]string{stack, name}] || l.replaced(name)
+		return (had[[2]string{stack, name}].State.Failed() || l.replaced(name)) && goes(l, stack, name, true)
 	})
 	if err != nil {
+		return err
+	}
+	if c.Rebuilt, err = list(seen.Updated, func(l *layer, _, name string) bool { return l.sets(name, "image") }); err != nil {
+		return err
+	}
+	if c.Resized, err = list(seen.Updated, func(l *layer, _, name string) bool { return l.sets(name, "flavor") && !l.sets(name, "image") }); err != nil {
 		return err
 	}
 	named, err := list(seen.Replaced, any)
 	if err != nil {
 		return err
 	}
+	c.First, c.Lost = u.hooks(c, machines)
 	c.Perhaps = follows(root, c.Replaced, named)
+	c.machines = map[string]bool{}
+	for _, r := range all {
+		l, err := ls.at(ctx, r.StackID, at[r.StackID])
+		if err != nil {
+			return err
+		}
+		if l == nil || r.ID == "" {
+			continue
+		}
+		name := l.name(at[r.StackID], r.Name)
+		if c.Within && r.StackID != u.stack.ID && l.rebuilds(r.Name) && !Within(name, slices.Concat(c.Deleted, c.Replaced)) {
+			c.Rebuilt = append(c.Rebuilt, name)
+		}
+		c.machines[r.ID] = slices.Contains(c.Rebuilt, name)
+	}
+	slices.Sort(c.Rebuilt)
+	c.Rebuilt = slices.Compact(c.Rebuilt)
 	c.Bare, err = ls.bare(ctx, c, all, at)
 	return err
 }
@@ -211,7 +275,7 @@ func outermost(paths []string) (kept []string) {
 	return kept
 }
 
-func (u *Up) rootLayer(ctx context.Context) (*layer, error) {
+func (u *Up) rootLayer(ctx context.Context, given []string) (*layer, error) {
 	before, err := u.Cloud.Definition(ctx, u.stack)
 	if err != nil {
 		return nil, err
@@ -227,8 +291,8 @@ func (u *Up) rootLayer(ctx context.Context) (*layer, error) {
 	for name, p := range is.Parameters {
 		l.changed[name] = !reflect.DeepEqual(p, was.Parameters[name])
 	}
-	for name, value := range u.Options.Given {
-		l.changed[name] = l.changed[name] || u.stack.Parameters[name] != plain(value)
+	for _, name := range given { // one that was given before may be left to its default now
+		l.changed[name] = true
 	}
 	return l, nil
 }
@@ -258,8 +322,7 @@ func (ls *layers) at(ctx context.Context, id string, path []string) (*layer, err
 // below is the layer of a resource of another layer.
 func (ls *layers) below(ctx context.Context, above *layer, r heat.Resource) (*layer, error) {
 	was, is := above.was(r.Name), above.is(r.Name)
-	before, _ := was["properties"].(map[string]any)
-	after, _ := is["properties"].(map[string]any)
+	before, after := properties(was), properties(is)
 	for _, member := range []string{"resource_def", "resource"} {
 		if now, group := after[member].(map[string]any); group {
 			old, _ := before[member].(map[string]any)
@@ -283,6 +346,12 @@ func (ls *layers) below(ctx context.Context, above *layer, r heat.Resource) (*la
 		return nil, err
 	}
 	l := &layer{was: had.resource, is: gets.resource, changed: map[string]bool{}, member: strings.Contains(address, "/hotc/members/")}
+	if l.member {
+		own := func(from map[string]any) func(string) map[string]any {
+			return func(string) map[string]any { return map[string]any{"properties": from["server_properties"]} }
+		}
+		l.given = &layer{was: own(before), is: own(after), changed: above.changed}
+	}
 	for name, p := range gets.Parameters {
 		l.changed[name] = !reflect.DeepEqual(p, had.Parameters[name]) || !reflect.DeepEqual(unplaced(before[name]), unplaced(after[name])) || reads(after[name], above.changed)
 	}

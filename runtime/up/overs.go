@@ -2,6 +2,7 @@ package up
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,9 @@ import (
 
 // ErrTakenOver says that another hotc has changed the stack or the deployment meanwhile.
 var ErrTakenOver = errors.New("another update has taken over")
+
+// errOtherTag is an ErrTakenOver of which only Heat tells.
+var errOtherTag = fmt.Errorf("%w: Heat was asked for another template", ErrTakenOver)
 
 // overs distinguishes what was requested from what others have requested since.
 type overs struct {
@@ -49,7 +53,7 @@ func (o *overs) takenOver(s *heat.Stack, name string, say func(string)) error {
 	case !o.ours:
 		return nil
 	case !own && slices.ContainsFunc(s.Tags, func(tag string) bool { return strings.HasPrefix(tag, tagPrefix) }):
-		return ErrTakenOver
+		return errOtherTag
 	case !own:
 		return updatedBy(name, "something else")
 	}

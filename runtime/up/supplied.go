@@ -87,12 +87,36 @@ func (u *Up) declared() (map[string]declaration, error) {
 
 // becomes is the new value of a parameter; nil where it has none, or Heat does not receive it.
 func (u *Up) becomes(name string, p declaration) json.RawMessage {
-	for _, from := range []map[string]json.RawMessage{u.Options.Given, u.Values, u.Options.Parameters, u.Options.Defaults} {
-		if value, is := from[name]; is {
-			return value
-		}
+	if value, given := u.given(name); given {
+		return value
 	}
 	return p.Default
+}
+
+// given is the value that a parameter gets from the command or its environments.
+func (u *Up) given(name string) (value json.RawMessage, is bool) {
+	for _, from := range []map[string]json.RawMessage{u.Options.Given, u.Values, u.Options.Parameters, u.Options.Defaults} {
+		if value, is = from[name]; is {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// values are those of parameters that are not hidden, before and after the update.
+func (u *Up) values(names []string) (map[string]Value, error) {
+	declared, err := u.declared()
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]Value{}
+	for _, name := range names {
+		if p := declared[name]; !p.hidden() {
+			_, given := u.given(name)
+			values[name] = Value{u.stack.Parameters[name], plain(u.becomes(name, p)), !given}
+		}
+	}
+	return values, nil
 }
 
 // valueTag begins the stack's tags that are fingerprints of hidden parameters.

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
+	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -25,6 +27,7 @@ type Cloud interface {
 	Update(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions) error
 	Preview(ctx context.Context, s *heat.Stack, t *heat.Template, o heat.StackOptions, nested bool) (*heat.Changes, error)
 	Definition(ctx context.Context, s *heat.Stack) (json.RawMessage, error)
+	Files(ctx context.Context, s *heat.Stack) (map[string]string, error)
 	Delete(ctx context.Context, s *heat.Stack) error
 	Resources(ctx context.Context, stackName, stackID string, depth int) ([]heat.Resource, error)
 	Signals(ctx context.Context, stackName, stackID, handle string) (map[string]string, error)
@@ -34,6 +37,10 @@ type Cloud interface {
 
 // Deployment is the deployment on its coordinator.
 type Deployment interface {
+	// Hold makes this command the only one that changes the deployment and its stack, or finds that
+	// it still is: nobody is while there is no deployment to lock. Another one that is, is a
+	// *deploy.HeldError; that one which has taken over is an ErrTakenOver, too.
+	Hold(ctx context.Context) (held bool, err error)
 	// Rehearse says what publishing the plan would do.
 	Rehearse(ctx context.Context) (deploy.Outcome, []deploy.RoleChange, error)
 	Publish(ctx context.Context) error
@@ -43,6 +50,8 @@ type Deployment interface {
 	Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error)
 	// Again runs failed roles again, and those that failed because of them.
 	Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error)
+	// Part runs the delete hooks of some roles, and fails with the first that does.
+	Part(ctx context.Context, roles []contract.RoleKey) error
 	// Hooks runs the delete hooks.
 	Hooks(ctx context.Context, v *status.Status) error
 	// Destroy removes it from the coordinator.
@@ -77,6 +86,9 @@ type Up struct {
 	Key []byte
 	// Relay signals the roles' progress to Heat until its context ends; nil where none is needed.
 	Relay func(ctx context.Context) error
+	// Renew has the relay give Heat the newest values for the stack's outputs; nil where there is
+	// no relay.
+	Renew func(ctx context.Context)
 	// TakesOver says that the relay ends the waits that an update supersedes.
 	TakesOver bool
 	// SkipHooks runs no delete hooks, and waits for none.
@@ -84,6 +96,8 @@ type Up struct {
 	// Look is the time between two polls of Heat.
 	Look time.Duration
 
+	held      bool // the deployment is locked for this command
+	late      bool // Heat had a stack that was not there a moment before
 	tag       string
 	outcome   deploy.Outcome
 	unhealthy bool // some resource is
@@ -119,9 +133,12 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 	}
 	u.tag = tagPrefix + digest[:24]
 	for {
+		if u.held, err = u.Deployment.Hold(ctx); err != nil {
+			return nil, u.explain(err)
+		}
 		facts, err := u.look(ctx)
 		if err != nil {
-			return nil, err
+			return nil, u.explain(err)
 		}
 		switch step := Next(facts); step {
 		case AwaitEnd:
@@ -133,13 +150,35 @@ func (u *Up) Run(ctx context.Context) (*Result, error) {
 			return nil, refusal(u.stack)
 		default:
 			r, err := u.do(ctx, step)
-			if errors.Is(err, ErrTakenOver) {
-				err = source.Fail(source.StackFailed, "another \"hotc up\" has taken over (or \"hotc apply\"): the stack "+u.Name+" now follows that command",
-					"what had started runs to completion, nothing else of this change will run; \"hotc status\" shows the progress")
+			if errors.Is(err, errStartOver) {
+				continue
 			}
-			return r, err
+			return r, u.explain(err)
 		}
 	}
+}
+
+// explain says who else changes the stack.
+func (u *Up) explain(err error) error {
+	held, locked := errors.AsType[*deploy.HeldError](err)
+	switch {
+	case errors.Is(err, ErrTakenOver):
+		failure := source.Fail(source.StackFailed, "another \"hotc up\" has taken over (or \"hotc apply\"): the stack "+u.Name+" now follows that command",
+			"what had started runs to completion, nothing else of this change will run; \"hotc status\" shows the progress")
+		if locked && held.Command != "" {
+			failure.Notes = append(failure.Notes, source.Note{Message: "it is " + terminal.Line(held.Holder.String())})
+		}
+		return failure
+	case locked:
+		return Locked(u.Name, held)
+	}
+	return err
+}
+
+// Locked says which command has to end first, and what to do.
+func Locked(name string, held *deploy.HeldError) error {
+	return source.Fail(source.OperationFailed, "the stack "+name+" is being changed by "+terminal.Line(held.Holder.String()),
+		"nothing was changed. Wait until that has ended (\"hotc status --watch\" shows the progress), or take over: the same command with --take-over. If its machine is gone, the stack is free when its session with the coordinator ends, within half a minute")
 }
 
 func refusal(s *heat.Stack) error {
@@ -208,6 +247,11 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			return nil, err
 		}
 	}
+	if step == Mend || step == Update {
+		if err := u.keep(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var changes Changes
 	if step == Update {
 		var err error
@@ -221,8 +265,18 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			return nil, err
 		}
 	}
+	if len(changes.First) > 0 {
+		if err := u.Deployment.Part(ctx, changes.First); err != nil {
+			return nil, err
+		}
+	}
 	if err := u.Deployment.Publish(ctx); err != nil {
 		return nil, err
+	}
+	if !u.held {
+		if err := u.holdNew(ctx); err != nil {
+			return nil, err
+		}
 	}
 	defer u.relay(ctx)()
 	if step == Mend || step == Update {
@@ -230,11 +284,20 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 			return nil, err
 		}
 	}
+	if u.now != nil && !u.TakesOver {
+		f.rebuilds(changes, u.now)
+	}
 	u.Options.Tags = u.tags()
 	switch {
 	case step == Create:
 		u.View.Say("Heat creates the stack " + u.Name)
 		id, err := u.create(ctx)
+		if refused, is := errors.AsType[*heat.Error](err); is && refused.Status/100 == 4 && !errors.Is(err, heat.ErrExists) && u.outcome == deploy.Created {
+			u.View.Say("There is no stack: its new deployment is removed again")
+			if err := u.Deployment.Destroy(ctx); err != nil {
+				u.View.Say("the deployment stays on the coordinator: " + err.Error())
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -254,10 +317,19 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	}
 	f.tag = u.tag // from here on: what Heat did before does not matter
 	r, err := f.toTheEnd(ctx)
-	for n := 0; n < mostAgain && err == nil && f.ours && r.Stack.CancelledWithin(); n++ {
-		u.View.Say("Heat has cancelled a nested stack's update by itself, as it may when one update overtakes another: submitting the template again")
-		u.stack = r.Stack
-		if err := u.update(ctx, f); err != nil {
+	for n := 0; n < mostAgain; n++ {
+		if err == nil && f.ours && r.Stack.CancelledWithin() {
+			u.View.Say("Heat has cancelled a nested stack's update by itself, as it may when one update overtakes another: submitting the template again")
+		} else if held, lost := u.heldThough(ctx, err); held {
+			u.View.Say("A command that no longer holds the stack has changed it: submitting the template again")
+		} else {
+			err = cmp.Or(lost, err)
+			break
+		}
+		if u.stack, err = u.Cloud.StackAt(ctx, u.Name, f.id); err == nil {
+			err = u.update(ctx, f)
+		}
+		if err != nil {
 			return nil, err
 		}
 		r, err = f.toTheEnd(ctx)
@@ -268,7 +340,35 @@ func (u *Up) do(ctx context.Context, step Step) (*Result, error) {
 	if r != nil {
 		r.Did, r.Changes = step, changes
 	}
+	if err == nil && u.Renew != nil && r.OK() {
+		within, stop := context.WithTimeout(ctx, mostUnheard*u.Look)
+		defer stop()
+		u.Renew(within)
+	}
 	return r, err
+}
+
+// errStartOver says that the facts have changed before this command was the only one.
+var errStartOver = errors.New("start over")
+
+// holdNew locks a deployment that did not exist before. Another command may have come in between.
+func (u *Up) holdNew(ctx context.Context) (err error) {
+	if u.held, err = u.Deployment.Hold(ctx); err != nil || !u.held {
+		return err
+	}
+	if outcome, _, err := u.Deployment.Rehearse(ctx); err != nil || outcome != deploy.Unchanged {
+		return cmp.Or(err, errStartOver)
+	}
+	return nil
+}
+
+// heldThough reports whether this command still is the only one that may change the stack, though
+// Heat was asked for another template: the request of a command which has lost it may have come late.
+func (u *Up) heldThough(ctx context.Context, err error) (held bool, lost error) {
+	if !errors.Is(err, errOtherTag) {
+		return false, nil
+	}
+	return u.Deployment.Hold(ctx)
 }
 
 // othersGave are the parameters whose values in a stack differ from this run's.
@@ -307,11 +407,18 @@ func (u *Up) tags() []string {
 // create requests the stack. A request whose answer was lost may have arrived: the stack's tag
 // tells.
 func (u *Up) create(ctx context.Context) (id string, err error) {
+	if _, err := u.Deployment.Hold(ctx); err != nil {
+		return "", err
+	}
 	id, err = u.Cloud.Create(ctx, u.Name, u.Template, u.Options)
 	if !errors.Is(err, heat.ErrUnreachable) && !errors.Is(err, heat.ErrExists) {
 		return id, err
 	}
 	s, missing := u.Cloud.Stack(ctx, u.Name)
+	if missing == nil && !slices.Contains(s.Tags, u.tag) && u.held && !u.late {
+		u.late = true // a command that has lost the stack to this one had asked for it before
+		return "", errStartOver
+	}
 	if missing != nil || !slices.Contains(s.Tags, u.tag) {
 		return "", err
 	}
@@ -332,6 +439,9 @@ func (u *Up) update(ctx context.Context, f *following) error {
 		}
 	}
 	if err := u.heard(ctx); err != nil {
+		return err
+	}
+	if _, err := u.Deployment.Hold(ctx); err != nil {
 		return err
 	}
 	u.View.Say("Heat updates the stack " + u.Name)

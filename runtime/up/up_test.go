@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
@@ -32,12 +34,17 @@ type cloud struct {
 	away      int // polls that are not answered
 	// bare is a stack without resources, for which Heat lists no events, nested or its own.
 	bare bool
-	// definition is the template that the stack has.
+	// definition is the template that the stack has, files are those of nested stacks by id.
 	definition string
+	files      map[string]map[string]string
+	kept       map[string]string // what the last update brought along
 	looked     func()
 	// told are the signals that a handle holds, poll by poll.
 	told []map[string]string
 	has  []heat.Resource
+	// foreseen are the servers that an update changes without replacing them.
+	foreseen []string
+	sees     heat.Changes // what an update would do
 }
 
 var _ Cloud = &heat.Client{}
@@ -80,16 +87,24 @@ func (c *cloud) Create(_ context.Context, name string, _ *heat.Template, o heat.
 
 func (c *cloud) Update(_ context.Context, _ *heat.Stack, _ *heat.Template, o heat.StackOptions) error {
 	c.asked = append(c.asked, "update")
-	c.stack.Tags = o.Tags
+	c.stack.Tags, c.kept = o.Tags, o.Kept
 	return nil
 }
 
 func (c *cloud) Preview(context.Context, *heat.Stack, *heat.Template, heat.StackOptions, bool) (*heat.Changes, error) {
-	return &heat.Changes{}, nil
+	seen := c.sees
+	for _, name := range c.foreseen {
+		seen.Updated = append(seen.Updated, heat.Change{Name: name})
+	}
+	return &seen, nil
 }
 
 func (c *cloud) Definition(context.Context, *heat.Stack) (json.RawMessage, error) {
 	return json.RawMessage(cmp.Or(c.definition, "{}")), nil
+}
+
+func (c *cloud) Files(_ context.Context, s *heat.Stack) (map[string]string, error) {
+	return c.files[s.ID], nil
 }
 
 func (c *cloud) Delete(context.Context, *heat.Stack) error {
@@ -149,8 +164,12 @@ type deployment struct {
 	plan  *contract.Plan
 	heard func() []coordinator.HeatWait
 	asked []string
+	again []contract.RoleKey // run again
+	holds bool               // it is locked for this command
+	parts error              // of Part
 }
 
+func (d *deployment) Hold(context.Context) (bool, error) { return d.holds, nil }
 func (d *deployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChange, error) {
 	return d.outcome, d.changes, nil
 }
@@ -166,7 +185,10 @@ func (d *deployment) Status(context.Context) (*status.Status, error) {
 	if d.taken && slices.Contains(d.asked, "publish") {
 		return nil, ErrTakenOver
 	}
-	v := &status.Status{Plan: d.plan, Servers: d.servers}
+	v := &status.Status{Plan: d.plan, Servers: d.servers, ByPath: map[contract.ServerPath]*status.Server{}}
+	for _, s := range d.servers {
+		v.ByPath[s.Path] = s
+	}
 	if d.heard != nil {
 		v.Heat.Waits = d.heard()
 	}
@@ -176,7 +198,11 @@ func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.
 	return nil, nil
 }
 func (d *deployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
-	return nil, nil
+	return d.again, nil
+}
+func (d *deployment) Part(_ context.Context, roles []contract.RoleKey) error {
+	d.asked = append(d.asked, "part "+lists.Join(roles))
+	return d.parts
 }
 func (d *deployment) Hooks(_ context.Context, v *status.Status) error {
 	d.asked = append(d.asked, "hooks")
@@ -316,6 +342,42 @@ func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 	}
 }
 
+// Where agents signal Heat, Heat does not wait for a server that it rebuilds: its roles are done on
+// a disk that is gone.
+func TestAnUpdateWaitsForRebuiltServers(t *testing.T) {
+	const site = `{"heat_template_version": "2018-08-31", "resources": {"db": {"type": "OS::Nova::Server", "properties": {"image": "%s"}}, "web": {"type": "OS::Nova::Server", "properties": {"flavor": "%s"}}}}`
+	server := func(path contract.ServerPath, instance string, incarnation int) *status.Server {
+		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Alive: true, Incarnation: coordinator.IncarnationRecord{Number: incarnation, Instance: instance}}}
+		s.State = coordinator.ServerState{Incarnation: incarnation, Phase: coordinator.PhaseDone}
+		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "r"}}}
+		return s
+	}
+	looks := 0
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}, foreseen: []string{"db", "web"}, definition: fmt.Sprintf(site, "one", "small"),
+		has: []heat.Resource{{Name: "db", ID: "id-db", StackID: "id"}, {Name: "web", ID: "id-web", StackID: "id"}}}
+	d := &deployment{outcome: deploy.Unchanged, there: true, servers: []*status.Server{server("db", "id-db", 4), server("web", "id-web", 1)}}
+	c.looked = func() {
+		if looks++; looks == 5 {
+			d.servers = []*status.Server{server("db", "id-db", 5), server("web", "id-web", 1)}
+		}
+	}
+	u, v := begin(t, c, d)
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"t.yaml": fmt.Sprintf(site, "two", "large")})
+	template, err := heat.ReadTemplate(t.Context(), filepath.Join(dir, "t.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Template, u.Plan = template, &contract.Plan{}
+	r, err := u.Run(t.Context())
+	if err != nil || !r.OK() {
+		t.Fatalf("%v: %q", err, v.said)
+	}
+	if looks < 5 || !slices.Equal(r.Changes.Rebuilt, []string{"db"}) || !slices.Equal(r.Changes.Resized, []string{"web"}) {
+		t.Errorf("it ended after %d looks, %+v", looks, r.Changes)
+	}
+}
+
 // A run whose stack or deployment another takes over ends, and says so.
 func TestTakenOver(t *testing.T) {
 	c := &cloud{states: []heat.State{"CREATE_IN_PROGRESS", "CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"}}
@@ -347,6 +409,7 @@ func TestOthersChangeTheStack(t *testing.T) {
 		fails, said      string
 		asked            int  // how often Heat is asked for an update
 		createsAnd, gone bool // it is a creation; the stack is purged in the end
+		holds            bool // the deployment is locked for this command
 	}{
 		"openstack stack update": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { s.Tags = nil }), with("UPDATE_COMPLETE", "", nil)},
 			fails: "another update has taken over: it changes the stack s to something else", asked: 1},
@@ -366,6 +429,8 @@ func TestOthersChangeTheStack(t *testing.T) {
 			fails: "another \"hotc up\" has taken over", asked: 1},
 		"cancelled, and then deleted": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("UPDATE_FAILED", "Stack UPDATE cancelled", nil), with("DELETE_IN_PROGRESS", "", nil)},
 			fails: "another user has deleted the stack s or is deleting it (DELETE_IN_PROGRESS)", asked: 1},
+		"another hotc up that came too late": {looks: []func(*heat.Stack){with(inProgress, "", nil), with(inProgress, "", func(s *heat.Stack) { later(s); s.Tags = []string{"hotc-another"} }), with(inProgress, "", later), with("UPDATE_COMPLETE", "", nil)},
+			said: "A command that no longer holds the stack has changed it: submitting the template again", asked: 2, holds: true},
 		"deleted, and forgotten":  {looks: []func(*heat.Stack){with(inProgress, "", nil)}, gone: true, fails: "another user has deleted the stack s", asked: 1},
 		"openstack stack suspend": {looks: []func(*heat.Stack){with("UPDATE_COMPLETE", "", nil), with("SUSPEND_IN_PROGRESS", "", nil)}, fails: "another user has suspended the stack s", asked: 1},
 		"openstack stack cancel": {looks: []func(*heat.Stack){with(inProgress, "", nil), with("ROLLBACK_IN_PROGRESS", "", later), with("ROLLBACK_COMPLETE", "", nil)},
@@ -389,13 +454,14 @@ func TestOthersChangeTheStack(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := u.Deployment.(*deployment)
+			d.holds = x.holds
 			if !x.createsAnd {
 				c.stack = &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE", Parameters: map[string]string{"size": "2"}, Updated: heat.Time{Time: time.Unix(1, 0)}}
 				d.there = true
 			}
 			n := -1 // the first poll precedes the update's first event
 			c.looked = func() {
-				if n++; n == 0 || n == 6 && name == "Heat cancels by itself" {
+				if n++; n == 0 || n == 6 && name == "Heat cancels by itself" || n == 4 && x.holds {
 					c.events = append(c.events, heat.Event{ID: fmt.Sprint(n), Name: "s", Physical: c.stack.ID, StackID: c.stack.ID, State: inProgress})
 				}
 				if i := n - 1; i >= 0 && i < len(x.looks) {
@@ -477,6 +543,130 @@ func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
 	r, err := u.Run(t.Context())
 	if err != nil || r.OK() || len(r.Failed) != 1 || strings.Join(r.Failed[0].Path, "/") != "group/db" {
 		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// A role that runs again may wait for what only the update brings, at first or second hand: a value
+// of Heat's, as of a parameter that goes back to its default, or a server. The update does not wait
+// for it.
+func TestWhatTheUpdateBringsIsNotWaitedFor(t *testing.T) {
+	blocked := func(cell contract.CellName) coordinator.RoleState {
+		return coordinator.RoleState{Status: coordinator.RoleRunning, Blocked: []coordinator.Wait{{Cell: cell}}}
+	}
+	for name, states := range map[string]map[contract.RoleKey]coordinator.RoleState{
+		"a value of Heat's":        {"a.one": blocked(contract.HeatCell("level"))},
+		"a server":                 {"a.one": blocked("new.one:out")},
+		"a role that waits for it": {"a.one": blocked("b.one:out"), "b.one": blocked(contract.HeatCell("level"))},
+		"its turn":                 {"a.two": {Status: coordinator.RolePending}, "a.one": blocked("b.one:out"), "b.one": blocked("new.one:out")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &contract.Plan{}
+			snapshot := &deploy.Snapshot{Ready: true}
+			for _, path := range []contract.ServerPath{"a", "b", "new"} {
+				roles := []contract.Role{{Name: "one"}, {Name: "two"}}
+				p.Servers = append(p.Servers, contract.Server{Path: path, Roles: roles})
+				p.Cells = append(p.Cells, contract.Cell{Name: contract.CellName(path) + ".one:out", Server: path, Role: "one"})
+				x := deploy.ServerSnapshot{Path: path, Alive: path != "new"}
+				if x.Alive {
+					x.Incarnation.Number = 1
+				}
+				for _, r := range roles {
+					if state, is := states[path.Role(r.Name)]; is {
+						state.Name = r.Name
+						x.State.Roles = append(x.State.Roles, state)
+					}
+				}
+				snapshot.Servers = append(snapshot.Servers, x)
+			}
+			v := status.New(p, snapshot, nil)
+			for key := range states {
+				if open(v, key) {
+					t.Errorf("%s is waited for", key)
+				}
+			}
+			v.Role("b", "one").Blocked = nil
+			v.Role("b", "one").Status = coordinator.RoleRunning
+			if !open(v, "b.one") || name == "a role that waits for it" && !open(v, "a.one") {
+				t.Error("a role that can go on is not waited for")
+			}
+		})
+	}
+}
+
+// A group may have fewer members than it has room for, and nobody but Heat knows how many: a stack
+// that is complete has no more, if Heat waits for roles.
+func TestRoomInAGroupIsNotWaitedFor(t *testing.T) {
+	room := &status.Server{Perhaps: "the group has fewer than 3 members"}
+	v := &status.Status{Plan: &contract.Plan{Signal: contract.RelaySignals}, Servers: []*status.Server{room}}
+	if !finished(v) {
+		t.Error("a member that Heat has not made is waited for")
+	}
+	if room.Incarnation.Number = 1; finished(v) {
+		t.Error("a member whose roles have not ended is not waited for")
+	}
+	room.Incarnation.Number, v.Plan.Signal = 0, contract.NobodySignals
+	if finished(v) {
+		t.Error("without a signal a member that has not come yet is not waited for")
+	}
+}
+
+// Heat keeps the state and the reason of what has failed in an update before, until it comes to it:
+// what this update says of itself is told, also to a run that comes back in the middle of it.
+func TestAFailureOfAnUpdateBeforeIsNotTold(t *testing.T) {
+	began := heat.Event{ID: "1", Name: "s", Physical: "id", StackID: "id", StackName: "s", State: "UPDATE_IN_PROGRESS"}
+	failed := func(id, stack, name string) heat.Event {
+		return heat.Event{ID: id, Name: name, Physical: name, StackID: stack, State: "UPDATE_FAILED"}
+	}
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_IN_PROGRESS"}, states: []heat.State{"UPDATE_FAILED"},
+		events: []heat.Event{began, failed("2", "m", "hotc_done"), failed("3", "g", "member"), failed("4", "id", "web"), failed("5", "id", "db"), began, failed("7", "id", "web")},
+		has: []heat.Resource{
+			{Name: "web", Type: "OS::Heat::AutoScalingGroup", State: "UPDATE_FAILED", StackID: "id", NestedID: "g", Reason: "this one"},
+			{Name: "member", State: "UPDATE_FAILED", StackID: "g", NestedID: "m"},
+			{Name: "hotc_done", State: "UPDATE_FAILED", StackID: "m", Reason: "an old one"},
+			{Name: "db", State: "UPDATE_FAILED", StackID: "id", Reason: "an old one"},
+		}}
+	c.events[5].ID = "6"
+	u, _ := begin(t, c, &deployment{there: true})
+	digest, err := u.Template.Digest(u.Key, u.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stack.Tags = []string{tagPrefix + digest[:24]}
+	r, err := u.Run(t.Context())
+	if err != nil || r.Did != Follow || len(r.Failed) != 1 || r.Failed[0].Reason != "this one" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	c.events, c.stack.State, c.states = nil, "UPDATE_IN_PROGRESS", []heat.State{"UPDATE_FAILED"} // Heat has dropped them
+	u, _ = begin(t, c, &deployment{there: true})
+	if r, err = u.Run(t.Context()); err != nil || len(r.Failed) != 2 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// An update brings along the templates by which members of groups are defined that an earlier one
+// has not come to, with all that these refer to, and nothing else.
+func TestTemplatesOfMembersAreKept(t *testing.T) {
+	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_FAILED"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"},
+		definition: `{"resources": {"a": {"type": "file:///old/member.yaml"}, "b": {"type": "OS::Heat::Value"}}}`,
+		files: map[string]map[string]string{"g": {"file:///old/member.yaml": `{"type": "file:///old/inner.yaml"}`, "file:///old/inner.yaml": `{"get_file": "file:///old/script"}`,
+			"file:///old/script": "x", "file:///old/other.yaml": "{}"}, "n": {"file:///nested.yaml": "{}"}},
+		has: []heat.Resource{
+			{Name: "web", Type: "OS::Heat::AutoScalingGroup", StackID: "id", NestedID: "g"},
+			{Name: "a", Type: "file:///old/member.yaml", StackID: "g"},
+			{Name: "nested", Type: "file:///nested.yaml", StackID: "id", NestedID: "n"},
+			{Name: "inner", Type: "file:///nested.yaml", StackID: "n"},
+		}}
+	u, _ := begin(t, c, &deployment{there: true})
+	if _, err := u.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"file:///old/inner.yaml", "file:///old/member.yaml", "file:///old/script"}; !slices.Equal(slices.Sorted(maps.Keys(c.kept)), want) {
+		t.Errorf("the update brings %v, want %v", c.kept, want)
+	}
+	c.stack.State, c.states = "UPDATE_COMPLETE", nil
+	u, _ = begin(t, c, &deployment{there: true})
+	if r, err := u.Run(t.Context()); err != nil || r.Did != Follow {
+		t.Errorf("what is brought along is a change: %v, %+v", err, r)
 	}
 }
 
@@ -669,6 +859,58 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(cleared, want) || !strings.Contains(fmt.Sprint(v.said), c.says) {
 			t.Errorf("with relay %v, skipping %v: %v, want %v; said %v", c.relays, c.skips, cleared, want, v.said)
+		}
+	}
+}
+
+// The delete hooks on a server that a condition of Heat's removes run before the update, since Heat
+// deletes it without waiting; where one fails nothing is changed. Those that cannot run are named.
+func TestDeleteHooksBeforeHeatDeletesAServer(t *testing.T) {
+	template := `{"resources": {"cache": {"type": "OS::Nova::Server"}, "old": {"type": "OS::Nova::Server", "properties": {"name": "a"}}, "web": {"type": "group"}}}`
+	server := func(path contract.ServerPath, alive bool) *status.Server {
+		s := &status.Server{}
+		s.Path, s.Alive, s.Incarnation = path, alive, coordinator.IncarnationRecord{Number: 1, Instance: "id of " + string(path)}
+		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
+		return s
+	}
+	of := func(name string) heat.Change {
+		c := heat.Change{Name: name}
+		c.Stack.ID = "id"
+		return c
+	}
+	for name, x := range map[string]struct {
+		alive, relays, skips bool
+		fails                error
+		want                 string
+		lost                 map[contract.RoleKey]string
+	}{
+		"a relay":           {true, true, false, nil, "[part cache.app publish]", map[contract.RoleKey]string{"old.app": "Heat deletes a machine that it replaces without waiting for it"}},
+		"no relay":          {true, false, false, nil, "[part cache.app publish]", map[contract.RoleKey]string{"old.app": "Heat deletes a machine that it replaces without waiting for it", "web/0.app": "no relay runs it for Heat"}},
+		"no agent":          {false, true, false, nil, "[publish]", map[contract.RoleKey]string{"cache.app": "its agent is not there", "old.app": "its agent is not there"}},
+		"--skip-hooks":      {true, true, true, nil, "[publish]", map[contract.RoleKey]string{"cache.app": "--skip-hooks", "old.app": "--skip-hooks", "web/0.app": "--skip-hooks"}},
+		"a hook that fails": {true, true, false, errors.New("exit status 3"), "[part cache.app]", nil},
+	} {
+		d := &deployment{outcome: deploy.Unchanged, there: true, servers: []*status.Server{server("cache", x.alive), server("old", x.alive), server("web/0", x.alive)}, parts: x.fails}
+		c := &cloud{definition: template, stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_COMPLETE"}, states: []heat.State{"UPDATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_FAILED"},
+			has:  []heat.Resource{{Name: "cache", StackID: "id", ID: "id of cache"}, {Name: "old", StackID: "id", ID: "id of old"}, {Name: "web", StackID: "id", ID: "g", NestedID: "g"}},
+			sees: heat.Changes{Deleted: []heat.Change{of("cache"), of("web")}, Replaced: []heat.Change{of("old")}}}
+		u, _ := begin(t, c, d)
+		path := filepath.Join(t.TempDir(), "t.yaml")
+		if err := os.WriteFile(path, []byte(strings.NewReplacer(`"a"`, `"b"`, "{\"resources", "{heat_template_version: 2018-08-31, \"resources").Replace(template)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if u.Template, err = heat.ReadTemplate(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		u.Plan = &contract.Plan{Servers: []contract.Server{{Path: "cache"}, {Path: "old"}, {Path: "web/0"}}}
+		u.TakesOver, u.SkipHooks = x.relays, x.skips
+		r, err := u.Run(t.Context())
+		if fmt.Sprint(d.asked) != x.want || !errors.Is(err, x.fails) || slices.Contains(c.asked, "update") != (x.fails == nil) {
+			t.Errorf("%s: %v, asked %v of Heat, and %v: %v", name, x.want, c.asked, d.asked, err)
+		}
+		if err == nil && !maps.Equal(r.Changes.Lost, x.lost) {
+			t.Errorf("%s: lost are %v", name, r.Changes.Lost)
 		}
 	}
 }

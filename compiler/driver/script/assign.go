@@ -11,11 +11,46 @@ import (
 // which statements its value is kept, and after which it is published: those that no
 // further assignment can follow.
 func (a *analyser) placeOutputs() {
+	a.leaveTrapped()
 	a.keepList(a.tree.Stmts, inList, false)
-	for v := range a.outputs {
-		later := a.survey.handlers || a.mayAssignAny(a.survey.trapped, v, map[string]bool{})
-		a.publish(a.tree.Stmts, v, later)
+	for _, h := range a.survey.trapped {
+		if h.inPlace {
+			a.keepList(h.stmts, inList, false)
+		}
 	}
+	for v := range a.outputs {
+		a.publish(a.tree.Stmts, v, a.trapAssigns(v))
+	}
+}
+
+// leaveTrapped marks the outputs that a trap may assign in which no call can be inserted.
+func (a *analyser) leaveTrapped() {
+	for _, h := range a.survey.trapped {
+		if h.inPlace && h.known || h.known && len(h.stmts) == 0 {
+			continue
+		}
+		for v := range a.outputs {
+			inWord := false
+			syntax.Walk(h.word, func(n syntax.Node) bool {
+				switch n := n.(type) {
+				case *syntax.Lit:
+					inWord = inWord || slices.Contains(identifiers(n.Value), v)
+				case *syntax.SglQuoted:
+					inWord = inWord || slices.Contains(identifiers(n.Value), v)
+				}
+				return true
+			})
+			if inWord {
+				a.unpublished[v] = &obstacle{at: h.at, why: "its trap may assign the variable, and no call can be inserted there"}
+				delete(a.outputs, v)
+			}
+		}
+	}
+}
+
+// trapAssigns reports whether a trap may assign a variable.
+func (a *analyser) trapAssigns(v string) bool {
+	return slices.ContainsFunc(a.survey.trapped, func(h handler) bool { return !h.known || a.mayAssignAny(h.stmts, v, map[string]bool{}) })
 }
 
 // leaveWritten drops the outputs that the script itself writes, or may.
@@ -30,12 +65,32 @@ func (a *analyser) leaveWritten() {
 // assignedOutputs returns the variables of outputs that the script may assign.
 func (a *analyser) assignedOutputs() (names []string) {
 	for v := range a.outputs {
-		if a.mayAssignAny(a.tree.Stmts, v, map[string]bool{}) || a.mayAssignAny(a.survey.trapped, v, map[string]bool{}) {
+		if a.mayAssignAny(a.tree.Stmts, v, map[string]bool{}) || a.trapAssigns(v) {
 			names = append(names, v)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// leaveUnset marks the outputs that the script unsets, which have no value when it ends.
+func (a *analyser) leaveUnset() {
+	syntax.Walk(a.tree, func(n syntax.Node) bool {
+		c, is := n.(*syntax.CallExpr)
+		if !is || len(c.Args) == 0 {
+			return true
+		}
+		if name, _ := literalOf(c.Args[0]); name != "unset" {
+			return true
+		}
+		for _, w := range c.Args[1:] {
+			if v, _ := literalOf(w); slices.Contains(a.atEnd, v) {
+				a.unpublished[v] = &obstacle{at: c, why: a.survey.obstacle.why + ", and the variable is unset when it ends"}
+				a.atEnd = slices.DeleteFunc(a.atEnd, func(name string) bool { return name == v })
+			}
+		}
+		return true
+	})
 }
 
 // markUnpublished marks the assigned outputs as impossible to publish.

@@ -9,41 +9,42 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
-// What a script in another language reads of the inputs db, url and a.b: "?" before a name: by
-// a name that is computed. A text begins after its #! line.
+// What a script in another language reads of the inputs db, url and a.b: "?" before a name: what
+// the script does with it is not understood, "-": it is in no part of the script. A text begins
+// after its #! line.
 func TestReadsOfTheEnvironment(t *testing.T) {
 	for language, cases := range map[string][][2]string{
 		"/usr/bin/env python3": {
 			{`import os; os.environ["db"]`, "db"}, {`os.environ['db']`, "db"}, {`os.environ [ "db" ]`, "db"}, {`os.environ.get("db")`, "db"},
-			{`os.environ.get('db', 'url')`, "db"}, {`os.getenv("url")`, "url"}, {`os.getenv("url", "none")`, "url"}, {`os.getenv(key="url")`, "url"},
+			{`os.environ.get('db', 'url')`, "db ?url"}, {`os.getenv("url")`, "url"}, {`os.getenv("url", "none")`, "url"}, {`os.getenv(key="url")`, "url"},
 			{`from os import environ, getenv` + "\n" + `environ["db"]; getenv("url")`, "db url"}, {`import os as o; o.environ["db"]`, "db"},
 			{`os.environb[b"db"]`, "db"}, {`os.environ["a_b"]`, "a.b"}, {`os.environ.pop("db")`, "db"}, {`os.environ.setdefault("db", "x")`, "db"},
 			{`if "db" in os.environ: pass`, "db"}, {`if "db" not in environ: pass`, "db"}, {`print(f"{os.environ['db']}")`, "db"}, {`f"""` + "\n" + `{os.environ['db']}"""`, "db"},
 			{"os.environ[\n    'db'\n]", "db"}, {`x = os.environ["db"] == "y"`, "db"}, {`os.environ["db"] += "x"`, "db"},
-			{`os.environ["db"] = "mine"`, ""}, {`# os.environ["db"]`, ""}, {`x = 1  # os.getenv("db")`, ""}, {`"""os.environ["db"]"""`, ""}, {"'''\nos.getenv('db')\n'''", ""},
+			{`os.environ["db"] = "mine"`, "?db"}, {`# os.environ["db"]`, ""}, {`x = 1  # os.getenv("db")`, ""}, {`"""os.environ["db"]"""`, ""}, {"'''\nos.getenv('db')\n'''", ""},
 			{`x = "#"; os.environ["db"]`, "db"}, {`x = 'a"#'; os.environ["db"]`, "db"}, {`x = "\"#"; os.environ["db"]`, "db"},
-			{`open(os.environ["hotc_inputs"] + "/db")`, ""}, {`subprocess.run(["hotc-agent", "get", "db"])`, ""}, {`db = 1; print(db, "db")`, ""}, {`os.environ["other"]`, ""},
+			{`open(os.environ["hotc_inputs"] + "/db")`, ""}, {`subprocess.run(["hotc-agent", "get", "db"])`, ""}, {`db = 1; print(db, "db")`, "?db"}, {`os.environ["other"]`, ""},
 			{`os.environ[x]`, "?a.b ?db ?url"}, {`os.environ["d" + "b"]`, "?a.b ?db ?url"}, {`os.getenv(name)`, "?a.b ?db ?url"}, {`os.environ.get(f"{x}")`, "?a.b ?db ?url"},
-			{`for k, v in os.environ.items(): pass`, "?a.b ?db ?url"}, {`"{db}".format(**os.environ)`, "?a.b ?db ?url"}, {`os.environ[x]; os.environ["db"]`, "?a.b ?url db"},
-			{`os.environ[x]; run(["hotc-agent", "get", "url"])`, "?a.b ?db"}, {`os.environ[x]; open(folder + "/url")`, "?a.b ?db"},
+			{`for k, v in os.environ.items(): pass`, "?a.b ?db ?url"}, {`"{db}".format(**os.environ)`, "?a.b ?db ?url"}, {`os.environ[x]; os.environ["db"]`, "?a.b db ?url"},
+			{`os.environ[x]; run(["hotc-agent", "get", "url"])`, "?a.b ?db ?url"},
 		},
 		"/usr/bin/python3.11 -u": {{`os.getenv("db")`, "db"}},
 		"/usr/bin/perl -w": {
 			{`print $ENV{db};`, "db"}, {`$ENV{'db'}`, "db"}, {`$ENV{"url"}`, "url"}, {`$ENV{ db }`, "db"}, {`"mysql $ENV{db}"`, "db"}, {`my ($a, $b) = @ENV{qw(db url)};`, "db url"},
 			{`@ENV{'db', 'url'}`, "db url"}, {`exists $ENV{db}`, "db"}, {`$ENV{db} // 'x'`, "db"}, {`$ENV{db} =~ /x/`, "db"}, {`use Env qw(db $url);`, "db url"}, {`use Env qw(@db);`, "db"},
-			{`$ENV{db} = 1;`, ""}, {`# $ENV{db}`, ""}, {`$x = 1; # $ENV{db}`, ""}, {`if ($x =~ /'/) { $y = $ENV{db} }`, "db"}, {`$#x; $ENV{db}`, "db"}, {`s#a#$ENV{db}#`, "db"},
+			{`$ENV{db} = 1;`, "?db"}, {`# $ENV{db}`, ""}, {`$x = 1; # $ENV{db}`, ""}, {`if ($x =~ /'/) { $y = $ENV{db} }`, "db"}, {`$#x; $ENV{db}`, "db"}, {`s#a#$ENV{db}#`, "db"},
 			{`$ENV{$name}`, "?a.b ?db ?url"}, {`keys %ENV`, "?a.b ?db ?url"}, {`$ENV{"d$x"}`, "?a.b ?db ?url"},
 		},
 		"/usr/bin/ruby": {
 			{`ENV['db']`, "db"}, {`ENV["db"]`, "db"}, {`ENV.fetch('db')`, "db"}, {`ENV.fetch "db"`, "db"}, {`ENV.fetch("url") { 1 }`, "url"}, {`ENV.fetch('db', 'x')`, "db"}, {`ENV.key?('db')`, "db"},
 			{`ENV.values_at('db', 'url')`, "db url"}, {`"#{ENV['db']}"`, "db"}, {`ENV['db'] ||= 'x'`, "db"}, {`ENV['db'] == 'x'`, "db"}, {`puts ENV['db']`, "db"},
-			{`ENV['db'] = 'x'`, ""}, {`# ENV['db']`, ""}, {`x = 1 # ENV['db']`, ""}, {"it's # fine\nENV['db']", "db"},
+			{`ENV['db'] = 'x'`, "?db"}, {`# ENV['db']`, ""}, {`x = 1 # ENV['db']`, ""}, {"it's # fine\nENV['db']", "db"},
 			{`ENV[name]`, "?a.b ?db ?url"}, {`ENV.each { |k, v| }`, "?a.b ?db ?url"}, {`ENV['d' + x]`, "?a.b ?db ?url"}, {`ENV.to_h`, "?a.b ?db ?url"},
 		},
 		"/usr/bin/env node": {
 			{`process.env.db`, "db"}, {`process.env['db']`, "db"}, {`process.env["url"]`, "url"}, {`process.env?.db`, "db"}, {`const { db, url: u = 'x' } = process.env;`, "db url"},
 			{"`mysql ${process.env.db}`", "db"}, {`process.env.db ?? 'x'`, "db"}, {`process.env.db === 'x'`, "db"},
-			{`process.env.db = 'x'`, ""}, {`// process.env.db`, ""}, {`/* process.env.db */`, ""}, {"/*\n process.env.db\n*/", ""}, {`x = "http://" + process.env.db`, "db"}, {`glob("**/*.js"); process.env.db; glob("**/*.ts")`, "db"},
+			{`process.env.db = 'x'`, "?db"}, {`// process.env.db`, ""}, {`/* process.env.db */`, ""}, {"/*\n process.env.db\n*/", ""}, {`x = "http://" + process.env.db`, "db"}, {`glob("**/*.js"); process.env.db; glob("**/*.ts")`, "db"},
 			{`/^https?:\/\//.test(process.env.url)`, "url"}, {`process.env[x]`, "?a.b ?db ?url"}, {`const e = process.env`, "?a.b ?db ?url"},
 		},
 		"/usr/bin/awk -f": {
@@ -57,11 +58,11 @@ func TestReadsOfTheEnvironment(t *testing.T) {
 		"/usr/bin/env gorun": {
 			{`os.Getenv("db")`, "db"}, {"os.LookupEnv(`db`)", "db"}, {`// os.Getenv("db")`, ""}, {`/* os.Getenv("db") */`, ""}, {`os.Getenv(x)`, "?a.b ?db ?url"}, {`os.Environ()`, "?a.b ?db ?url"},
 		},
-		"/usr/bin/unknown": {{`ENV['db'] $ENV{db} os.getenv("db")`, "?db"}},
+		"/usr/bin/unknown": {{`ENV['db'] $ENV{db} os.getenv("db")`, "?a.b ?db ?url"}, {`db`, "?db"}},
 		"/usr/bin/php": {
-			{`<?php echo getenv('db');`, "?db"}, {`<?php echo $_ENV["a_b"];`, "?a.b"}, {`<?php system("hotc-agent get db");`, ""}, {`<?php echo "mydb";`, ""},
+			{`<?php echo getenv('db');`, "db"}, {`<?php echo $_ENV["a_b"];`, "a.b"}, {`<?php echo getenv('d' . 'b');`, "?a.b ?db ?url"}, {`<?php system("hotc-agent get db");`, ""}, {`<?php echo "mydb";`, ""},
 		},
-		"/usr/bin/tclsh":      {{`puts "$env(db) $::env(url)"`, "?db ?url"}},
+		"/usr/bin/tclsh":      {{`puts "$env(db) $::env(url)"`, "db url"}},
 		"/usr/bin/zsh":        {{`print $never`, ""}, {`print ${url:-none}`, "?url"}},
 		"/bin/busybox sh":     {{`echo $db`, ""}},
 		"/bin/busybox awk -f": {{`BEGIN { print ENVIRON["db"] }`, "db"}},
@@ -78,17 +79,18 @@ func TestReadsOfTheEnvironment(t *testing.T) {
 			meaning := &program.Meaning{}
 			role := driver.Role{Name: "r", Inputs: []*program.Input{{Name: "url"}, {Name: "db"}, {Name: "a.b"}, {Name: "never", EagerSaid: true}}, Memory: &driver.Memory{}}
 			text := "#!" + language + "\n" + c[0] + "\n"
-			named := fromStart(role, text, meaning)
 			var got []string
-			for _, name := range []string{"a.b", "db", "url", "never"} {
-				if read, is := meaning.Environment[name]; is && read.Perhaps {
+			for _, name := range fromStart(role, text, meaning) {
+				read := meaning.Environment[name]
+				switch read.How {
+				case program.ReadByName:
+					got = append(got, name)
+				case program.PerhapsRead:
 					got = append(got, "?"+name)
+				case program.NotRead:
 				}
-			}
-			for _, name := range named {
-				got = append(got, name)
-				at := meaning.Environment[name].At
-				if excerpt := string(at.File.Slice(at.Span)); !strings.Contains(excerpt, strings.ReplaceAll(name, ".", "_")) && !strings.Contains(c[0], " in ") && !strings.Contains(c[0], "} =") {
+				excerpt := string(read.At.File.Slice(read.At.Span))
+				if read.How == program.ReadByName && !strings.Contains(excerpt, strings.ReplaceAll(name, ".", "_")) && !strings.Contains(c[0], " in ") && !strings.Contains(c[0], "} =") {
 					t.Errorf("%s: %s: the place of %s is %q", language, c[0], name, excerpt)
 				}
 			}

@@ -50,7 +50,7 @@ func (a *analyser) look(s *syntax.Stmt) uses {
 		case *syntax.CallExpr:
 			a.lookCall(&u, n)
 		case *syntax.CoprocClause:
-			a.all(&u, n, nil)
+			a.pass(&u, n, nil)
 		}
 		return true
 	})
@@ -70,6 +70,16 @@ func (a *analyser) all(u *uses, at syntax.Node, but []string) {
 		if !a.survey.asked[input] && !slices.Contains(but, name) {
 			a.read(u, name, at)
 		}
+	}
+}
+
+// pass adds every input that a program may read from its environment.
+func (a *analyser) pass(u *uses, at syntax.Node, but []string) {
+	may := uses{reads: map[string]syntax.Node{}}
+	a.all(&may, at, but)
+	for name := range may.reads {
+		a.read(u, name, at)
+		a.passed[name] = true
 	}
 }
 
@@ -174,18 +184,19 @@ func (a *analyser) lookCall(u *uses, c *syntax.CallExpr) {
 	first, _ := literalOf(c.Args[0])
 	switch {
 	case !run.known || run.name == "":
-		a.all(u, c, own)
+		a.pass(u, c, own)
 	case a.survey.functions[first] != nil:
 	case path.Base(run.name) == "hotc-agent":
 	case builtins[run.name]:
 		a.lookBuiltin(u, c, run)
 	case run.bare:
 	case run.readsEnvironment():
-		a.all(u, c, own)
+		a.pass(u, c, own)
 	default:
 		for name := range a.inputs {
 			if isUtilitys(name) && !slices.Contains(own, name) {
 				a.read(u, name, c)
+				a.passed[name] = true
 			}
 		}
 	}
@@ -274,13 +285,13 @@ func (a *analyser) lookTrap(u *uses, c *syntax.CallExpr, args []*syntax.Word) {
 	}
 	a.inHandler = true
 	defer func() { a.inHandler = false }()
-	stmts, ok := handlerOf(args[0])
-	if !ok {
+	h := handlerOf(args[0], "")
+	if !h.known {
 		a.all(u, c, nil)
 		return
 	}
 	found := map[string]bool{}
-	a.deep(stmts, found, map[string]bool{})
+	a.deep(h.stmts, found, map[string]bool{})
 	for name := range found {
 		a.read(u, name, c)
 	}

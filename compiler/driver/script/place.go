@@ -17,6 +17,8 @@ type analyser struct {
 
 	before map[*syntax.Stmt]*before
 	after  map[*syntax.Stmt]*after
+	// passed are variables that programs which the script starts may read from their environment.
+	passed map[string]bool
 	atEnd  []string // variables of outputs that a trap saves when the script ends
 	// unpublished are variables of assigned outputs that cannot be published, and why.
 	unpublished map[string]*obstacle
@@ -58,7 +60,7 @@ type known map[string]bool
 
 func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *analyser {
 	a := &analyser{inputs: inputs, outputs: outputs, survey: s, tree: tree, before: map[*syntax.Stmt]*before{}, after: map[*syntax.Stmt]*after{},
-		unpublished: map[string]*obstacle{}}
+		passed: map[string]bool{}, unpublished: map[string]*obstacle{}}
 	if len(tree.Stmts) == 0 {
 		return a
 	}
@@ -91,6 +93,7 @@ func analyse(tree *syntax.File, s *survey, inputs, outputs map[string]string) *a
 		a.markUnpublished(&obstacle{at: s.ending, why: s.obstacle.why + ", and its own traps leave no room for one of hotc's at the script's end"})
 	default:
 		a.atEnd = a.assignedOutputs()
+		a.leaveUnset()
 	}
 	return a
 }

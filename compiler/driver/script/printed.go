@@ -33,6 +33,9 @@ func (p *printer) note(name string, at syntax.Node) {
 
 func (p *printer) statements(list []*syntax.Stmt) {
 	for _, s := range list {
+		if c, is := s.Cmd.(*syntax.CallExpr); is && len(c.Args) == 1 && c.Args[0].Lit() == "exec" && slices.ContainsFunc(s.Redirs, redirectsOutput) {
+			return // what follows is not in the log
+		}
 		p.statement(s)
 	}
 }

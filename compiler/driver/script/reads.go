@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -178,7 +180,34 @@ func (s *shell) order() *program.Sequence {
 	w := &walker{analyser: s.analysed, complete: true,
 		lines: max(1, strings.Count(s.text, "\n"))}
 	steps, _ := w.statements(s.tree.Stmts)
-	return &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost(), Printed: w.printed(s.tree, s.inputs)}
+	sequence := &program.Sequence{Steps: append(steps, w.atEnd()...), Complete: w.complete, Lost: s.lost(), Printed: w.printed(s.tree, s.inputs), Split: w.split(s.tree, s.inputs)}
+	if w.complete {
+		sequence.Unread = s.unread(sequence)
+	}
+	return sequence
+}
+
+// unread returns the inputs that no step of a complete sequence reads, each with a similar
+// variable that the script uses and nothing sets.
+func (s *shell) unread(of *program.Sequence) map[string]string {
+	read, any := map[string]bool{}, false
+	of.Walk(func(step *program.Step) {
+		read[step.Name] = read[step.Name] || step.Op == program.ReadInput
+		any = any || step.Op == program.ReadAny
+	})
+	unread := map[string]string{}
+	var unset []string
+	for _, name := range slices.Sorted(maps.Keys(s.survey.expanded)) {
+		if !s.survey.assigned[name] && s.inputs[name] == "" && s.outputs[name] == "" {
+			unset = append(unset, name)
+		}
+	}
+	for v, name := range s.inputs {
+		if _, lost := of.Lost[name]; !any && !lost && !read[name] {
+			unread[name] = hot.Nearest(v, unset)
+		}
+	}
+	return unread
 }
 
 // lost returns the inputs and outputs in variables for which no wait or publication can

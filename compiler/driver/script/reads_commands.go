@@ -46,7 +46,7 @@ func (w *walker) call(c *syntax.CallExpr) ([]program.Step, leaving) {
 	default:
 		steps = append(steps, lists.Flat(args, func(a *syntax.Word) []program.Step { return w.outputFile(a, false) })...)
 	}
-	if run.by != nil && run.by[0] == "exec" {
+	if run.by != nil && run.by[0] == "exec" && !run.none {
 		w.exits++
 		return steps, leaves
 	}

@@ -32,7 +32,7 @@ type edit struct {
 // returns the text unchanged if there is nothing to do.
 func (a *analyser) rewrite(text string) string {
 	var opens, closes []edit
-	syntax.Walk(a.tree, func(n syntax.Node) bool {
+	walkAll(a.tree, a.survey, func(n syntax.Node) bool {
 		s, is := n.(*syntax.Stmt)
 		if !is {
 			return true
@@ -57,6 +57,9 @@ func (a *analyser) rewrite(text string) string {
 		return text
 	}
 	start := prelude
+	if names := slices.Sorted(maps.Keys(a.passed)); len(names) > 0 {
+		start = "hotc_passed=' " + strings.Join(names, " ") + " '; " + prelude
+	}
 	if len(a.atEnd) > 0 {
 		start += "trap '{ " + call(keeps, a.atEnd) + "} " + silently + "' EXIT; "
 	}
@@ -72,6 +75,18 @@ func (a *analyser) rewrite(text string) string {
 	}
 	out.WriteString(text[last:])
 	return out.String()
+}
+
+// walkAll walks a script and those of its traps' handlers in which calls can be inserted.
+func walkAll(tree *syntax.File, s *survey, visit func(syntax.Node) bool) {
+	syntax.Walk(tree, visit)
+	for _, h := range s.trapped {
+		for _, stmt := range h.stmts {
+			if h.inPlace {
+				syntax.Walk(stmt, visit)
+			}
+		}
+	}
 }
 
 // keepsStatus keeps the status of the statement before a call without setting off `set -e`.
@@ -142,8 +157,8 @@ func (a *analyser) check(text, rewritten string, dialect syntax.LangVariant) err
 	if strings.Count(text, "\n") != strings.Count(rewritten, "\n") {
 		return fmt.Errorf("the rewritten script has a different number of lines")
 	}
-	found, meant := 0, 0
-	syntax.Walk(tree, func(n syntax.Node) bool {
+	found, meant := 0, min(1, len(a.atEnd))
+	walkAll(tree, surveyOf(tree, rewritten), func(n syntax.Node) bool {
 		if c, is := n.(*syntax.CallExpr); is && len(c.Args) > 0 {
 			switch c.Args[0].Lit() {
 			case awaits, owns, keeps, publishes:

@@ -26,6 +26,15 @@ func variable(name string) string {
 	return v
 }
 
+// Taken returns the variable of an input or output, and whether a shell, the agent or hotc itself
+// sets it, so that no script can read the value there. Shell says that a shell runs the script.
+func Taken(name string, shell bool) (string, bool) {
+	if shell {
+		return asVariable(name), variable(name) == ""
+	}
+	return asVariable(name), environmentVariable(name) == ""
+}
+
 // asVariable replaces the characters that a variable's name cannot have by "_".
 func asVariable(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -98,6 +107,8 @@ type child struct {
 	by      []string // the commands that start it
 	// bare is set if the child does not inherit the environment.
 	bare bool
+	// none is set if the words name no command: an exec that only redirects.
+	none bool
 }
 
 // childOf strips the commands that only start another.
@@ -147,7 +158,7 @@ func childOf(args []*syntax.Word) child {
 			if name == "env" {
 				return c // it prints the environment
 			}
-			c.name, c.args = "true", nil
+			c.name, c.args, c.none = "true", nil, true
 			return c
 		}
 		args = rest

@@ -1,7 +1,9 @@
 package script
 
 import (
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,12 +20,14 @@ type survey struct {
 	written   map[string]bool           // outputs that the script writes itself
 	writesAny bool                      // it writes an output with a computed name
 	surplus   []*syntax.Word            // surplus arguments of the agent's commands
-	named     map[string]bool           // names of variables that are literals somewhere
-	trapped   []*syntax.Stmt            // statements of trap handlers
-	handlers  bool                      // some trap handlers cannot be parsed
-	ending    syntax.Node               // where the script traps its own end, or lists its traps
-	obstacle  *obstacle                 // why no wait may be inserted before a statement
-	fixed     *obstacle                 // why nothing at all may be inserted
+	text      string
+	named     map[string]bool // names of variables that are literals somewhere
+	expanded  map[string]bool // variables whose values the script uses
+	assigned  map[string]bool // variables that its statements set
+	trapped   []handler       // of its traps
+	ending    syntax.Node     // where the script traps its own end, or lists its traps
+	obstacle  *obstacle       // why no wait may be inserted before a statement
+	fixed     *obstacle       // why nothing at all may be inserted
 }
 
 // obstacle is why calls cannot be inserted statement by statement.
@@ -43,8 +47,8 @@ const (
 )
 
 func surveyOf(tree *syntax.File, text string) *survey {
-	s := &survey{functions: map[string][]*syntax.Stmt{}, calls: map[string]int{}, localised: map[string]bool{}, asked: map[string]bool{},
-		written: map[string]bool{}, named: map[string]bool{}}
+	s := &survey{text: text, functions: map[string][]*syntax.Stmt{}, calls: map[string]int{}, localised: map[string]bool{}, asked: map[string]bool{},
+		written: map[string]bool{}, named: map[string]bool{}, expanded: map[string]bool{}, assigned: map[string]bool{}}
 	line, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(line, "#!") {
 		for _, word := range strings.Fields(line)[1:] {
@@ -64,6 +68,9 @@ func surveyOf(tree *syntax.File, text string) *survey {
 	var walk func(n syntax.Node) bool
 	walk = func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Stmt:
+			names, _ := assignedBy(n)
+			maps.Copy(s.assigned, names)
 		case *syntax.FuncDecl:
 			if n.Name != nil {
 				s.functions[n.Name.Value] = append(s.functions[n.Name.Value], n.Body)
@@ -75,6 +82,7 @@ func surveyOf(tree *syntax.File, text string) *survey {
 		case *syntax.ParamExp:
 			if n.Param != nil {
 				s.special(n, n.Param.Value)
+				s.expanded[n.Param.Value] = true
 			}
 		case *syntax.Assign:
 			if n.Name != nil {
@@ -245,10 +253,14 @@ func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
 			s.ending = c
 		}
 	}
-	stmts, ok := handlerOf(words[0])
-	s.handlers = s.handlers || !ok
-	s.trapped = append(s.trapped, stmts...)
-	for _, stmt := range stmts {
+	text := s.text
+	if len(s.trapped) >= mostHandlers {
+		text = ""
+	}
+	h := handlerOf(words[0], text)
+	h.at = c
+	s.trapped = append(s.trapped, h)
+	for _, stmt := range h.stmts {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			if call, is := n.(*syntax.CallExpr); is && len(call.Args) > 0 {
 				if name, literal := literalOf(call.Args[0]); literal {
@@ -260,21 +272,42 @@ func (s *survey) trap(c *syntax.CallExpr, words []*syntax.Word, args []string) {
 	}
 }
 
-// handlerOf parses the handler of a trap.
-func handlerOf(word *syntax.Word) ([]*syntax.Stmt, bool) {
+// handler is what a trap runs.
+type handler struct {
+	at    *syntax.CallExpr
+	word  *syntax.Word
+	stmts []*syntax.Stmt
+	known bool // it could be parsed
+	// inPlace is set if the statements have their positions in the script, so that calls can be
+	// inserted there.
+	inPlace bool
+}
+
+// mostHandlers bounds how many handlers of a script are parsed in their places.
+const mostHandlers = 64
+
+// handlerOf parses the handler of a trap; script is the text that the word is in, or "".
+func handlerOf(word *syntax.Word, script string) handler {
+	h := handler{word: word}
 	text, literal := literalOf(word)
 	if !literal {
-		return nil, false
+		return h
 	}
-	if text == "" || text == "-" {
-		return nil, true
+	if h.known = text == "" || text == "-"; h.known {
+		return h
+	}
+	at := int(word.Pos().Offset()) + 1 // within quotes
+	if h.inPlace = len(word.Parts) == 1 && at+len(text) < len(script) && script[at:at+len(text)] == text && strings.IndexByte(`'"`, script[at-1]) >= 0; h.inPlace {
+		text = blank.ReplaceAllLiteralString(script[:at], " ") + text
 	}
 	tree, err := parseText(text, syntax.LangBash)
-	if err != nil {
-		return nil, false
+	if h.known = err == nil; h.known {
+		h.stmts = tree.Stmts
 	}
-	return tree.Stmts, true
+	return h
 }
+
+var blank = regexp.MustCompile(`[^\n]`)
 
 func (s *survey) agent(words []*syntax.Word) {
 	switch verb, name := agentCall(words); verb {

@@ -18,7 +18,7 @@ func (l *lowering) source(role *program.Role, tool *driver.Driver, src *yaml.Nod
 	meaning := l.meaning(driver.Role{Name: role.Name, At: role.At, Inputs: role.Inputs, Outputs: written(role)}, tool, src)
 	if meaning != nil {
 		for _, in := range role.Inputs {
-			if read, is := meaning.Environment[in.Name]; is && !read.Perhaps && !in.EagerSaid {
+			if read, is := meaning.Environment[in.Name]; is && !in.EagerSaid {
 				in.Eager, in.EagerAt = true, read.At
 			}
 		}

@@ -2,7 +2,8 @@
 // value of an expression, a template or a parameter.
 //
 // One Python process with Debian's python3-heat answers all questions; its imports take
-// more than a second.
+// more than a second. go test -short takes the answers that testdata/heat has of it, and
+// go test -short -update asks and records them.
 package hottest
 
 import (
@@ -23,20 +24,41 @@ var script string
 // SkipVariable is the environment variable that skips tests that need Heat.
 const SkipVariable = "HOTC_SKIP_HEAT"
 
-// Oracle is a process that runs stock Heat's code.
+// Skip skips a test that asks Heat in a way of its own, if the environment says so, and with -short.
+func Skip(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT compared with stock Heat: -short")
+	}
+	skipBySetting(t)
+}
+
+func skipBySetting(t testing.TB) {
+	t.Helper()
+	if os.Getenv(SkipVariable) == "1" {
+		t.Skip("NOT compared with stock Heat: " + SkipVariable + "=1")
+	}
+}
+
+// Oracle is a process that runs stock Heat's code, or what it has said before.
 type Oracle struct {
-	mu  sync.Mutex
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	mu       sync.Mutex
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	recorded *recording // nil if nothing is
 }
 
 // Start starts an oracle for a test, or skips the test if the environment says so. Without
 // python3-heat the test fails: the most important tests must not be skipped silently.
 func Start(t testing.TB) *Oracle {
 	t.Helper()
-	if os.Getenv(SkipVariable) == "1" {
-		t.Skip("NOT compared with stock Heat: " + SkipVariable + "=1")
+	skipBySetting(t)
+	o := &Oracle{}
+	if testing.Short() {
+		if o.recorded = openRecording(t); !updating() {
+			return o
+		}
 	}
 	cmd := exec.Command("/usr/bin/python3", "-c", script)
 	in, err := cmd.StdinPipe()
@@ -51,7 +73,7 @@ func Start(t testing.TB) *Oracle {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
-	o := &Oracle{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	o.cmd, o.in, o.out = cmd, in, bufio.NewReaderSize(out, 1<<20)
 	t.Cleanup(o.stop)
 	return o
 }
@@ -71,6 +93,21 @@ func (o *Oracle) Ask(t testing.TB, what string, question map[string]any, answer 
 	if err != nil {
 		t.Fatal(err)
 	}
+	reply, known := o.recorded.answer(line)
+	if !known {
+		reply = o.ask(t, line)
+		o.recorded.note(line, reply)
+	}
+	if err := json.Unmarshal(reply, answer); err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", reply, err))
+	}
+}
+
+func (o *Oracle) ask(t testing.TB, line []byte) json.RawMessage {
+	t.Helper()
+	if o.cmd == nil {
+		t.Fatalf("stock Heat's answer to this is not recorded: record it with go test -short -update (without -short it is asked)\n%.300s", line)
+	}
 	if _, err := o.in.Write(append(line, '\n')); err != nil {
 		t.Fatalf("stock Heat is needed (apt-get install python3-heat, or %s=1): %v", SkipVariable, err)
 	}
@@ -88,9 +125,7 @@ func (o *Oracle) Ask(t testing.TB, what string, question map[string]any, answer 
 	if got.Failure != "" {
 		t.Fatalf("the oracle failed: %s", got.Failure)
 	}
-	if err := json.Unmarshal(got.Answer, answer); err != nil {
-		t.Fatal(fmt.Errorf("%s: %w", got.Answer, err))
-	}
+	return got.Answer
 }
 
 // Verdict is Heat's result: a value as JSON, or an error.

@@ -70,6 +70,9 @@ func Start(t testing.TB, mode ...Mode) *Server {
 // need ends the test where ZooKeeper is not installed.
 func need(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT TESTED against ZooKeeper with -short")
+	}
 	err := installed()
 	if err == nil {
 		return

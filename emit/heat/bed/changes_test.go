@@ -275,9 +275,10 @@ func TestDiamondAmongFaults(t *testing.T) {
 	do(t, leader.Start())
 }
 
-// A second `hotc up` takes over from a first one, twice: where a hook runs that is not the newest
-// any more, and where Heat waits for a role that never ends. The first ends and says so, what
-// runs is finished, what lies between is left out.
+// A second `hotc up` does not come between: it says who is at work. With --take-over it takes over
+// from the first one, twice: where a hook runs that is not the newest any more, and where Heat waits
+// for a role that never ends. The first ends and says so, what runs is finished, what lies between
+// is left out.
 func TestASecondUpTakesOver(t *testing.T) {
 	t.Parallel()
 	l := newLives(t, "overtaken")
@@ -289,10 +290,15 @@ func TestASecondUpTakesOver(t *testing.T) {
 	}
 	first := l.start(up(l.path, l.stack, "-P", "level=2", "--yes")...)
 	until(t, "the hook", hooks(1))
-	second := l.start(up(l.path, l.stack, "-P", "level=3", "--yes")...)
+	l.expect(1, up(l.path, l.stack, "-P", "level=3", "--yes"), "the stack overtaken is being changed by \"hotc up\" of ", fmt.Sprintf("(process %d, since ", first.Process.Pid), "--take-over")
+	l.expect(1, []string{"down", l.stack, "--yes"}, "is being changed by \"hotc up\" of ")
+	if text, _ := a.Read("var/lib/count"); strings.Contains(text, "3") {
+		t.Errorf("what was refused has changed something: %s", text)
+	}
+	second := l.start(up(l.path, l.stack, "-P", "level=3", "--yes", "--take-over")...)
 	until(t, "the second to take over", func() bool { return strings.Contains(second.printed(), "The plan is on the coordinator") })
 	l.expectStatus("a one superseded", "the update hook runs to completion, then again: the plan has changed since")
-	third := l.start(up(l.path, l.stack, "-P", "level=4", "--yes")...)
+	third := l.start(up(l.path, l.stack, "-P", "level=4", "--yes", "--take-over")...)
 	until(t, "the third to take over", func() bool { return strings.Contains(third.printed(), "The plan is on the coordinator") })
 	open(t, a, "")
 	until(t, "the newest hook", hooks(2))
@@ -335,7 +341,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 	stuck = l.start(up(more, l.stack, "-P", "level=4", "--yes")...)
 	until(t, "Heat to have it again", func() bool { return strings.Contains(stuck.printed(), "Heat updates the stack") })
 	until(t, "the update", func() bool { return place.bed.Oracle.Find(t, l.stack).Status(t).Status == "IN_PROGRESS" })
-	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes"), "Heat is busy with another operation (UPDATE_IN_PROGRESS): this update takes over", "UPDATE_COMPLETE")
+	l.expect(0, up(l.path, l.stack, "-P", "level=4", "--yes", "--take-over"), "Heat is busy with another operation (UPDATE_IN_PROGRESS): this update takes over", "UPDATE_COMPLETE")
 	if err := stuck.Wait(); err == nil || !strings.Contains(stuck.printed(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v:\n%s", err, stuck.printed())
 	}
@@ -350,7 +356,7 @@ func TestASecondUpTakesOver(t *testing.T) {
 	}
 	first = l.start(up(scripts("first"), l.stack, "-P", "level=4", "--yes")...)
 	until(t, "the hook", hooks(3))
-	second = l.start(up(scripts("second"), l.stack, "-P", "level=4", "--yes")...)
+	second = l.start(up(scripts("second"), l.stack, "-P", "level=4", "--yes", "--take-over")...)
 	until(t, "the second to take over", func() bool { return strings.Contains(second.printed(), "The plan is on the coordinator") })
 	if err := first.Wait(); err == nil || !strings.Contains(first.printed(), "another \"hotc up\" has taken over") {
 		t.Errorf("%v:\n%s", err, first.printed())

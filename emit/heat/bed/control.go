@@ -28,7 +28,7 @@ type Answer struct {
 func (b *Bed) actions() map[string]func(*Server) error {
 	return map[string]func(*Server) error{
 		"delete": b.delete, "suspend": (*Server).Pause, "resume": (*Server).Resume, "reboot": (*Server).Reboot,
-		"off": (*Server).Off, "on": (*Server).On, "cut": (*Server).Cut, "restore": (*Server).Restore,
+		"off": (*Server).Off, "on": (*Server).On, "cut": (*Server).Cut, "restore": (*Server).Restore, "wipe": b.wipe, "move": b.move,
 	}
 }
 
@@ -87,6 +87,8 @@ func (b *Bed) do(r request) (Answer, error) {
 	case "first":
 		pid, err := s.first()
 		return Answer{PID: pid}, err
+	case "rebuild", "evacuate": // by hand: Nova has to know, which then asks for wipe or move
+		return Answer{}, b.Oracle.Relaunch(s.ID, r.Action)
 	}
 	act, known := b.actions()[r.Action]
 	if !known {
@@ -112,7 +114,7 @@ func (b *Bed) list() string {
 }
 
 // Ask sends a request to the bed that this process runs in: one of delete, suspend, resume, reboot,
-// off, on, cut, restore, logs, first for a server; servers for all of them.
+// off, on, cut, restore, rebuild, evacuate, logs, first for a server; servers for all of them.
 func Ask(action, server string) (Answer, error) {
 	var a Answer
 	conn, err := net.Dial("unix", socketFile)

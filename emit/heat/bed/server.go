@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type Server struct {
 	place string // its network namespace
 	dir   string
 	root  string
-	nics  []nic
+	order order
 
 	mu    sync.Mutex
 	init  *exec.Cmd     // its first process; nil while it is off
@@ -64,7 +65,7 @@ func (b *Bed) boot(o order) (*Server, error) {
 	b.machines++
 	number := strconv.Itoa(b.machines)
 	b.mu.Unlock()
-	s := &Server{ID: o.ID, Name: o.Name, HostName: hostName(o.Name), UserData: o.UserData, nics: o.NICs,
+	s := &Server{ID: o.ID, Name: o.Name, HostName: hostName(o.Name), UserData: o.UserData, order: o,
 		place: "server" + number, dir: filepath.Join(serverDir, number)}
 	if len(o.NICs) > 0 {
 		s.Address, _, _ = strings.Cut(o.NICs[0].Address, "/")
@@ -72,18 +73,46 @@ func (b *Bed) boot(o order) (*Server, error) {
 	if err := b.net.addPlace(s.place, o.NICs); err != nil {
 		return nil, err
 	}
-	root, err := mountRoot(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	s.root = root
-	if err := s.seed(o, b.net.operator); err != nil {
+	if err := s.disk(b.net.operator); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	b.servers = append(b.servers, s)
 	b.mu.Unlock()
 	return s, s.On()
+}
+
+// disk gives the server an empty disk.
+func (s *Server) disk(operator string) (err error) {
+	if s.root, err = mountRoot(s.dir); err != nil {
+		return err
+	}
+	return s.seed(s.order, operator)
+}
+
+// wipe is what Nova does to rebuild a server: it boots from an empty disk.
+func (b *Bed) wipe(s *Server) error {
+	if err := s.Off(); err != nil {
+		return err
+	}
+	if err := s.noDisk(); err != nil {
+		return err
+	}
+	if err := s.disk(b.net.operator); err != nil {
+		return err
+	}
+	return s.On()
+}
+
+// move is what Nova does to evacuate a server: it boots from an empty disk on another host, and the
+// old one, which may still run, is cut off.
+func (b *Bed) move(s *Server) error {
+	if err := s.Cut(); err != nil {
+		return err
+	}
+	b.forget(s)
+	_, err := b.boot(s.order)
+	return err
 }
 
 // seed writes what distinguishes this machine.
@@ -175,20 +204,23 @@ func (s *Server) Reboot() error {
 
 // delete is what Nova does to a server that Heat no longer wants.
 func (b *Bed) delete(s *Server) error {
-	b.mu.Lock()
-	for i, known := range b.servers {
-		if known == s {
-			b.servers = append(b.servers[:i:i], b.servers[i+1:]...)
-			break
-		}
-	}
-	b.mu.Unlock()
+	b.forget(s)
 	if err := s.Off(); err != nil {
 		return err
 	}
 	if err := removePlace(s.place); err != nil {
 		return err
 	}
+	return s.noDisk()
+}
+
+func (b *Bed) forget(s *Server) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.servers = slices.DeleteFunc(slices.Clone(b.servers), func(known *Server) bool { return known == s })
+}
+
+func (s *Server) noDisk() error {
 	if err := unix.Unmount(s.root, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmount the root of server %s: %w", s.Name, err)
 	}

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/emit/heat/bed"
-	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
-// soakVariable makes TestSoak run; SEED, SEEDS and DURATION are those of
-// simulationtest.Seeds.
+// soakVariable makes TestSoak run; SEED, SEEDS, DURATION and FIRST are those of
+// package seedtest.
 const soakVariable = "HOTC_SOAK"
 
 // Generated deployments with random faults, for as long as asked for. A seed has
@@ -27,11 +27,11 @@ func TestSoak(t *testing.T) {
 	if os.Getenv(soakVariable) == "" {
 		t.Skip("is started by make soak")
 	}
-	simulationtest.Seeds(t, 1, func(t *testing.T, seed uint64) {
+	for seed := range seedtest.Each(t, 1) {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { soak(t, seed) }) {
 			t.Fatalf("play it again: make soak SEED=%d", seed)
 		}
-	})
+	}
 }
 
 func soak(t *testing.T, seed uint64) {

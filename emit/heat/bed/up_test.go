@@ -320,7 +320,8 @@ func TestUpWhileHeatIsAway(t *testing.T) {
 	until(t, "Heat to be at it", func() bool { return strings.Contains(c.printed(), "Heat creates the stack") })
 	place.bed.Oracle.Outage(t, 1_000_000, 0)
 	until(t, "hotc to say that Heat is away", func() bool { return strings.Contains(c.printed(), "Heat does not answer; what has started continues") })
-	status, text := o.run(up("testdata/changing.yaml", "upaway")...)
+	o.expect(1, up("testdata/changing.yaml", "upaway"), "H707", "is being changed by \"hotc up\"")
+	status, text := o.run(up("testdata/changing.yaml", "upaway-other")...)
 	if status != 1 || !strings.Contains(text, "H710") || !strings.Contains(text, "is unavailable") || !strings.Contains(text, "return to it with the same command") {
 		t.Errorf("another one meanwhile ends with %d:\n%s", status, text)
 	}

@@ -46,6 +46,7 @@ func TestManyLargeAnswers(t *testing.T) {
 
 // A caller that waits for an answer in vain learns what the oracle was doing.
 func TestNoAnswer(t *testing.T) {
+	skipShort(t)
 	j, err := New()
 	if err != nil {
 		refuse(t, err)

@@ -82,6 +82,7 @@ type answer struct {
 // or skips it if HOTC_SKIP_HEAT=1.
 func Start(t testing.TB) *Oracle {
 	t.Helper()
+	skipShort(t)
 	j, err := New()
 	if err != nil {
 		refuse(t, err)
@@ -108,6 +109,7 @@ type Shared struct {
 // HOTC_SKIP_HEAT=1.
 func (s *Shared) Oracle(t testing.TB) *Oracle {
 	t.Helper()
+	skipShort(t)
 	s.once.Do(func() { s.j, s.err = NewAt(s.Site) })
 	if s.err != nil {
 		refuse(t, s.err)
@@ -121,6 +123,13 @@ type MissingError struct{ Packages []string }
 func (e *MissingError) Error() string {
 	return "stock Heat is needed as oracle: apt-get install " + strings.Join(e.Packages, " ") +
 		" (`make test` does it), or set " + SkipVariable + "=1 to go without"
+}
+
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT COMPARED WITH STOCK HEAT with -short")
+	}
 }
 
 func refuse(t testing.TB, err error) {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 var shared Shared
@@ -47,6 +49,29 @@ func TestWarnsOfDeprecations(t *testing.T) {
 	v := shared.Oracle(t).Validate(t, Input{Template: "testdata/deprecated.yaml"})
 	if !v.Accepted || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], "address: OS::Nova::FloatingIP is HIDDEN") {
 		t.Errorf("%+v", v)
+	}
+}
+
+// Old names of properties have their meaning, and what depends on what without being told is as in
+// a cloud: a server waits for the subnets of its network, a floating IP for the router.
+func TestImpliedDependencies(t *testing.T) {
+	st := shared.Oracle(t).Create(t, "network", Input{Template: "testdata/network.yaml"})
+	st.Complete(t)
+	got := map[string]string{}
+	for _, r := range st.Resources(t) {
+		got[r.Name] = strings.Join(r.RequiredBy, " ")
+	}
+	want := map[string]string{"net": "beside inside plain port subnet", "subnet": "beside inside plain plugged port", "plain": "", "port": "address", "router": "address plugged",
+		"plugged": "address", "address": "", "inside": "", "beside": ""}
+	if !maps.Equal(got, want) {
+		t.Errorf("required by:\n%v, want\n%v", got, want)
+	}
+	for _, server := range st.Booted(t) {
+		for _, addresses := range server.Addresses {
+			if !strings.HasPrefix(addresses[0], "10.9.0.") {
+				t.Errorf("%s has %v, no address of the subnet", server.Name, addresses)
+			}
+		}
 	}
 }
 
@@ -101,6 +126,36 @@ func TestWrongPasswordIsRefused(t *testing.T) {
 	boot.Signal["password"] = "guessed"
 	if _, status := boot.token(t); status != http.StatusUnauthorized {
 		t.Errorf("status %d", status)
+	}
+}
+
+// Keystone gives no token for a project that is not the user's, nor for a password that has expired.
+func TestCredentialsThatAreNotValid(t *testing.T) {
+	j := shared.Oracle(t)
+	boot := bootOf(t, j.Create(t, "site", Input{Template: "testdata/signals.yaml"}).Server(t, "db"))
+	expect := func(what string, want int) {
+		t.Helper()
+		if _, status := boot.token(t); status != want {
+			t.Errorf("%s: status %d, want %d", what, status, want)
+		}
+	}
+	expect("its own project", http.StatusCreated)
+	own := boot.Signal["project_id"]
+	boot.Signal["project_id"] = "4d7d2c0f5a3b4b0e9a54f6f2f3e4d5c6"
+	expect("a project that does not exist", http.StatusUnauthorized)
+	boot.Signal["project_id"] = j.Endpoints.Project
+	expect("another user's project", http.StatusUnauthorized)
+	boot.Signal["project_id"] = own
+	j.ExpirePassword(t, boot.Signal["username"], true)
+	expect("a password that has expired", http.StatusUnauthorized)
+	j.ExpirePassword(t, boot.Signal["username"], false)
+	tok, _ := boot.token(t)
+	if life := time.Until(tok.expires); life < 50*time.Minute || life > time.Hour {
+		t.Errorf("a token is valid for %v", life)
+	}
+	j.ExpireTokens(t)
+	if _, _, status := post(t, tok.heat+"/stacks", tok.id, map[string]any{}); status != http.StatusUnauthorized {
+		t.Errorf("a token that has expired: status %d", status)
 	}
 }
 
@@ -185,8 +240,9 @@ func bootOf(t *testing.T, s Server) boot {
 }
 
 type token struct {
-	id   string
-	heat string
+	id      string
+	heat    string
+	expires time.Time
 }
 
 // token authenticates with the handle's password, and finds heat-api in the
@@ -200,6 +256,7 @@ func (b boot) token(t *testing.T) (token, int) {
 	answer, header, status := post(t, b.Signal["auth_url"]+"/auth/tokens", "", request)
 	var body struct {
 		Token struct {
+			Expires time.Time `json:"expires_at"`
 			Catalog []struct {
 				Type      string
 				Endpoints []struct{ Interface, URL string }
@@ -211,7 +268,7 @@ func (b boot) token(t *testing.T) (token, int) {
 			t.Fatal(err)
 		}
 	}
-	tok := token{id: header.Get("X-Subject-Token")}
+	tok := token{id: header.Get("X-Subject-Token"), expires: body.Token.Expires}
 	for _, service := range body.Token.Catalog {
 		for _, endpoint := range service.Endpoints {
 			if service.Type == "orchestration" && endpoint.Interface == "public" {

@@ -138,6 +138,8 @@ type Resource struct {
 	Action string
 	Status string
 	Reason string
+	// RequiredBy are the resources of the same stack that Heat makes after it, sorted.
+	RequiredBy []string `json:"required_by"`
 }
 
 // Resources are all resources of the stack, sorted by path.
@@ -259,6 +261,12 @@ func (j *Oracle) LoseServer(t testing.TB, id string) {
 	if err := j.ask("lose", arguments{"server": id}, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Relaunch lets Nova rebuild or evacuate a server, without Heat's knowledge: how is "rebuild" or
+// "evacuate".
+func (j *Oracle) Relaunch(id, how string) error {
+	return j.ask("relaunch", arguments{"server": id, "how": how}, nil)
 }
 
 // Signal triggers a resource: a scaling policy to scale its group.

@@ -90,3 +90,11 @@ func (j *Oracle) ExpireTokens(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// ExpirePassword lets the password of a user expire, or be valid again.
+func (j *Oracle) ExpirePassword(t testing.TB, user string, expired bool) {
+	t.Helper()
+	if err := j.ask("expire_password", arguments{"user": user, "expired": expired}, nil); err != nil {
+		t.Fatal(err)
+	}
+}

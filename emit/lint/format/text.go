@@ -43,7 +43,7 @@ func lines(w io.Writer, r *lint.Report, _ terminal.Ink) error {
 		if at := d.At.InFile(); at.Known() {
 			where = at.String() + ": "
 		}
-		if _, err := fmt.Fprintln(w, terminal.Line(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code))); err != nil {
+		if _, err := fmt.Fprintln(w, terminal.Inert(terminal.Line(fmt.Sprintf("%s%s: %s [%s]", where, d.Severity, d.Message, d.Code)))); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ type role struct {
 
 func needAnsible(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT RUN with the real tool: -short")
+	}
 	path, err := exec.LookPath("ansible-playbook")
 	if err != nil {
 		t.Skip("SKIPPED: no ansible-playbook on PATH: nothing of the ansible driver was tried (Debian: ansible-core)")

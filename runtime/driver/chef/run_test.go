@@ -46,6 +46,9 @@ func standIn(t testing.TB) string {
 func everyChef(t *testing.T, test func(t *testing.T, solo string)) {
 	t.Run("stand-in", func(t *testing.T) { test(t, standIn(t)) })
 	t.Run("Chef", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("NOT RUN with the real tool: -short")
+		}
 		solo, err := exec.LookPath("chef-solo")
 		if err != nil {
 			t.Skip("SKIPPED: no chef-solo on PATH: Debian 12 has no Chef, so that only the stand-in was tried")

@@ -42,11 +42,15 @@ var reads = []read{
 	{"lookup('X_none', String, 'first', 'default')", "", `"default"`},
 	{"lookup(['X_none', 'X'])", "X", `"V"`},
 	{"hiera('X')", "X", `"V"`},
-	{"hiera_hash('X_map')", "X_map", `{"k":[1,2.5,true,null]}`},
+	{"hiera_hash('X_map')", "X_map", `{"own":{"a":1},"k":[1,2.5,true,null]}`},
 	{"lookup('X_by_variable')", "X", `"<V>"`},
 	{"lookup('X_by_lookup')", "X", `"<V>"`},
 	{"lookup('X_by_fact')", "X", `"<V>"`},
 	{"lookup('X_own')", "", `"own"`},
+	{"lookup('X_map', Hash, 'deep')", "X_map", `{"own":{"a":1},"k":[1,2.5,true,null]}`},
+	{"lookup('X_map', {'merge' => {'strategy' => 'deep', 'merge_hash_arrays' => true}})['k']", "X_map", `[1,2.5,true,null]`},
+	{"lookup('X_map', Hash, 'hash')", "X_map", `{"own":{"a":1},"k":[1,2.5,true,null]}`},
+	{"hiera_hash('X_map')['k']", "X_map", `[1,2.5,true,null]`},
 	// parameters of classes
 	{"cX::value()", "cX::y", `"Y"`},
 	{"cX::other()", "", `"default"`},
@@ -61,6 +65,7 @@ var reads = []read{
 	{"inline_template(\"<%= scope['facts']['X'] %>\")", "X", `"V"`},
 	{"inline_template(\"<%= scope.call_function('lookup', ['X']) %>\")", "X", `"V"`},
 	{"inline_template(\"<%= has_variable?('X') %>\")", "X", `"true"`},
+	{"inline_template(\"<% @X_map['k'] << 3 %><%= @X_map['k'].size %>\")", "X_map", `"5"`},
 	{"inline_epp('<%= $X %>')", "X", `"V"`},
 	{"inline_epp('<%- | $X | -%><%= $X %>', 'X' => 'own')", "", `"own"`},
 	{"inline_epp('<%= $facts[\"X\"] %>')", "X", `"V"`},
@@ -99,7 +104,7 @@ func TestFormsOfReading(t *testing.T) {
 			fmt.Fprintf(&manifest, "$mark%d = true\n", i)
 		}
 		fmt.Fprintf(&manifest, "$row%d = %s\n", i, form)
-		fmt.Fprintf(&data, "%s_by_variable: \"<%%{%s}>\"\n%s_by_lookup: \"<%%{lookup('%s')}>\"\n%s_by_fact: \"<%%{facts.%s}>\"\n%s_own: own\n", x, x, x, x, x, x, x)
+		fmt.Fprintf(&data, "%s_by_variable: \"<%%{%s}>\"\n%s_by_lookup: \"<%%{lookup('%s')}>\"\n%s_by_fact: \"<%%{facts.%s}>\"\n%s_own: own\n%s_map: {own: {a: 1}}\n", x, x, x, x, x, x, x, x)
 		r.output("variable", fmt.Sprintf("mark%d", i), fmt.Sprintf("mark%d", i))
 		r.output("variable", fmt.Sprintf("row%d", i), fmt.Sprintf("row%d", i))
 	}

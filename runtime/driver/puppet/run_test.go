@@ -49,6 +49,9 @@ func newTrial(t testing.TB) *trial {
 	if test, is := t.(*testing.T); is {
 		test.Parallel()
 	}
+	if testing.Short() {
+		t.Skip("NOT RUN with the real tool: -short")
+	}
 	if _, err := exec.LookPath("puppet"); err != nil {
 		t.Skip("SKIPPED: no puppet on PATH (Debian: puppet-agent)")
 	}

@@ -25,6 +25,9 @@ var hostileForms = []string{
 
 var hostileName = regexp.MustCompile(`\b[VPR]\b`)
 
+// lineEnd is what Python takes for the end of a line.
+var lineEnd = regexp.MustCompile("\r\n|[\n\r\v\f\x1c-\x1e\u0085\u2028\u2029]")
+
 // No text that comes from another server is evaluated, in SLS files and in templates of
 // files, in the stand-in and in the real Salt where it is.
 func TestHostileValues(t *testing.T) {
@@ -49,10 +52,11 @@ func TestHostileValues(t *testing.T) {
 			}
 			r.files[fmt.Sprintf("states/file%d.j2", i)] = named("{{ pillar['V'] }}")
 			fmt.Fprint(&maps, named("{% set R = pillar['P']['named'] | join %}\n"))
-			// what a state is given, as its authors write it, and what a template of a file is
+			// what a state is given, as its authors write it (neither YAML nor file.managed takes every character), and what a
+			// template of a file is
 			fmt.Fprintf(&files, named(`
 a%d:
-  file.managed: [{name: WORK/contents%d}, {contents: {{ pillar['V'] | json | json }}}]
+  file.managed: [{name: WORK/contents%d}, {contents: {{ pillar['V'] | tojson | yaml_dquote }}}]
 b%d:
   file.managed: [{name: WORK/pillar%d}, {contents_pillar: 'V'}, {contents_newline: false}]
 c%d:
@@ -67,7 +71,7 @@ e%d:
 			}
 		}
 		r.files["states/map.jinja"] = maps.String()
-		r.files["states/forms.sls"] = sls.String() + "results:\n  file.managed:\n    - name: " + work + "/results\n    - contents: {{ results | json | json }}\n" + strings.ReplaceAll(files.String(), "WORK", work)
+		r.files["states/forms.sls"] = sls.String() + "results:\n  file.managed:\n    - name: " + work + "/results\n    - contents: {{ results | tojson | yaml_dquote }}\n" + strings.ReplaceAll(files.String(), "WORK", work)
 		r.run(t, program).MustSucceed(t)
 		trap.MustBeEmpty(t)
 		var got []string
@@ -87,11 +91,16 @@ e%d:
 			}
 			var contents string
 			_ = json.Unmarshal([]byte(drivertest.Text(fmt.Sprintf("%s/contents%d", work, i))), &contents)
-			for what, got := range map[string]string{"contents": contents, "contents_pillar": drivertest.Text(fmt.Sprintf("%s/pillar%d", work, i)), "a template": drivertest.Text(fmt.Sprintf("%s/template%d", work, i))} {
+			for what, got := range map[string]string{"contents": contents, "a template": drivertest.Text(fmt.Sprintf("%s/template%d", work, i))} {
 				// file.managed ends what it writes with a newline
 				if got != h.Text && got != h.Text+"\n" {
 					t.Errorf("%s of %s\n gives %.200q\n and not %.200q", what, h.Name, got, h.Text)
 				}
+			}
+			// file.managed writes contents line by line
+			want := strings.TrimRight(lineEnd.ReplaceAllLiteralString(h.Text, "\n"), "\n")
+			if got := drivertest.Text(fmt.Sprintf("%s/pillar%d", work, i)); got != want {
+				t.Errorf("contents_pillar of %s\n gives %.200q\n and not %.200q", h.Name, got, want)
 			}
 		}
 	})

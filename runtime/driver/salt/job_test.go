@@ -30,6 +30,9 @@ func everySalt(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	t.Run("stand-in", func(t *testing.T) { test(t, standIn(t)) })
 	t.Run("salt-call", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("NOT RUN with the real tool: -short")
+		}
 		real, err := exec.LookPath("salt-call")
 		if err != nil {
 			t.Skip("SKIPPED: no salt-call on PATH (Debian 12 has no Salt); the stand-in was tried")

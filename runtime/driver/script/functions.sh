@@ -32,6 +32,15 @@ hotc_await() {
 	done
 	return "$hotc_status"
 }
+# hotc_refuse WHY ends the role; the agent reads why.
+hotc_refuse() {
+	hotc_print "$1" >|"$hotc_refused"
+	while :; do command sleep 60; done
+}
+# hotc_large VARIABLE WHY: the compiler has listed the variables that programs may read.
+hotc_large() {
+	case ${hotc_passed-} in *" $1 "*) hotc_refuse "$2" ;; esac
+}
 hotc_own() {
 	hotc_status=$?
 	for hotc_variable in "$@"; do

@@ -29,11 +29,14 @@ func TestHostileValues(t *testing.T) {
 			s.OutputsPrefix = filepath.Join(s.Folder, "output")
 			var lines strings.Builder
 			for i, h := range texts {
+				if h.Name == "nul" {
+					continue // it ends the role: TestAValueThatDoesNotFit
+				}
 				for _, way := range []string{"file", "asked"} {
 					name := fmt.Sprint(way, i)
 					s.Inputs[name], s.Outputs["out"+name] = name, "out"+name
 					if way == "asked" {
-						if err := os.WriteFile(filepath.Join(answers, name), []byte(script.Assignment(name, []byte(h.JSON()))), 0o600); err != nil {
+						if err := os.WriteFile(filepath.Join(answers, name), []byte(script.Assignment(name, name, []byte(h.JSON()))), 0o600); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -59,12 +62,11 @@ func TestHostileValues(t *testing.T) {
 			}
 			trap.MustBeEmpty(t)
 			for i, h := range texts {
-				want := h.Text
-				if h.Name == "nul" {
-					want = "" // no variable holds it
-				}
 				for _, way := range []string{"file", "asked"} {
-					if got, err := os.ReadFile(s.OutputsPrefix + ".out" + fmt.Sprint(way, i)); err != nil || string(got) != want {
+					if h.Name == "nul" {
+						continue
+					}
+					if got, err := os.ReadFile(s.OutputsPrefix + ".out" + fmt.Sprint(way, i)); err != nil || string(got) != h.Text {
 						t.Errorf("%s is published as %.200q, %v", h.Name, got, err)
 					}
 				}
@@ -75,7 +77,7 @@ func TestHostileValues(t *testing.T) {
 
 // readsOf is a program that finds the text in its environment, if that can hold it.
 func readsOf(h drivertest.Hostile, name string) string {
-	if h.Name == "nul" || h.Name == "long" {
+	if h.Name == "long" {
 		return ":"
 	}
 	return fmt.Sprintf(`sh -c '[ "$%s" = "$1" ]' sh "$%s" || echo "%s is not exported"`, name, name, h.Name)

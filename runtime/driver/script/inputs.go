@@ -1,11 +1,15 @@
 package script
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/runtime/driver"
@@ -19,8 +23,8 @@ func inputsFolder(job *driver.Job) string { return filepath.Join(job.Folder, "in
 
 // writeInputs waits for the inputs that the script needs before it starts, and passes
 // them as files and environment variables. A value that does not fit into a variable is
-// only in its file.
-func writeInputs(ctx context.Context, job *driver.Job) (environment []string, err error) {
+// only in its file; if the script may read it as a variable, the role fails.
+func writeInputs(ctx context.Context, job *driver.Job, s source) (environment []string, err error) {
 	folder := inputsFolder(job)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the inputs' folder: %w", err)
@@ -43,14 +47,54 @@ func writeInputs(ctx context.Context, job *driver.Job) (environment []string, er
 		if isAgents(Variable(in.Name)) {
 			continue
 		}
-		if len(entry) <= largestVariable && !strings.Contains(entry, "\x00") {
+		switch why := unfit(in.Name, value); {
+		case why == "":
 			environment = append(environment, entry)
-			continue
+		case s.mayRead(job, in.Name):
+			return nil, errors.New(why)
+		default:
+			fmt.Fprintf(job.Stderr, "hotc-agent: %s\n", why)
 		}
-		fmt.Fprintf(job.Stderr, "hotc-agent: input %s does not fit into an environment variable; read $hotc_inputs/%s\n",
-			in.Name, driver.FileName(in.Name))
 	}
 	return environment, nil
+}
+
+// unfit says why a value cannot be in an environment variable; "" if it can.
+func unfit(input string, value json.RawMessage) string {
+	text, why := driver.Text(value), ""
+	switch {
+	case bytes.IndexByte(text, 0) >= 0:
+		why = "contains a NUL byte, which no variable can hold"
+	case len(Variable(input))+1+len(text) > largestVariable:
+		why = fmt.Sprintf("has %d bytes, and an environment variable holds %d with its name", len(text), largestVariable)
+	default:
+		return ""
+	}
+	return fmt.Sprintf("the value of input %s %s: read it with `hotc-agent get %s`, or from the file $hotc_inputs/%s", input, why, input, driver.FileName(input))
+}
+
+// mayRead reports whether the script may read an input as a variable: one that is not a shell's by
+// what the compiler has found, a shell's unless its text reads it otherwise.
+func (s source) mayRead(job *driver.Job, input string) bool {
+	if slices.Contains(s.Environment, input) {
+		return true
+	}
+	text, err := os.ReadFile(scriptPath(job))
+	if err != nil || !isShell(s, scriptPath(job)) {
+		return false
+	}
+	return !regexp.MustCompile(`(?:\bhotc-agent["']?\s+get\s.*|\bhotc_inputs["}]*/)` + `(?:` + regexp.QuoteMeta(input) + `|` + regexp.QuoteMeta(driver.FileName(input)) + `)(?:[^\w.]|$)`).Match(text)
+}
+
+// isShell reports whether a shell runs a script.
+func isShell(s source, path string) bool {
+	command, err := commandLine(s, path)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(strings.Fields(strings.Join(command[:len(command)-1], " ")), func(word string) bool {
+		return slices.Contains([]string{"sh", "dash", "ash", "bash", "ksh", "ksh93", "mksh"}, filepath.Base(word))
+	})
 }
 
 func writeInput(folder, name string, value json.RawMessage) error {

@@ -15,8 +15,12 @@ import (
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
-// filePrefix begins the names of output files, which are $heat_outputs_path.NAME.
-const filePrefix = "output"
+// filePrefix begins the names of output files, which are $heat_outputs_path.NAME. refusalFile
+// is where a shell script's functions say why it cannot go on.
+const (
+	filePrefix  = "output"
+	refusalFile = "refused"
+)
 
 func outputsFolder(job *driver.Job) string { return filepath.Join(job.Folder, "outputs") }
 func outputsPrefix(job *driver.Job) string { return filepath.Join(outputsFolder(job), filePrefix) }
@@ -29,12 +33,13 @@ func outputsPrefix(job *driver.Job) string { return filepath.Join(outputsFolder(
 // which fails the role. It should write elsewhere and move, or write once.
 type outputs struct {
 	job    *driver.Job
+	refuse context.CancelCauseFunc // ends the role
 	events *os.File
 	done   chan struct{}
 	said   map[string]bool
 }
 
-func watchOutputs(ctx context.Context, job *driver.Job) (*outputs, error) {
+func watchOutputs(ctx context.Context, job *driver.Job, refuse context.CancelCauseFunc) (*outputs, error) {
 	folder := outputsFolder(job)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the outputs' folder: %w", err)
@@ -48,7 +53,7 @@ func watchOutputs(ctx context.Context, job *driver.Job) (*outputs, error) {
 		events.Close()
 		return nil, fmt.Errorf("watch the outputs: %w", os.NewSyscallError("inotify_add_watch", err))
 	}
-	o := &outputs{job: job, events: events, done: make(chan struct{}), said: map[string]bool{}}
+	o := &outputs{job: job, refuse: refuse, events: events, done: make(chan struct{}), said: map[string]bool{}}
 	mistake.Go(func() { o.follow(ctx) })
 	return o, nil
 }
@@ -114,6 +119,12 @@ func (o *outputs) sweep(ctx context.Context) {
 // publish publishes one file. An error with a declared output already fails the role; it
 // is also in the standard error, for the script's author.
 func (o *outputs) publish(ctx context.Context, file string) {
+	if file == refusalFile {
+		if why, err := os.ReadFile(filepath.Join(outputsFolder(o.job), file)); err == nil {
+			o.refuse(refusalError(why))
+		}
+		return
+	}
 	name, isOutput := strings.CutPrefix(file, filePrefix+".")
 	if !isOutput {
 		return
@@ -133,6 +144,11 @@ func (o *outputs) publish(ctx context.Context, file string) {
 		o.say("%s: %v", file, err)
 	}
 }
+
+// refusalError is why a script was ended that would have read an empty variable.
+type refusalError string
+
+func (e refusalError) Error() string { return string(e) }
 
 // say prints a message to the script's standard error, once.
 func (o *outputs) say(format string, arguments ...any) {

@@ -101,11 +101,13 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 		return driver.Exit{}, err
 	}
 	job = s.awaiting(job)
-	values, err := writeInputs(ctx, job)
+	values, err := writeInputs(ctx, job, s)
 	if err != nil {
 		return driver.Exit{}, err
 	}
-	outputs, err := watchOutputs(ctx, job)
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	outputs, err := watchOutputs(ctx, job, refuse)
 	if err != nil {
 		return driver.Exit{}, err
 	}
@@ -136,6 +138,10 @@ func (Driver) Run(ctx context.Context, job *driver.Job) (driver.Exit, error) {
 	exit, err := process.Run(late.ctx, cmd, job.Grace)
 	stop()
 	outputs.stop()
+	refused := refusalError("")
+	if errors.As(context.Cause(ctx), &refused) {
+		return driver.Exit{}, errors.Join(refused, late.close(job))
+	}
 	if lateErr := late.close(job); lateErr != nil {
 		return driver.Exit{}, lateErr
 	}

@@ -62,7 +62,7 @@ func (s Shell) Write() error {
 	fmt.Fprintf(&b, "hotc_ask() { %s \"$@\"; }\n", strings.Join(agent, " "))
 	names(&b, "hotc_input", s.Inputs, func(name string) string { return name })
 	names(&b, "hotc_output", s.Outputs, driver.FileName)
-	fmt.Fprintf(&b, "hotc_outputs=%s\n", quote(s.OutputsPrefix))
+	fmt.Fprintf(&b, "hotc_outputs=%s hotc_refused=%s\n", quote(s.OutputsPrefix), quote(filepath.Join(filepath.Dir(s.OutputsPrefix), refusalFile)))
 	exported := slices.DeleteFunc(sorted(s.Inputs), func(v string) bool { return s.Secret[v] })
 	if len(exported) > 0 {
 		fmt.Fprintf(&b, "export %s\n", strings.Join(exported, " "))
@@ -96,23 +96,25 @@ func sorted[V any](m map[string]V) []string {
 // Arrive writes a value to a file, so that the script need not start a process.
 func (s Shell) Arrive(variable string, value json.RawMessage) error {
 	path := s.arrived(variable)
-	if err := os.WriteFile(path+".new", []byte(Assignment(variable, value)), 0o600); err != nil {
+	if err := os.WriteFile(path+".new", []byte(Assignment(variable, s.Inputs[variable], value)), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
 }
 
-// Assignment returns the shell code that assigns a value. A value that is too large for a
-// child's environment is not exported, and one with a NUL byte does not fit into a variable.
-func Assignment(variable string, value json.RawMessage) string {
+// Assignment returns the shell code that assigns an input's value. One that does not fit into a
+// variable ends the role, and so does one that is too large for the environment of the programs
+// that may read it there; for the shell alone it is a variable that is not exported.
+func Assignment(variable, input string, value json.RawMessage) string {
 	text := string(driver.Text(value))
+	why := unfit(input, value)
 	switch {
+	case why == "":
+		return variable + "=" + quote(text) + "\n"
 	case strings.Contains(text, "\x00"):
-		return "unset " + variable + "\n"
-	case len(variable)+1+len(text) > largestVariable:
-		return "unset " + variable + "\n" + variable + "=" + quote(text) + "\n"
+		return "hotc_refuse " + quote(why) + "\n"
 	}
-	return variable + "=" + quote(text) + "\n"
+	return "hotc_large " + variable + " " + quote(why) + "\nunset " + variable + "\n" + variable + "=" + quote(text) + "\n"
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

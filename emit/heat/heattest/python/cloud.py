@@ -3,6 +3,7 @@
 OS::Nova::Server is the stock class. Its Nova is the one below: it keeps for each server what Heat had resolved when it
 asked for it, which is what the oracle is after, and leaves the booting to a hypervisor."""
 import base64
+import datetime
 import hashlib
 import ipaddress
 import itertools
@@ -25,6 +26,10 @@ def mac_of(seed):
 
 def version(address):
     return ipaddress.ip_address(address).version
+
+
+def now():
+    return datetime.datetime.utcnow().isoformat()
 
 
 class Packed(str):
@@ -135,6 +140,30 @@ class Instance:
     def reboot(self, *_args, **_kw):
         self.nova.cloud.hypervisor.power(self.record, 'reboot')
 
+    def rebuild(self, image, meta=None, **_kw):
+        """The same id, name, addresses and user-data, on an empty disk."""
+        self.record['image'] = {'id': image}
+        if meta is not None:
+            self.record['metadata'] = dict(meta)
+        self._launch('wipe')
+
+    def evacuate(self):
+        """A rebuild on another host: the old one is given up and cannot be reached."""
+        self._launch('move')
+
+    def resize(self, flavor):
+        """Another flavor on the same disk, which is booted again."""
+        self.record['flavor'] = {'id': flavor}
+        self._launch('reboot')
+        self.record['status'] = 'VERIFY_RESIZE'
+
+    def confirm_resize(self):
+        self.record['status'] = 'ACTIVE'
+
+    def _launch(self, action):
+        self.nova.cloud.hypervisor.power(self.record, action)
+        self.record['OS-SRV-USG:launched_at'] = now()
+
 
 class Nova:
     """novaclient's Client and its `servers` in one."""
@@ -171,7 +200,7 @@ class Nova:
             'accessIPv6': next((p['ip'] for p in ports if version(p['ip']) == 6), ''),
             'metadata': dict(meta or {}), 'userdata': userdata or '', 'image': {'id': kw.get('image')},
             'flavor': {'id': kw.get('flavor')}, 'key_name': kw.get('key_name'),
-            'OS-EXT-SRV-ATTR:instance_name': 'instance-%s' % server_id[:8]}
+            'OS-EXT-SRV-ATTR:instance_name': 'instance-%s' % server_id[:8], 'OS-SRV-USG:launched_at': now()}
         self.cloud.hypervisor.boot(self.cloud, self.cloud.servers[server_id])
         return self.get(server_id)
 

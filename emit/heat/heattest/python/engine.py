@@ -86,13 +86,13 @@ class Engine:
     def _stand_in(self, stock):
         patch(scheduler.TaskRunner, '_sleep', new=lambda _task, wait: None if wait is None else eventlet.sleep(
             min(wait, STEP)))
+        # old names of properties get their new ones; a cloud would also look up the ids of what is named
+        rules = translation.Translation.set_rules
+        patch(translation.Translation, 'set_rules', new=lambda self, found, *args, **kw: rules(
+            self, [rule for rule in found or () if rule.rule != translation.TranslationRule.RESOLVE], *args, **kw))
         if stock:   # addresses, names and times need no cloud
             patch(constraints.BaseCustomConstraint, 'validate', return_value=True)
-            rules = translation.Translation.set_rules
-            patch(translation.Translation, 'set_rules', new=lambda self, found, client_resolve=True, **kw: rules(
-                self, found, client_resolve=False, **kw))
         else:
-            patch(translation.Translation, 'has_translation', return_value=False)
             patch(constraints.CustomConstraint, 'validate', return_value=None)
         patch(resource.Resource, 'is_service_available', return_value=(True, None))
         for plugin in (cinder.CinderClientPlugin, glance.GlanceClientPlugin):

@@ -32,9 +32,9 @@ class Oracle:
         self.stacks = stacks.Stacks(self.engine)
         self.operations = {
             'validate': self.validate, 'create': self.create, 'update': self.update, 'preview': self.preview,
-            'unhealthy': self.unhealthy, 'lose': self.lose, 'signal': self.signal, 'delete': self.delete, 'find': self.find,
+            'unhealthy': self.unhealthy, 'lose': self.lose, 'relaunch': self.relaunch, 'signal': self.signal, 'delete': self.delete, 'find': self.find,
             'status': self.stacks.status, 'wait': self.stacks.wait, 'resources': self.stacks.resources, 'servers': self.stacks.servers, 'outputs': self.stacks.outputs,
-            'warnings': self.warnings, 'outage': self.outage, 'expire_tokens': self.expire_tokens,
+            'warnings': self.warnings, 'outage': self.outage, 'expire_tokens': self.expire_tokens, 'expire_password': self.expire_password,
             'requests': self.requests,
         }
 
@@ -110,6 +110,15 @@ class Oracle:
         cloud.Nova(self.engine.cloud).delete(server)
         return {}
 
+    def relaunch(self, server, how):
+        """Somebody rebuilds or evacuates a server in Nova, and Heat is not told."""
+        found = cloud.Nova(self.engine.cloud).get(server)
+        if how == 'rebuild':
+            found.rebuild(found.image['id'])
+        else:
+            found.evacuate()
+        return {}
+
     def signal(self, ident, resource):
         self.engine.client.resource_signal(self.stacks.context(ident), dict(ident), resource, {}, sync_call=True)
         return {}
@@ -126,6 +135,13 @@ class Oracle:
     def expire_tokens(self):
         """Every token given out so far is worth nothing, as after its life time."""
         self.engine.identity.tokens.clear()
+        return {}
+
+    def expire_password(self, user, expired):
+        """A user's password is worth nothing any more, or again."""
+        for known in self.engine.identity.users.values():
+            if user == known['name']:
+                known['password_expires'] = 0 if expired else float('inf')
         return {}
 
     def requests(self):

@@ -15,7 +15,7 @@ class Nobody:
         pass
 
     def power(self, record, action):
-        """`action` is delete, suspend, resume, reboot or cut."""
+        """`action` is delete, suspend, resume, reboot, wipe, move or cut."""
 
 
 class Bed(Nobody):

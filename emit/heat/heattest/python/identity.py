@@ -4,6 +4,7 @@ Passwords and tokens are real and are checked, so that a signal with wrong crede
 `Identity.app` is the part of Keystone's HTTP API that servers use; `KeystoneClient` is what the engine sees of it."""
 import json
 import secrets
+import time
 import types
 import uuid
 
@@ -13,6 +14,8 @@ from heat.common import context as heat_context
 
 OWNER_ROLES = ['admin', 'member', 'reader']
 STACK_USER_ROLES = ['heat_stack_user']
+TOKEN_LIFE = 3600       # seconds: keystone.conf's [token] expiration
+PROJECT_NAME = 'oracle'
 
 
 def new_id():
@@ -31,21 +34,21 @@ class Identity:
 
     def add_user(self, name, password, project, roles):
         user = {'id': new_id(), 'name': name, 'password': password, 'project': project, 'roles': roles,
-                'enabled': True}
+                'enabled': True, 'password_expires': float('inf')}
         self.users[user['id']] = user
         return user['id']
 
     def issue(self, user_id, project=None):
         """A token of a user's, for another project than his first if one is given."""
         token = 'gAAAA' + secrets.token_urlsafe(90)
-        self.tokens[token] = (user_id, project)
+        self.tokens[token] = (user_id, project, time.time() + TOKEN_LIFE)
         return token
 
     def user_of(self, token):
         """The user who has a token, as he is in the project that it is for; None if it is worth nothing."""
-        user_id, project = self.tokens.get(token, (None, None))
+        user_id, project, expires = self.tokens.get(token, (None, None, 0))
         user = self.users.get(user_id)
-        if not user or not user['enabled']:
+        if not user or not user['enabled'] or expires < time.time():
             return None
         return dict(user, project=project) if project else user
 
@@ -53,7 +56,7 @@ class Identity:
         """The request context of the stacks' owner, in a project of his."""
         user = self.users[self.owner]
         return heat_context.RequestContext.from_dict({
-            'tenant_id': project or user['project'], 'tenant': 'oracle', 'username': user['name'],
+            'tenant_id': project or user['project'], 'tenant': PROJECT_NAME, 'username': user['name'],
             'user_id': user['id'], 'password': None, 'roles': list(user['roles']), 'is_admin': False,
             'auth_url': self.url, 'auth_token': self.issue(user['id'])})
 
@@ -71,10 +74,11 @@ class Identity:
         except ValueError:
             return refuse(start_response, '400 Bad Request', 'the body is not JSON')
         user = self._authenticate(body)
-        if user is None:
+        if user is None or not self._in_scope(user, body['auth'].get('scope')):
             return refuse(start_response, '401 Unauthorized', 'The request you have made requires authentication.')
-        return reply(start_response, '201 Created', {'token': self._describe(user)},
-                     ('X-Subject-Token', self.issue(user['id'])))
+        token = self.issue(user['id'])
+        return reply(start_response, '201 Created', {'token': self._describe(user, self.tokens[token][2])},
+                     ('X-Subject-Token', token))
 
     def _version(self):
         return {'id': 'v3.14', 'status': 'stable', 'media-types': [],
@@ -89,23 +93,35 @@ class Identity:
             given = identity['password']['user']
             for user in self.users.values():
                 known = [user[key] == given[key] for key in ('id', 'name') if key in given]
-                if known and all(known) and user['enabled'] and user['password'] == given['password']:
+                if (known and all(known) and user['enabled'] and user['password'] == given['password']
+                        and time.time() < user['password_expires']):
                     return user
         except (KeyError, TypeError):
             pass
         return None
 
-    def _describe(self, user):
+    @staticmethod
+    def _in_scope(user, scope):
+        """Whether a user may have a token for a scope: for his project, which is also his default."""
+        if scope is None:
+            return True
+        project = scope.get('project') if isinstance(scope, dict) else None
+        return isinstance(project, dict) and (
+            project.get('id') == user['project'] or 'id' not in project and project.get('name') == PROJECT_NAME)
+
+    def _describe(self, user, expires):
         domain = {'id': 'default', 'name': 'Default'}
         catalog = [{'id': kind, 'type': kind, 'name': kind, 'endpoints': [
             {'id': kind + interface, 'interface': interface, 'region': 'RegionOne', 'region_id': 'RegionOne',
              'url': url % {'tenant_id': user['project']}} for interface in ('public', 'internal', 'admin')]}
             for kind, url in sorted(self.services.items())]
-        return {'methods': ['password'], 'issued_at': '2020-01-01T00:00:00.000000Z',
-                'expires_at': '2099-01-01T00:00:00.000000Z', 'catalog': catalog,
+        def at(seconds):
+            return time.strftime('%Y-%m-%dT%H:%M:%S.000000Z', time.gmtime(seconds))
+
+        return {'methods': ['password'], 'issued_at': at(expires - TOKEN_LIFE), 'expires_at': at(expires), 'catalog': catalog,
                 'roles': [{'id': role, 'name': role} for role in user['roles']],
                 'user': {'id': user['id'], 'name': user['name'], 'domain': domain},
-                'project': {'id': user['project'], 'name': 'oracle', 'domain': domain}}
+                'project': {'id': user['project'], 'name': PROJECT_NAME, 'domain': domain}}
 
 
 def reply(start_response, status, body, *headers):
@@ -130,7 +146,7 @@ class TokenCheck:
             return refuse(start_response, '401 Unauthorized', 'The request you have made requires authentication.',
                           ('WWW-Authenticate', 'Keystone uri="%s"' % self.identity.url))
         environ.update(HTTP_X_USER_ID=user['id'], HTTP_X_USER_NAME=user['name'], HTTP_X_PROJECT_ID=user['project'],
-                       HTTP_X_PROJECT_NAME='oracle', HTTP_X_ROLES=','.join(user['roles']),
+                       HTTP_X_PROJECT_NAME=PROJECT_NAME, HTTP_X_ROLES=','.join(user['roles']),
                        HTTP_X_AUTH_URL=self.identity.url, HTTP_X_IDENTITY_STATUS='Confirmed')
         return self.app(environ, start_response)
 

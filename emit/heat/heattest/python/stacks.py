@@ -58,7 +58,8 @@ class Stacks:
 
         return [{'path': path(row), 'name': row['resource_name'], 'type': row['resource_type'],
                  'id': row['physical_resource_id'] or '', 'action': row['resource_action'],
-                 'status': row['resource_status'], 'reason': row['resource_status_reason'] or ''} for row in rows]
+                 'status': row['resource_status'], 'reason': row['resource_status_reason'] or '', 'required_by': sorted(row['required_by'])}
+                for row in rows]
 
     def servers(self, ident):
         """Servers of the stack that Nova was asked for, with what Heat had resolved for them by then."""

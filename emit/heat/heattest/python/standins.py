@@ -1,7 +1,8 @@
 """Stand-ins for the resource types that would talk to a cloud; OS::Nova::Server stays stock (see cloud.py).
 
-A stand-in has the property and attribute schemas of the stock class, so that Heat checks properties and attribute names
-as ever. Its creation succeeds at once and its attributes are plausible."""
+A stand-in has the property and attribute schemas of the stock class, its old names of properties and what it depends on
+without being told, so that Heat checks templates and orders resources as ever. Its creation succeeds at once and its
+attributes are plausible."""
 import ipaddress
 import uuid
 
@@ -17,7 +18,18 @@ class StandIn(resource.Resource):
     """Base of all stand-ins. `kind` is the type it stands for, `cloud` the one whose networks it shares."""
 
     kind = ''
-    cloud = None
+    stock = cloud = None
+
+    # where the stock class is a base, too, these are not its own
+    validate = resource.Resource.validate
+    needs_replace_failed = resource.Resource.needs_replace_failed
+    handle_check = lambda _self: None
+    check_create_complete = check_update_complete = check_delete_complete = lambda *_args: True
+
+    def __getattr__(self, name):
+        if not name.isupper():
+            raise AttributeError(name)
+        return getattr(self.stock, name)        # stock code has the properties' names as members (self.NAME)
 
     def _prop(self, name):
         return self.properties[name] if name in self.properties_schema else None
@@ -101,18 +113,15 @@ class StandIn(resource.Resource):
 
 
 SCHEMA = ('properties_schema', 'attributes_schema', 'base_attributes_schema', 'support_status', 'default_client_name',
-          '__doc__', '__module__')
+          'translation_rules', '__doc__', '__module__')
 
 
 def stand_in_for(kind, stock, cloud):
     members = {name: getattr(stock, name) for name in SCHEMA}
-    # stock code finds property names as class members (Server.NAME), some of it in other resources' classes
-    for group in ('PROPERTIES', 'ATTRIBUTES'):
-        for key in (group,) + tuple(getattr(stock, group, ())):
-            if key.isidentifier() and hasattr(stock, key.upper()):
-                members[key.upper()] = getattr(stock, key.upper())
-    members.update(kind=kind, cloud=cloud, entity=None, required_service_extension=None)
-    return type('StandIn' + stock.__name__, (StandIn,), members)
+    # stock methods that say what a resource depends on call their base's: they need the stock class as a base
+    implied = stock.add_dependencies is not resource.Resource.add_dependencies
+    members.update(kind=kind, stock=stock, cloud=cloud, entity=None, required_service_extension=None)
+    return type('StandIn' + stock.__name__, (StandIn, stock) if implied else (StandIn,), members)
 
 
 def install(cloud):

@@ -1,7 +1,28 @@
 module Hotc
-  # Input is a declared input, whose value is frozen.
+  # Input is a declared input. Its value is frozen, as facts are.
   class Input < Awaited
+    # data is the value as Hiera data: a merge may change it.
+    def data
+      copy(value)
+    end
+
+    # variable is the value as a variable, which is the same object for all that read it.
+    def variable
+      frozen = value
+      @lock.synchronize { @variable = copy(frozen) unless defined?(@variable) }
+      @variable
+    end
+
     private
+
+    def copy(value)
+      case value
+      when Hash then value.to_h { |key, inner| [copy(key), copy(inner)] }
+      when Array then value.map { |inner| copy(inner) }
+      when String then value.dup
+      else value
+      end
+    end
 
     def ask
       frozen(super)

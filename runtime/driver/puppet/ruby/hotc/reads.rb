@@ -52,7 +52,7 @@ module Hotc
       def lookupvar(name, options = Puppet::Parser::Scope::EMPTY_HASH)
         if Hotc.run.variables.key?(name) && is_topscope? && !local?(name)
           input = Hotc.run.input(name)
-          return input.value if input
+          return input.variable if input
         end
         super
       end
@@ -60,7 +60,7 @@ module Hotc
       def lookup_qualified_variable(name, options)
         if Hotc.run.inputs.key?(name) && (Hotc.run.variables.key?(name) || !@compiler.qualified_variables.include?(name))
           input = Hotc.run.input(name)
-          return input.value if input
+          return input.variable if input
         end
         super
       end

@@ -21,9 +21,22 @@ from hotc_client import NOTHING
 quiet = threading.local()  # set while copies are made whose values are not read
 
 
+try:
+    from salt.utils.odict import OrderedDict
+except ImportError:  # a Salt whose pillars are plain dicts
+    OrderedDict = dict
+
+
 class Input(hotc_client.Input):
     def value(self):
-        return copy.deepcopy(self.ask())
+        return ordered(self.ask())
+
+
+def ordered(value):
+    """A copy of a value whose maps have the type of those in a pillar, which prints differently."""
+    if isinstance(value, dict):
+        return OrderedDict((key, ordered(inner)) for key, inner in value.items())
+    return [ordered(inner) for inner in value] if isinstance(value, list) else value
 
 
 class Leaf:
@@ -158,7 +171,7 @@ def overlaid(tree, own):
     if isinstance(own, Node):
         node = own.copy()
     else:
-        node = filled(own.items(), type(own)) if isinstance(own, dict) else filled((), dict)
+        node = filled(own.items(), type(own)) if isinstance(own, dict) else filled((), OrderedDict)
     for key, below in tree.items():
         have = dict.get(node, key, NOTHING)
         if isinstance(below, dict):
@@ -190,7 +203,7 @@ class Inputs:
             if inputs.given:
                 import salt.utils.dictupdate
 
-                compiled = salt.utils.dictupdate.merge(compiled, copy.deepcopy(inputs.given), strategy="recurse")
+                compiled = salt.utils.dictupdate.merge(compiled, ordered(inputs.given), strategy="recurse")
             return overlaid(inputs.tree, compiled) if inputs.tree else compiled
 
         salt.pillar.Pillar.compile_pillar = with_inputs

@@ -29,7 +29,8 @@ class ImportYAML(jinja2.ext.Extension):
 def environment(roots):
     loader = jinja2.FileSystemLoader(roots)
     env = jinja2.sandbox.SandboxedEnvironment(undefined=jinja2.StrictUndefined, loader=loader, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols", ImportYAML])
-    env.filters["json"] = lambda value: json.dumps(value, sort_keys=True)
+    env.filters["json"] = lambda value: json.dumps(value, sort_keys=True, ensure_ascii=False)
+    env.filters["yaml_dquote"] = lambda text: yaml.safe_dump(str(text), default_style="\"", width=float("inf")).strip()
     env.filters["yaml"] = lambda value: yaml.safe_dump(value, default_flow_style=True).strip()
     env.filters["traverse"] = traverse_dict_and_list
     return env

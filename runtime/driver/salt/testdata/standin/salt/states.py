@@ -24,7 +24,7 @@ def make(state):
         changes = {"pid": os.getpid(), "retcode": p.returncode, "stdout": p.stdout.rstrip("\n"), "stderr": p.stderr.rstrip("\n")}
         return ret(name, changes, 'Command "%s" run' % name, p.returncode == 0)
 
-    def file_managed(name, source=None, template=None, contents=None, contents_pillar=None, **_):
+    def file_managed(name, source=None, template=None, contents=None, contents_pillar=None, contents_newline=True, **_):
         if contents_pillar is not None:
             contents = functions["pillar.get"](contents_pillar)
         if source is not None:
@@ -32,8 +32,10 @@ def make(state):
             context = {"pillar": state.pack["__pillar__"], "grains": state.pack["__grains__"], "salt": functions, "opts": opts}
             with open(path, encoding="utf-8") as f:
                 contents = render.text_of(path, context, roots) if template else f.read()
-        elif not contents.endswith("\n"):
-            contents += "\n"
+        else:
+            contents = "".join(line.rstrip("\n").rstrip("\r") + "\n" for line in contents.splitlines())
+            if not contents_newline:
+                contents = contents.rstrip("\n").rstrip("\r")
         have = open(name, encoding="utf-8").read() if os.path.exists(name) else None
         if have == contents:
             return ret(name, comment="File %s is in the correct state" % name)

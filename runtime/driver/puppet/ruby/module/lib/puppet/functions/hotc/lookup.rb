@@ -9,6 +9,6 @@ Puppet::Functions.create_function(:"hotc::lookup") do
   def find(key, _options, context)
     input = Hotc.run.input(key)
     context.not_found if input.nil?
-    input.value
+    input.data
   end
 end

@@ -1,0 +1,43 @@
+package coordinator_test
+
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+)
+
+// A role that follows parts of one change waits for the older ones, and learns when these come with
+// a retry alone.
+func TestWhatComesWithARetryAlone(t *testing.T) {
+	const source = contract.Source("s:x")
+	failed := &coordinator.Cause{Reason: "it failed"}
+	made := func(run int, cause *coordinator.Cause) coordinator.CellRecord {
+		return coordinator.CellRecord{State: coordinator.Valued, Version: run, Stamp: coordinator.Stamp{source: {1, run}}, Cause: cause}
+	}
+	for _, c := range []struct {
+		name  string
+		cells map[contract.CellName]coordinator.CellRecord
+		waits contract.CellName
+		stays *coordinator.Cause
+	}{
+		{"all are as new", map[contract.CellName]coordinator.CellRecord{"a:o": made(2, nil), "b:o": made(2, nil), "c:o": made(2, nil)}, "", nil},
+		{"one comes", map[contract.CellName]coordinator.CellRecord{"a:o": made(1, nil), "b:o": made(2, nil), "c:o": made(2, nil)}, "a:o", nil},
+		{"one is kept behind", map[contract.CellName]coordinator.CellRecord{"a:o": made(1, failed), "b:o": made(2, nil), "c:o": made(2, nil)}, "a:o", failed},
+		{"one is kept behind, and one comes", map[contract.CellName]coordinator.CellRecord{"a:o": made(1, failed), "b:o": made(1, nil), "c:o": made(2, nil)}, "a:o", nil},
+		{"one comes, and one is kept behind", map[contract.CellName]coordinator.CellRecord{"a:o": made(1, nil), "b:o": made(1, failed), "c:o": made(2, nil)}, "a:o", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var follows []contract.Follow
+			ran := map[contract.CellName]coordinator.Count{}
+			for _, cell := range []contract.CellName{"a:o", "b:o", "c:o"} {
+				follows = append(follows, contract.Follow{Cell: cell, Watch: true, Sources: []contract.Source{source}})
+				ran[cell] = coordinator.Count{0, 1}
+			}
+			is := coordinator.FollowStatusOf(follows, ran, func(cell contract.CellName) coordinator.CellRecord { return c.cells[cell] })
+			if is.Waits != c.waits || is.Stays != c.stays {
+				t.Errorf("waits for %q, which a retry alone brings because of %v; want %q and %v", is.Waits, is.Stays, c.waits, c.stays)
+			}
+		})
+	}
+}

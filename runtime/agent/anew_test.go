@@ -1,0 +1,73 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/runtime/agent"
+)
+
+// before does something before the first call that creates, or else commits, a node.
+type before struct {
+	coordinator.Store
+	creates, writes func(coordinator.Path) bool
+	do              func()
+}
+
+func (s *before) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+	for _, n := range nodes {
+		if s.creates != nil && s.creates(n.Path) {
+			s.do()
+		}
+	}
+	return s.Store.Create(ctx, nodes)
+}
+
+func (s *before) Commit(ctx context.Context, ops ...coordinator.Op) error {
+	for _, op := range ops {
+		if s.writes != nil && op.Write && s.writes(op.Path) {
+			s.do()
+		}
+	}
+	return s.Store.Commit(ctx, ops...)
+}
+
+// A deployment is destroyed and applied again between two steps of a machine that joins it: the
+// machine joins the new one, and what it publishes there is valid.
+func TestADeploymentIsAppliedAnewWhileAMachineJoins(t *testing.T) {
+	server := func(p coordinator.Path) bool { return p == deployment.Server("db") }
+	life := func(p coordinator.Path) bool { return strings.HasPrefix(string(p), string(deployment.Life("db", ""))) }
+	for _, enrol := range []coordinator.Enrolment{coordinator.EnrolAlways, coordinator.EnrolOnce} {
+		for name, s := range map[string]before{"before its life begins": {creates: life}, "before it takes the name": {writes: server}} {
+			t.Run(name+", enrol="+string(enrol), func(t *testing.T) {
+				b := newBed(t)
+				enrolling := func(w *deploy.Publication) { w.Enrol = &enrol }
+				b.server("db", with(b.sh("mysql", "printf up | hotc-agent put x"), output("x", contract.String)))
+				b.apply(enrolling)
+				once := sync.OnceFunc(func() {
+					if err := deploy.Destroy(t.Context(), b.operator(), deployment); err != nil {
+						t.Error(err)
+					}
+					b.apply(enrolling)
+				})
+				b.start("db", func(c *agent.Config) {
+					open := c.Open
+					c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+						own, err := open(ctx, url, creds...)
+						return &before{own, s.creates, s.writes, once}, err
+					}
+				}).mustBeDone()
+				once() // it has been done
+				b.want("db.mysql:x", `"up"`)
+				if state := b.awaitState("db", inPhase(coordinator.PhaseDone)); state.Incarnation != 1 {
+					t.Errorf("it is incarnation %d", state.Incarnation)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,2 @@
+name 'site'
+version '1.0.0'
