@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,22 +35,29 @@ func findExclusiveProperties(l *Checker) {
 func (l *Checker) certainlySet(b *Block, names []string) []string {
 	var there []string
 	for _, name := range names {
-		if n := b.Get(name); n != nil && !l.mayBeNull(n) && (l.IsCall(n) || !falsy(n)) && !l.mayBeFalse(b, name, n) {
+		if n := b.Get(name); n != nil && !l.mayBeNull(n) && !l.mayBeFalse(b, name, n) {
 			there = append(there, name)
 		}
 	}
 	return there
 }
 
-// mayBeFalse says whether a function may yield false, or yields a value that Heat treats
-// as unset.
+// mayBeFalse says whether a property's value is, or a function in it may yield, one that Heat treats as
+// unset: what Python takes for false once it has the property's type.
 func (l *Checker) mayBeFalse(b *Block, name string, n *yaml.Node) bool {
-	if !l.IsCall(n) {
-		return false
+	kind := resourcetype.Any
+	if p := b.Known[name]; p != nil {
+		kind = p.Kind
 	}
 	values := l.Values(n)
-	if p := b.Known[name]; len(values) == 0 {
-		return p != nil && p.Kind == resourcetype.Boolean
+	if len(values) == 0 {
+		return kind == resourcetype.Boolean
 	}
-	return slices.ContainsFunc(values, func(k Known) bool { return !value.Truthy(k.Value) })
+	return slices.ContainsFunc(values, func(k Known) bool {
+		text, isText := k.Value.(string)
+		return !value.Truthy(k.Value) || isText && (kind == resourcetype.Boolean && strings.EqualFold(text, "false") ||
+			kind == resourcetype.Integer && zero.MatchString(text))
+	})
 }
+
+var zero = regexp.MustCompile(`^\s*[-+]?0+\s*$`)

@@ -69,9 +69,12 @@ var mailAddress = regexp.MustCompile(`^\S+@\S+\n?$`)
 
 func isMailAddress(v value.Value) bool { return mailAddress.MatchString(value.ToString(v)) }
 
+// olderAddress is an IPv4 address of one to four numbers, which oslo_utils (netutils.py, is_valid_ipv4) takes.
+var olderAddress = regexp.MustCompile(`^[0-9a-fA-FxX]+(\.[0-9a-fA-FxX]+){0,3}$`)
+
 func isGateway(v value.Value) bool {
 	_, err := netip.ParseAddr(value.ToString(v))
-	return err == nil || v == "~"
+	return err == nil || v == "~" || olderAddress.MatchString(value.ToString(v))
 }
 
 var internalBinary = regexp.MustCompile(`^internal-db://\{?[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\}?$`)

@@ -99,6 +99,31 @@ func laterRefused(kind string, d *source.Diagnostic) bool {
 	return kind == "OS::Senlin::Cluster" || kind == "AWS::IAM::User" && d.Code == source.WrongKind
 }
 
+// What new seeds once found.
+func TestAgreedWithHeatSince(t *testing.T) {
+	h := startHeat(t)
+	for _, c := range []struct {
+		kind, props string
+		refused     bool
+	}{
+		{"OS::Neutron::Router", `{"l3_agent_id": "a", "l3_agent_ids": ["b"]}`, true},
+		{"OS::Neutron::Router", `{"l3_agent_id": "a", "distributed": true}`, true},
+		{"OS::Neutron::Port", `{"network": "n", "fixed_ips": [{}], "no_fixed_ips": "False"}`, false},
+		{"OS::Neutron::Port", `{"network": "n", "fixed_ips": [{}], "no_fixed_ips": "True"}`, true},
+		{"OS::Neutron::Subnet", `{"network": "n", "cidr": "10.0.0.0/24", "gateway_ip": 5}`, false},
+		{"OS::Neutron::Subnet", `{"network": "n", "cidr": "10.0.0.0/24", "gateway_ip": "no"}`, true},
+	} {
+		var props map[string]any
+		if err := json.Unmarshal([]byte(c.props), &props); err != nil {
+			t.Fatal(err)
+		}
+		heats, ours := h.oracle(t, c.kind, props, "").Whole, found(t, c.kind, props)
+		if (heats != "") != c.refused || (len(ours) > 0) != c.refused {
+			t.Errorf("%s %s: Heat says %q, hotc says %v", c.kind, c.props, heats, ours)
+		}
+	}
+}
+
 // hotc and Heat agree on a resource's properties: neither objects to valid ones, and both
 // find a single mistake.
 func TestAgreesWithHeat(t *testing.T) {
