@@ -100,8 +100,7 @@ into a plain HOT template for stock Heat and a plan for the servers' agents.`,
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetVersionTemplate("hotc {{.Version}}\n")
-	root.AddCommand(newUpCommand(s), newDownCommand(s), newListCommand(s), newGCCommand(s), newServeFilesCommand(s), newCompileCommand(s), newLintCommand(s), newApplyCommand(s), newStatusCommand(s), newWhyCommand(s), newLogsCommand(s),
-		newOutputsCommand(s), newDestroyCommand(s), newRetryCommand(s), newAdmitCommand(s), newActionCommand(s), newSuspendCommand(s), newResumeCommand(s), newSecretCommand(s), newRelayCommand(s), newRootNodeCommand(s), newRunCommand(s), newManCommand(), newExplainCommand(s), newSimulateCommand(s), newGraphCommand(s), newEvalCommand(s), newRuleCommand(s), newSchemaCommand(s))
+	addGroups(root, s)
 	markUsage(root)
 	fitHelp(root, s)
 	return root

@@ -62,6 +62,13 @@ func (t *Template) readConditions(diags *source.Diagnostics) {
 			diags.Error(source.BadSection, t.Place(e.Value),
 				fmt.Sprintf("the condition %q must be true, false or a function such as equals, not %s", e.Name, shown(e.Value.Data())), "")
 		}
+		c.Expr.Walk(func(x *Expr) bool {
+			removed := x.Kind == CallExpr && x.Func.refusal != "" && x.Func.Check == nil
+			if removed {
+				diags.Error(source.UnknownFunction, x.At, x.Func.refusal, replacementOf[x.Func.Name])
+			}
+			return !removed
+		})
 		t.Conditions = append(t.Conditions, c)
 		t.Functions.names.conditions[c.Name] = c.Expr
 	}

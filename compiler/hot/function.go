@@ -172,7 +172,7 @@ func (v Version) functions() Table {
 		return t
 	}
 	for name, f := range t.expressions {
-		t.conditions[name] = f
+		t.conditions[name] = notValidated(f)
 		if last, _ := LastVersion(name); last >= v {
 			t.conditions[name] = notInConditions(name)
 		}
@@ -188,6 +188,14 @@ func (v Version) functions() Table {
 func removed(s since, v Version) *Function {
 	return refusing(s.function.Name, fmt.Sprintf("the function %s does not exist in version %s; %s was the last with it",
 		s.function.Name, v, s.until))
+}
+
+// notValidated is a removed function in a condition within an if, which Heat evaluates without validating it: the
+// call is data there, and an error only where a condition is needed (hot/functions.py, If.parse_args).
+func notValidated(removed *Function) *Function {
+	return &Function{Name: removed.Name, refusal: removed.refusal, Apply: func(_ *work, arg value.Value) (value.Value, error) {
+		return value.DictOf([]string{removed.Name}, []value.Value{arg}), nil
+	}}
 }
 
 func notInConditions(name string) *Function {
