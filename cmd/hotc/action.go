@@ -22,7 +22,7 @@ func newActionCommand(io streams) *cobra.Command {
 		a = acting{io: io}
 	)
 	cmd := &cobra.Command{
-		Use:   "action SERVER ROLE NAME [KEY=VALUE]…",
+		Use:   "action NAME SERVER ROLE ACTION [KEY=VALUE]…",
 		Short: "Run an action of a role",
 		Long: fmt.Sprintf(`Ask a server's agent to run one of the actions that a role declares. It runs once,
 when no role of the server is running. KEY=VALUE sets an input for this run only and

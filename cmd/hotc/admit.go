@@ -22,7 +22,7 @@ func newAdmitCommand(io streams) *cobra.Command {
 		key string
 	)
 	cmd := &cobra.Command{
-		Use:   "admit SERVER --key KEY",
+		Use:   "admit NAME SERVER --key KEY",
 		Short: "Admit a machine whose server's token was used before",
 		Long: `Admit the machine with this key as a server. In a deployment applied with --enrol=once,
 a server's token admits one machine, the first. A machine that comes later, because the

@@ -29,7 +29,7 @@ func newApplyCommand(io streams) *cobra.Command {
 		cloud string
 	)
 	cmd := &cobra.Command{
-		Use:        "apply DIR",
+		Use:        "apply DIR NAME",
 		SuggestFor: []string{"diff", "plan"}, // --dry-run
 		Short:      "Put a compiled deployment on the coordinator",
 		Long: `Publish a compiled deployment on the coordinator: its plan, files, cells and rights. Do

@@ -21,7 +21,7 @@ import (
 func newDestroyCommand(io streams) *cobra.Command {
 	d := destruction{io: io}
 	cmd := &cobra.Command{
-		Use:   "destroy",
+		Use:   "destroy NAME",
 		Short: "Remove a deployment from the coordinator",
 		Long: `Remove a deployment from the coordinator: its plan, files, cells and everything else. The
 stack stays as it is; agents that still run roles fail.

@@ -17,19 +17,12 @@ import (
 func newDownCommand(s streams) *cobra.Command {
 	d := descent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
-		Use:   "down [NAME]",
+		Use:   "down NAME",
 		Short: "Delete a stack, after its roles' delete hooks, and its deployment",
-		Long: `Run the roles' delete hooks, delete the stack NAME (or --stack NAME), and remove its
-deployment from the coordinator. If the command is interrupted, run it again: it continues
+		Long: `Run the roles' delete hooks, delete the stack NAME, and remove its deployment from the coordinator. If the command is interrupted, run it again: it continues
 where it stopped, and follows a deletion that Heat has started.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				if d.stack != "" && d.stack != args[0] {
-					return usageError{fmt.Errorf("which stack: %s or %s?", args[0], d.stack)}
-				}
-				d.stack = args[0]
-			}
 			d.begin(cmd, args, nil)
 			return d.run(cmd.Context())
 		},

@@ -16,7 +16,7 @@ func newLogsCommand(io streams) *cobra.Command {
 		follow bool
 	)
 	cmd := &cobra.Command{
-		Use:   "logs SERVER.ROLE",
+		Use:   "logs NAME SERVER.ROLE",
 		Short: "Print the end of a role's output",
 		Long: fmt.Sprintf(`Print the end of what a role printed in its last run, or in its update hook after that:
 the coordinator keeps the last %d KiB. The whole log is on the server.`, coordinator.LogSize>>10),

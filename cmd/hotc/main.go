@@ -123,6 +123,9 @@ func markUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				if _, said := source.AsDiagnostic(err); said || errors.As(err, &usageError{}) {
+					return err
+				}
 				if c.HasSubCommands() {
 					return unknownCommand(c, args[0])
 				}

@@ -18,10 +18,10 @@ import (
 func newOutputsCommand(io streams) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use:   "outputs [NAME]",
+		Use:   "outputs NAME [OUTPUT]",
 		Short: "Print the published values",
 		Long: `Print the stack's outputs that need a run-time value, and all published outputs of roles.
-With NAME, a stack output or SERVER.ROLE:OUTPUT, print only that value: a string as it is,
+With OUTPUT, a stack output or SERVER.ROLE:OUTPUT, print only that value: a string as it is,
 any other value as JSON.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {

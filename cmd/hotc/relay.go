@@ -26,7 +26,7 @@ const relayEvery = time.Second
 func newRelayCommand(s streams) *cobra.Command {
 	t, cloud, keyFile, once := &target{}, "", "", false
 	cmd := &cobra.Command{
-		Use:   "relay --stack NAME",
+		Use:   "relay NAME",
 		Short: "Report to Heat for a stack's servers how their roles end",
 		Long: `Report to Heat, for a stack compiled with --signal=relay, when the roles of its servers are
 done, or which has failed. Run it where both Heat and the coordinator can be reached, as
@@ -65,7 +65,7 @@ variables are set. With a key written by "hotc relay key" it does not need the s
 func newRelayKeyCommand(s streams) *cobra.Command {
 	t := &target{}
 	cmd := &cobra.Command{
-		Use:   "key FILE --stack NAME",
+		Use:   "key FILE NAME",
 		Short: "Write the key for a stack's relay to FILE",
 		Long: `Write to FILE a key that "hotc relay" can use in place of the stack's secret. Its holder
 can report the stack's state to Heat and to readers on the coordinator, and read the plan,
@@ -84,7 +84,7 @@ but cannot run anything on its servers or read a secret. Only you can read the f
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.stack, "stack", "", "`NAME` of the stack and of its deployment")
+	t.addName(cmd)
 	f.StringVar(&t.secretFile, "secret-file", "", "`FILE` from \"hotc secret new\" (default: $"+secretFileVariable+")")
 	return cmd
 }

@@ -29,7 +29,7 @@ func newRetryCommand(io streams) *cobra.Command {
 		yes   bool
 	)
 	cmd := &cobra.Command{
-		Use:   "retry SERVER[.ROLE]",
+		Use:   "retry NAME SERVER[.ROLE]",
 		Short: "Run a failed role again, and what failed because of it",
 		Long: `Run a failed role again on its server, and the roles of other servers that failed because
 of it. The failure marks on its outputs are removed first, so that their readers wait

@@ -18,7 +18,7 @@ func newStatusCommand(io streams) *cobra.Command {
 		watch bool
 	)
 	cmd := &cobra.Command{
-		Use:   "status [SERVER]",
+		Use:   "status NAME [SERVER]",
 		Short: "Show which roles run, and what the others wait for",
 		Long: `Show for each role whether it is done, running, failed or waiting, and for which value of
 which role; and for each server whether its agent is there. The exit status is 3 if

@@ -34,7 +34,7 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 		runHooks bool
 	)
 	cmd := &cobra.Command{
-		Use:   hook,
+		Use:   hook + " NAME",
 		Short: "Run the roles' " + hook + " hooks",
 		Long:  long,
 		Args:  cobra.NoArgs,

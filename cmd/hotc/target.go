@@ -45,7 +45,7 @@ type target struct {
 // that has none or its own.
 func (t *target) addFlags(cmd *cobra.Command, json string) {
 	f := cmd.Flags()
-	f.StringVar(&t.stack, "stack", "", "`NAME` of the stack and of its deployment")
+	t.addName(cmd)
 	f.StringVar(&t.secretFile, "secret-file", "", "`FILE` from \"hotc secret new\" (default: $"+secretFileVariable+")")
 	t.addCoordinatorFlags(cmd, json)
 }
@@ -95,7 +95,7 @@ func (t *target) named() (coordinator.Deployment, error) {
 
 func (t *target) deployment() (coordinator.Deployment, error) {
 	if t.stack == "" {
-		return "", source.Fail(source.Usage, "which stack?", "name it with --stack NAME")
+		return "", source.Fail(source.Usage, "which stack?", "give its NAME as an argument, or with --stack NAME")
 	}
 	d, err := coordinator.ParseDeployment(t.stack)
 	if err != nil {

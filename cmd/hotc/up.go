@@ -33,7 +33,7 @@ import (
 func newUpCommand(s streams) *cobra.Command {
 	a := ascent{conduct: conduct{io: s}}
 	cmd := &cobra.Command{
-		Use:   "up TEMPLATE --stack NAME",
+		Use:   "up TEMPLATE NAME",
 		Short: "Create or update a stack from a template, and follow it",
 		Long: `Compile a template, publish its plan on the coordinator, let Heat create or update the
 stack, and show what Heat and the roles do until everything is done or something has

@@ -18,7 +18,7 @@ import (
 func newWhyCommand(io streams) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use:   "why [SERVER[.ROLE]]",
+		Use:   "why NAME [SERVER[.ROLE]]",
 		Short: "Show what a role is waiting for, down to the root cause",
 		Long: `Follow the waits of a role, or of a server's roles, to their root cause: a role that is
 still running, a failure, an agent that never came, or a dependency cycle. Without a name,
