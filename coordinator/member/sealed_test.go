@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -222,14 +223,15 @@ func TestAReaderOfOneMoreSecret(t *testing.T) {
 type reading struct {
 	coordinator.Store
 	path coordinator.Path
-	do   *func()
+	do   *atomic.Pointer[func()]
 }
 
 func (s *reading) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
 	node, err := s.Store.Read(ctx, path)
-	if do := *s.do; do != nil && path == s.path {
-		*s.do = nil
-		do()
+	if path == s.path {
+		if do := s.do.Swap(nil); do != nil {
+			(*do)()
+		}
 	}
 	return node, err
 }
@@ -239,7 +241,7 @@ func (s *reading) Read(ctx context.Context, path coordinator.Path) (coordinator.
 func TestAValueIsReplacedWhileItIsSealed(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.WithPassword())
-	machine, do := deploytest.NewMachine(t, "db", "d1"), new(func())
+	machine, do := deploytest.NewMachine(t, "db", "d1"), new(atomic.Pointer[func()])
 	db, stop := b.Start(t, machine, false)
 	put(t, db, deploytest.Password, `"hush"`)
 	stop()
@@ -251,9 +253,10 @@ func TestAValueIsReplacedWhileItIsSealed(t *testing.T) {
 	app, stopApp := b.Start(t, deploytest.NewMachine(t, "app", "a1"), false)
 	defer stopApp()
 	renewed := make(chan error, 1)
-	*do = func() {
+	renew := func() {
 		renewed <- again.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon)
 	}
+	do.Store(&renew)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- again.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
