@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A link to the test program that is called hotc-agent is hotc-agent: so agents
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const deployment coordinator.Deployment = "blog"
+const deployment protocol.Deployment = "blog"
 
 // patience bounds what would otherwise hang a test for ever; no test is about it.
 const patience = 2 * time.Minute
@@ -45,18 +46,18 @@ type bed struct {
 	t       testing.TB
 	folder  string
 	program string
-	secret  coordinator.Secret
+	secret  protocol.Secret
 	url     string // of the coordinator
-	open    func(...coordinator.Credential) coordinator.Store
+	open    func(...store.Credential) store.Session
 	plan    contract.Plan
 	scripts map[string][]byte // by digest
 }
 
 // startCoordinator starts one, and gives its URL and a way to open it here.
-type startCoordinator func(t testing.TB, folder string) (string, func(...coordinator.Credential) coordinator.Store)
+type startCoordinator func(t testing.TB, folder string) (string, func(...store.Credential) store.Session)
 
 // inMemory serves a coordinator on a unix socket.
-func inMemory(t testing.TB, folder string) (string, func(...coordinator.Credential) coordinator.Store) {
+func inMemory(t testing.TB, folder string) (string, func(...store.Credential) store.Session) {
 	path, tree := filepath.Join(folder, "coordinator"), memory.New()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -82,7 +83,7 @@ func newBedOn(t testing.TB, start startCoordinator, idempotent bool, scripts ...
 // newBedOf makes a server whose roles run these files by any driver.
 func newBedOf(t testing.TB, start startCoordinator, as func(digest string) contract.Role, scripts ...string) *bed {
 	t.Helper()
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) contr
 	return b
 }
 
-func (b *bed) operator() coordinator.Store {
+func (b *bed) operator() store.Session {
 	s := b.open(b.secret.Operator(deployment))
 	b.t.Cleanup(func() { s.Close() })
 	return s
@@ -237,11 +238,11 @@ func (b *bed) cell(name contract.CellName) string {
 		b.t.Fatal(err)
 	}
 	switch record.State {
-	case coordinator.Valued:
+	case protocol.Valued:
 		return string(record.Value)
-	case coordinator.Failed:
+	case protocol.Failed:
 		return "failed: " + record.Cause.String()
-	case coordinator.Empty:
+	case protocol.Empty:
 	}
 	return "empty"
 }

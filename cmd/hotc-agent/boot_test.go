@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/machine"
 )
 
@@ -46,7 +46,7 @@ func TestBesideCloudInit(t *testing.T) {
 			config.Once, config.Console = true, io.Discard
 			opened := make(chan struct{})
 			open := config.Open
-			config.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			config.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 				defer close(opened)
 				return open(ctx, url, creds...)
 			}
@@ -78,13 +78,13 @@ func TestBesideCloudInit(t *testing.T) {
 
 // closes does something when a session is closed.
 type closes struct {
-	coordinator.Store
+	store.Session
 	do func()
 }
 
 func (s closes) Close() error {
 	s.do()
-	return s.Store.Close()
+	return s.Session.Close()
 }
 
 // TestAskedToEndWhileItStartsAnew: an agent that is asked to end while it is about to
@@ -103,7 +103,7 @@ func TestAskedToEndWhileItStartsAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	config.Console = io.Discard
-	config.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	config.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 		<-ctx.Done() // the settings have been compared
 		return closes{b.open(creds...), cancel}, nil
 	}

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -19,9 +20,9 @@ import (
 func losingBed(t *testing.T, scripts ...string) (*bed, *zktest.Server) {
 	t.Helper()
 	server := zktest.Start(t)
-	return newBedOn(t, func(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {
+	return newBedOn(t, func(t testing.TB, _ string) (string, func(...store.Credential) store.Session) {
 		url := server.URL("/hotc")
-		return url, func(creds ...coordinator.Credential) coordinator.Store {
+		return url, func(creds ...store.Credential) store.Session {
 			store, err := zookeeper.Open(context.Background(), url, creds...)
 			if err != nil {
 				t.Fatal(err)
@@ -43,7 +44,7 @@ func (b *bed) restore() {
 	store := b.open(b.secret.Operator(deployment))
 	defer store.Close()
 	_, err = deploy.Publish(context.Background(), store, deploy.Publication{Deployment: deployment, Secret: b.secret, Plan: &b.plan, JSON: text,
-		Files: func(digest string) ([]byte, error) { return b.scripts[digest], nil }, Now: time.Now(), Restore: true, Enrol: new(coordinator.EnrolAlways)})
+		Files: func(digest string) ([]byte, error) { return b.scripts[digest], nil }, Now: time.Now(), Restore: true, Enrol: new(protocol.EnrolAlways)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func (b *bed) awaitCell(name contract.CellName, want string, p *agentProcess) {
 }
 
 // awaitPhase waits until a command shows db in a phase.
-func (b *bed) awaitPhase(want coordinator.Phase, p *agentProcess) {
+func (b *bed) awaitPhase(want protocol.Phase, p *agentProcess) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		v, err := deploy.TakeSnapshot(context.Background(), b.operator(), deployment, b.secret, &b.plan)
@@ -108,7 +109,7 @@ func TestAZooKeeperThatHasLostItsData(t *testing.T) {
 	wipe()
 	b.restore()
 	b.awaitCell("db.r1", "null", p)
-	b.awaitPhase(coordinator.PhaseDone, p)
+	b.awaitPhase(protocol.PhaseDone, p)
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -24,10 +25,10 @@ import (
 func meddledBed(t *testing.T, scripts ...string) (*bed, *zktest.Meddler) {
 	t.Helper()
 	var between *zktest.Meddler
-	b := newBedOn(t, func(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {
+	b := newBedOn(t, func(t testing.TB, _ string) (string, func(...store.Credential) store.Session) {
 		server := zktest.Start(t)
 		between = zktest.NewMeddler(t, server.Addr())
-		return "zk://" + between.Addr() + "/hotc", func(creds ...coordinator.Credential) coordinator.Store {
+		return "zk://" + between.Addr() + "/hotc", func(creds ...store.Credential) store.Session {
 			store, err := zookeeper.Open(context.Background(), server.URL("/hotc"), creds...)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +50,7 @@ func digestOf(text string) string {
 func (b *bed) web(value string) {
 	b.t.Helper()
 	token := b.secret.ServerToken(deployment, "web")
-	store := b.open(coordinator.ServerCredential("web", token))
+	store := b.open(protocol.ServerCredential("web", token))
 	b.t.Cleanup(func() { store.Close() })
 	m := member.Join(store, deployment, "web", token)
 	if _, err := m.Plan(context.Background()); err != nil {
@@ -169,7 +170,7 @@ func TestWhoTapsAsksForNothing(t *testing.T) {
 		}
 		return bytes.ReplaceAll(data, []byte("backup"), []byte("wipeit"))
 	})
-	r := coordinator.Request{ID: "one", Kind: coordinator.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
+	r := protocol.Request{ID: "one", Kind: protocol.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
 	if err := b.reader().Post(context.Background(), []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestWhoTapsAnswersForNobody(t *testing.T) {
 	b, between := meddledBed(t, "echo done >>../log")
 	p := b.start()
 	b.awaitSaid(p, "db.r1: done")
-	r := coordinator.Request{ID: "one", Kind: coordinator.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
+	r := protocol.Request{ID: "one", Kind: protocol.Action, Incarnation: 1, Role: "r1", Name: "backup", Since: time.Now()}
 	if err := b.reader().Post(context.Background(), []deploy.Posting{{Server: "db", Request: r}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -219,13 +220,13 @@ func TestWhoTapsAnswersForNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answers []coordinator.Answer
+	var answers []protocol.Answer
 	for end := time.Now().Add(patience); len(answers) == 0; time.Sleep(10 * time.Millisecond) {
 		if answers, err = reader.Answers(context.Background(), "db"); err != nil || time.Now().After(end) {
 			t.Fatalf("%v\n%s", err, p.printed)
 		}
 	}
-	if answers[0].Status != coordinator.AnswerRefused {
+	if answers[0].Status != protocol.AnswerRefused {
 		t.Errorf("it answers %+v", answers)
 	}
 	between.Do(func(_ string, data []byte, sent bool) []byte {
@@ -235,7 +236,7 @@ func TestWhoTapsAnswersForNobody(t *testing.T) {
 		return bytes.ReplaceAll(data, []byte(`"status":"refused"`), []byte(`"status":"done"`))
 	})
 	answers, err = reader.Answers(context.Background(), "db")
-	if !errors.Is(err, coordinator.ErrForged) || len(answers) > 0 {
+	if !errors.Is(err, protocol.ErrForged) || len(answers) > 0 {
 		t.Errorf("the operator believes %+v, %v", answers, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -114,9 +114,9 @@ func withPlugIn(b testing.TB) *bed {
 	}, "#!/bin/sh\nread -r start\necho '{\"protocol\": 1}'\necho '{\"get\": \"x\"}'\nread -r value\necho '{\"done\": true}'\n")
 }
 
-func inZooKeeper(t testing.TB, _ string) (string, func(...coordinator.Credential) coordinator.Store) {
+func inZooKeeper(t testing.TB, _ string) (string, func(...store.Credential) store.Session) {
 	url := zktest.Start(t).URL("/hotc")
-	return url, func(creds ...coordinator.Credential) coordinator.Store {
+	return url, func(creds ...store.Credential) store.Session {
 		store, err := zookeeper.Open(context.Background(), url, creds...)
 		if err != nil {
 			t.Fatal(err)

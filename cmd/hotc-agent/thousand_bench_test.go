@@ -15,8 +15,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -68,14 +69,14 @@ func buildAgent(b *testing.B) string {
 type crowd struct {
 	zk      *zktest.Server
 	url     string
-	secret  coordinator.Secret
+	secret  protocol.Secret
 	servers []contract.ServerPath
 	agents  []*exec.Cmd
 }
 
 // newCrowd starts the agents of servers before there is a ZooKeeper.
 func newCrowd(b *testing.B, program string, p contract.Plan, files deploy.Files) *crowd {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func newCrowd(b *testing.B, program string, p contract.Plan, files deploy.Files)
 	return c
 }
 
-func (c *crowd) operator(b *testing.B) coordinator.Store {
+func (c *crowd) operator(b *testing.B) store.Session {
 	s, err := zookeeper.Open(b.Context(), c.url, c.secret.Operator(deployment))
 	if err != nil {
 		b.Fatal(err)

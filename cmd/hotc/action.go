@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -31,7 +31,7 @@ do not pass secrets.
 
 With --wait hotc prints the end of the action's output (%d KiB) and exits with the
 action's exit status. Without it hotc prints the request's id; --request ID asks
-for its result later.`, coordinator.LogSize>>10),
+for its result later.`, protocol.LogSize>>10),
 		Args: cobra.MinimumNArgs(3),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			a.session, a.server, a.role, a.name, a.arguments = s, args[0], args[1], args[2], args[3:]
@@ -50,11 +50,11 @@ for its result later.`, coordinator.LogSize>>10),
 
 // acted is the result of `hotc action` (docs/json.md).
 type acted struct {
-	Stack   string                   `json:"stack"`
-	Role    contract.RoleKey         `json:"role"`
-	Action  string                   `json:"action"`
-	Request string                   `json:"request"`
-	Status  coordinator.AnswerStatus `json:"status"` // "": not started yet
+	Stack   string                `json:"stack"`
+	Role    contract.RoleKey      `json:"role"`
+	Action  string                `json:"action"`
+	Request string                `json:"request"`
+	Status  protocol.AnswerStatus `json:"status"` // "": not started yet
 	// ExitCode is set once the process has ended.
 	ExitCode *int      `json:"exit_code,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
@@ -68,10 +68,10 @@ type acted struct {
 
 func (r *acted) print(io streams, t *target) {
 	switch r.Status {
-	case coordinator.AnswerDone, coordinator.AnswerFailed, coordinator.AnswerRefused:
+	case protocol.AnswerDone, protocol.AnswerFailed, protocol.AnswerRefused:
 		fmt.Fprint(io.out, r.Output)
 		return
-	case coordinator.AnswerRunning:
+	case protocol.AnswerRunning:
 		fmt.Fprintf(io.out, "%s of %s has been running since %s.\n", r.Action, r.Role, r.Started.Local().Format(time.TimeOnly))
 	default:
 		fmt.Fprintf(io.out, "%s of %s is requested.\n", r.Action, r.Role)
@@ -82,9 +82,9 @@ func (r *acted) print(io streams, t *target) {
 // failure is the error that hotc ends with; nil if nothing failed.
 func (r *acted) failure() error {
 	switch r.Status {
-	case coordinator.AnswerRefused:
+	case protocol.AnswerRefused:
 		return source.Fail(source.OperationFailed, fmt.Sprintf("the action %s of %s was refused: %s", r.Action, r.Role, r.Reason), "nothing was done")
-	case coordinator.AnswerFailed:
+	case protocol.AnswerFailed:
 		err := source.Fail(source.RoleFailed, "the action "+r.Action+": "+r.Reason, "")
 		if r.ExitCode != nil && *r.ExitCode > 0 {
 			return exitWith{*r.ExitCode, err}
@@ -139,14 +139,14 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	return result, nil
 }
 
-func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (coordinator.Answer, error) {
+func (a *acting) await(ctx context.Context, p *contract.Plan, r *acted) (protocol.Answer, error) {
 	if a.request != "" {
 		answer, err := a.Became(ctx, p, r.server, r.Request)
 		if err != nil || !a.wait || answer.Final() {
 			return answer, err
 		}
 	} else if !a.wait {
-		return coordinator.Answer{}, nil
+		return protocol.Answer{}, nil
 	}
 	answer, err := a.Await(ctx, p, r.server, r.Request, func(text string) { fmt.Fprintln(a.io.err, text) })
 	if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -53,13 +53,13 @@ the machines that ask, and changes nothing.`,
 }
 
 // whichMachine asks for --key and lists the machines that ask to be the server.
-func whichMachine(t *target, server contract.ServerPath, asking []coordinator.ApprovalRequest) error {
+func whichMachine(t *target, server contract.ServerPath, asking []protocol.ApprovalRequest) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
 			"a machine that is not admitted prints its key on its console; \""+t.command("status")+"\" shows the machines that ask")
 	}
 	return source.Fail(source.Usage, "which machine?", "compare its key with its console (openstack console log show SERVER), and pass it with --key").
-		With(lists.Map(asking, func(k coordinator.ApprovalRequest) string { return terminal.Line(approvalText(t, server, k)) })...)
+		With(lists.Map(asking, func(k protocol.ApprovalRequest) string { return terminal.Line(approvalText(t, server, k)) })...)
 }
 
 func printAdmitted(io streams, r *operate.Admitted, t *target) {
@@ -83,8 +83,8 @@ func instanceName(instance string) string {
 }
 
 // approvalText describes a machine that asks to be a server, with the command that admits it.
-func approvalText(t *target, server contract.ServerPath, k coordinator.ApprovalRequest) string {
-	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, coordinator.AdmitCommand(server, t.flags(), k.Key))
+func approvalText(t *target, server contract.ServerPath, k protocol.ApprovalRequest) string {
+	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, protocol.AdmitCommand(server, t.flags(), k.Key))
 }
 
 // approvalLines list the machines that ask to be one of the servers.

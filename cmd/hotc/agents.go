@@ -14,8 +14,9 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/userdata"
 )
@@ -44,11 +45,11 @@ func agentsIn(folder string) map[string]agent {
 		if !named {
 			arch = runtime.GOARCH
 		}
-		if !named && filepath.Base(path) != "hotc-agent" || userdata.CheckDigest(userdata.Arch(arch), coordinator.Digest(nil)) != nil {
+		if !named && filepath.Base(path) != "hotc-agent" || userdata.CheckDigest(userdata.Arch(arch), protocol.Digest(nil)) != nil {
 			continue
 		}
 		if text, err := os.ReadFile(path); err == nil {
-			found[coordinator.Digest(text)] = agent{userdata.Arch(arch), text}
+			found[protocol.Digest(text)] = agent{userdata.Arch(arch), text}
 		}
 	}
 	return found
@@ -96,7 +97,7 @@ func (s *session) putAgents(ctx context.Context, say func(string), dir string, r
 		default:
 			say("Uploading the agent for " + arch + " to the coordinator, once for all deployments there")
 			err := s.putAgent(ctx, root, atHand[digest].program)
-			if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrRefused) {
+			if errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrRights) || errors.Is(err, store.ErrRefused) {
 				if comes, err := deploy.AgentComes(ctx, s, digest); comes || ctx.Err() != nil {
 					if err != nil {
 						return err

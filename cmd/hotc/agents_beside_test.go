@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/emit"
 )
 
@@ -24,7 +25,7 @@ func TestAgentsBeside(t *testing.T) {
 		}
 	}
 	found := agentsIn(folder)
-	if len(found) != 2 || string(found[coordinator.Digest([]byte("hotc-agent"))].arch) != runtime.GOARCH || found[coordinator.Digest([]byte("hotc-agent-arm64"))].arch != "arm64" {
+	if len(found) != 2 || string(found[protocol.Digest([]byte("hotc-agent"))].arch) != runtime.GOARCH || found[protocol.Digest([]byte("hotc-agent-arm64"))].arch != "arm64" {
 		t.Errorf("%v", found)
 	}
 }
@@ -36,7 +37,7 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 	if err := os.MkdirAll(filepath.Join(folder, "hotc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(`{"amd64":%q}`, coordinator.Digest([]byte("an agent")))
+	text := fmt.Sprintf(`{"amd64":%q}`, protocol.Digest([]byte("an agent")))
 	if err := os.WriteFile(filepath.Join(folder, emit.AgentsFile), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func putAgents(t *testing.T, d *desk, agents map[string]agent) string {
 // The agent is put on the coordinator once; where that cannot be, it is said.
 func TestAgentIsPutOnTheCoordinator(t *testing.T) {
 	d := newDesk(t)
-	agents := map[string]agent{coordinator.Digest([]byte("an agent")): {"amd64", []byte("an agent")}}
+	agents := map[string]agent{protocol.Digest([]byte("an agent")): {"amd64", []byte("an agent")}}
 	if said := putAgents(t, d, nil); !strings.Contains(said, "neither on the coordinator nor next to hotc") {
 		t.Error(said)
 	}
@@ -74,9 +75,9 @@ func TestAgentIsAnothers(t *testing.T) {
 	d := newDesk(t)
 	stranger := d.tree.Open()
 	defer stranger.Close()
-	everybody := []coordinator.Grant{{May: coordinator.MayAll}}
-	digest := coordinator.Digest([]byte("an agent"))
-	if err := stranger.Create(t.Context(), []coordinator.NewNode{{Path: ":agents", Grants: everybody}, {Path: coordinator.Path(":agents/" + digest), Data: []byte("x"), Grants: everybody}}); err != nil {
+	everybody := []store.Grant{{May: store.MayAll}}
+	digest := protocol.Digest([]byte("an agent"))
+	if err := stranger.Create(t.Context(), []store.NewNode{{Path: ":agents", Grants: everybody}, {Path: store.Path(":agents/" + digest), Data: []byte("x"), Grants: everybody}}); err != nil {
 		t.Fatal(err)
 	}
 	said := putAgents(t, d, map[string]agent{digest: {"amd64", []byte("an agent")}})

@@ -12,7 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // agents is the command `agents DIR STACK`: the real agents of a compiled folder's
@@ -31,17 +32,17 @@ func agents(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	for _, s := range p.Servers {
-		startAgent(ts, args[1], s.Path, coordinator.Segment(string(s.Path)))
+		startAgent(ts, args[1], s.Path, store.Segment(string(s.Path)))
 	}
 }
 
 func startAgent(ts *testscript.TestScript, stack string, server contract.ServerPath, name string) {
-	secret, err := coordinator.ParseSecret(ts.ReadFile(ts.Getenv(secretFileVariable)))
+	secret, err := protocol.ParseSecret(ts.ReadFile(ts.Getenv(secretFileVariable)))
 	ts.Check(err)
 	own := ts.MkAbs(filepath.Join("servers", name))
 	ts.Check(os.MkdirAll(own, 0o700))
 	text, err := json.Marshal(contract.Boot{Format: contract.Format, Deployment: stack, Server: server, Coordinator: ts.Getenv(coordinatorVariable),
-		Token: secret.ServerToken(coordinator.Deployment(stack), server)})
+		Token: secret.ServerToken(protocol.Deployment(stack), server)})
 	ts.Check(err)
 	boot := filepath.Join(own, "boot.json")
 	ts.Check(os.WriteFile(boot, text, 0o600))

@@ -11,7 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
@@ -42,7 +42,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting := slices.DeleteFunc(slices.Clone(open), func(r *status.Role) bool {
-			return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Status == ""
+			return r.Status == protocol.RoleFailed || r.Status == protocol.RoleSkipped || r.Status == ""
 		})
 		if len(waiting) > 0 != (len(knots) > 0) {
 			o.Violations = append(o.Violations, fmt.Sprintf("the analysis finds circles through %v, and %d roles wait for ever", knots, len(waiting)))
@@ -88,7 +88,7 @@ func compareEnds(v *status.Status, run *timeline.Run) (wrong []string) {
 			case task.End >= 0:
 				predicted = "done"
 			}
-			ended := map[coordinator.RoleStatus]string{coordinator.RoleDone: "done", coordinator.RoleFailed: "failed", coordinator.RoleSkipped: "failed"}[r.Status]
+			ended := map[protocol.RoleStatus]string{protocol.RoleDone: "done", protocol.RoleFailed: "failed", protocol.RoleSkipped: "failed"}[r.Status]
 			if ended == "" {
 				ended = "waits for ever"
 			}

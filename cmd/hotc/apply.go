@@ -16,8 +16,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/contract/check"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -219,7 +219,7 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 
 // enrolment parses --enrol; nil keeps the deployment's setting. A plan that cannot enrol once
 // is refused before the coordinator is asked.
-func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error) {
+func (a *application) enrolment(p *contract.Plan) (*protocol.Enrolment, error) {
 	switch a.enrol {
 	case "":
 		if a.restore {
@@ -228,12 +228,12 @@ func (a *application) enrolment(p *contract.Plan) (*coordinator.Enrolment, error
 		return nil, nil
 	case "once":
 		var shared *deploy.SharedTokenError
-		if errors.As(deploy.CheckEnrolment(p, coordinator.EnrolOnce), &shared) {
+		if errors.As(deploy.CheckEnrolment(p, protocol.EnrolOnce), &shared) {
 			return nil, sharedTokens(shared)
 		}
-		return new(coordinator.EnrolOnce), nil
+		return new(protocol.EnrolOnce), nil
 	case "always":
-		return new(coordinator.EnrolAlways), nil
+		return new(protocol.EnrolAlways), nil
 	}
 	return nil, usageError{fmt.Errorf("--enrol is once or always, not %q", a.enrol)}
 }
@@ -311,8 +311,8 @@ func (r *applied) done(word string) string {
 	return word
 }
 
-func enrolName(e coordinator.Enrolment) string {
-	if e == coordinator.EnrolOnce {
+func enrolName(e protocol.Enrolment) string {
+	if e == protocol.EnrolOnce {
 		return "once"
 	}
 	return "always"
@@ -366,7 +366,7 @@ func checkFiles(dir string, p *contract.Plan) error {
 		if err != nil {
 			return source.Fail(source.BadPlan, fmt.Sprintf("cannot read the file of %s: %v", f.Name, err), "")
 		}
-		if coordinator.Digest(content) != f.Digest {
+		if protocol.Digest(content) != f.Digest {
 			return source.Fail(source.BadPlan, path+" has changed since it was compiled", "compile again")
 		}
 	}

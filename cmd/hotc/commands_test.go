@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 var operatorCommands = map[string]func(streams) *cobra.Command{
@@ -49,8 +49,8 @@ func TestOutputs(t *testing.T) {
 func TestFailedOutput(t *testing.T) {
 	d := newDesk(t)
 	d.apply(t)
-	cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 7", At: "site.yaml:26:11"}
-	report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.web:port": cause}, failure("web", cause, ""))
+	cause := &protocol.Cause{Role: "app.web", Reason: "exit status 7", At: "site.yaml:26:11"}
+	report(t, d.agent(t, "app"), map[contract.CellName]*protocol.Cause{"app.web:port": cause}, failure("web", cause, ""))
 	_, err := d.on(t, newOutputsCommand, "url")
 	expectCode(t, err, source.RoleFailed, "exit status 7 (site.yaml:26:11)")
 }

@@ -128,7 +128,7 @@ func (s *session) mayDestroy(ctx context.Context) error {
 func (s *session) destroy(ctx context.Context) (was bool, err error) {
 	within, stop := s.Long(ctx)
 	defer stop()
-	err = deploy.Destroy(within, s.Store, s.Deployment)
+	err = deploy.Destroy(within, s.Session, s.Deployment)
 	if errors.Is(err, deploy.ErrNotApplied) {
 		return false, nil
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/explain"
 	"github.com/hotc-dev/hotc/analysis/timeline"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit/lint/format"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -35,7 +35,7 @@ var answers = map[string][]any{
 
 // describedElsewhere are objects that have a table of their own in docs/json.md.
 var describedElsewhere = map[string][]reflect.Type{
-	"":        {reflect.TypeFor[coordinator.Cause]()},
+	"":        {reflect.TypeFor[protocol.Cause]()},
 	"destroy": {reflect.TypeFor[operate.Hooked]()},
 }
 

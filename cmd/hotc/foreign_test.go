@@ -12,8 +12,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // hostileRecords are what a server can write in the place of any record.
@@ -36,8 +37,8 @@ var hostileRecords = map[string]string{
 // signature and without: what operators ask of the others is answered as before, and what
 // cannot be read is named.
 func TestHostileRecords(t *testing.T) {
-	site := coordinator.Deployment("site")
-	secret, err := coordinator.ParseSecret(testSecret)
+	site := protocol.Deployment("site")
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +66,12 @@ func TestHostileRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	cell := site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})
-	places := map[coordinator.Path]sign.Place{
+	places := map[store.Path]sign.Place{
 		site.State("db"):   {Kind: "state"},
 		site.Answers("db"): {Kind: "answers"},
 		cell:               {Kind: "cell", Item: "db.mysql:endpoint"},
 	}
-	for _, path := range []coordinator.Path{site.Server("db"), site.State("db"), site.Answers("db"), site.Log("db", "mysql"), cell} {
+	for _, path := range []store.Path{site.Server("db"), site.State("db"), site.Answers("db"), site.Log("db", "mysql"), cell} {
 		at, isSigned := places[path]
 		records := maps.Clone(hostileRecords)
 		for name, record := range hostileRecords {
@@ -89,14 +90,14 @@ func TestHostileRecords(t *testing.T) {
 				d.agent(t, "db")
 				put(t, app, "app.web:port", `8080`)
 				app.WriteLog(t.Context(), "web", []byte("a line\n"))
-				cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 7"}
+				cause := &protocol.Cause{Role: "app.web", Reason: "exit status 7"}
 				report(t, app, nil, failure("web", cause, ""))
-				thief := d.tree.Open(coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
+				thief := d.tree.Open(protocol.ServerCredential("db", secret.ServerToken("site", "db")))
 				defer thief.Close()
 				if strings.HasPrefix(name, bySigner) {
 					record = d.signedBy(t, "db", at, record)
 				}
-				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(record)}); err != nil {
+				if err := thief.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(record)}); err != nil {
 					t.Fatal(err)
 				}
 				named := isSigned && strings.TrimPrefix(name, bySigner) == "no JSON" ||
@@ -142,15 +143,15 @@ const bySigner = "signed, "
 // signedBy is a record as a server signs it.
 func (d *desk) signedBy(t *testing.T, server contract.ServerPath, at sign.Place, record string) string {
 	t.Helper()
-	secret, err := coordinator.ParseSecret(testSecret)
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := d.operator(t).Read(t.Context(), coordinator.Deployment("site").Root())
+	node, err := d.operator(t).Read(t.Context(), protocol.Deployment("site").Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var of coordinator.DeploymentRecord
+	var of protocol.DeploymentRecord
 	if err := json.Unmarshal(sign.Bare(node.Data), &of); err != nil {
 		t.Fatal(err)
 	}

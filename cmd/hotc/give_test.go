@@ -7,8 +7,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -20,8 +20,8 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	p := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "mysql"}}}}, Secrets: []contract.Secret{{Name: "db_password", Cell: cell}}}
 	snapshot := func(given time.Time) *deploy.Snapshot {
 		return &deploy.Snapshot{Ready: true, Given: []deploy.Supplied{{Since: given}}, Servers: []deploy.ServerSnapshot{{Path: "db", Alive: true,
-			Incarnation: coordinator.IncarnationRecord{Number: 1},
-			State:       coordinator.ServerState{Roles: []coordinator.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
+			Incarnation: protocol.IncarnationRecord{Number: 1},
+			State:       protocol.ServerState{Roles: []protocol.RoleState{running("mysql", wait(cell, "password", "site.yaml:9:9"))}}}}}
 	}
 	tell := func(given time.Time) string {
 		v := status.New(p, snapshot(given), hot.DecidedSize)

@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -40,7 +41,7 @@ credentials it shows nothing about stacks.`,
 				return printJSON(io.out, listReport{upFormat, l.coordinatorName(), all})
 			}
 			printListed(io, all)
-			if s.root.State == deploy.RootOpen && openToAll(s.Store, s.root) {
+			if s.root.State == deploy.RootOpen && openToAll(s.Session, s.root) {
 				fmt.Fprintln(io.out, "The ROOT is open: anyone who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
 			}
 			return nil
@@ -78,12 +79,12 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 		}
 	}
 	names, err := s.Children(within, "")
-	if errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrRefused) {
 		return nil, source.Fail(source.BadSecret, "the ROOT of "+l.coordinatorName()+" is closed: only the holder of its key can list there", "name the key's file with --root-key-file FILE, or in $"+rootKeyVariable)
 	}
 	for _, name := range names { // List reports errors
 		if secret, err := l.of(name).secretKept(); err == nil {
-			if err := s.Authenticate(within, secret.Operator(coordinator.Deployment(name))); err != nil {
+			if err := s.Authenticate(within, secret.Operator(protocol.Deployment(name))); err != nil {
 				return nil, err
 			}
 		}
@@ -110,10 +111,10 @@ func (l *listing) of(stack string) *target {
 }
 
 // secretKept is the secret that `hotc up` keeps of a deployment.
-func (t *target) secretKept() (coordinator.Secret, error) {
+func (t *target) secretKept() (protocol.Secret, error) {
 	path := t.keptSecret()
 	if path == "" {
-		return coordinator.Secret{}, os.ErrNotExist
+		return protocol.Secret{}, os.ErrNotExist
 	}
 	return readSecretFile(path, "")
 }
@@ -199,7 +200,7 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 	var failed error
 	for _, x := range chosen {
 		within, stop := context.WithTimeout(ctx, 20*l.timeout)
-		err := deploy.Destroy(within, s, coordinator.Deployment(x.Stack))
+		err := deploy.Destroy(within, s, protocol.Deployment(x.Stack))
 		stop()
 		switch {
 		case ctx.Err() != nil:

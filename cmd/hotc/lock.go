@@ -32,7 +32,7 @@ func (s *session) lock(ctx context.Context, command string) (*deploy.Lock, error
 	}
 	within, stop := s.Within(ctx)
 	defer stop()
-	return deploy.TakeLock(within, s.Store, s.Deployment, s.Secret, h, func(there deploy.Holder) bool {
+	return deploy.TakeLock(within, s.Session, s.Deployment, s.Secret, h, func(there deploy.Holder) bool {
 		return there.Machine != "" && there.Machine == h.Machine && errors.Is(syscall.Kill(there.Process, 0), syscall.ESRCH)
 	}, s.target.takeOver)
 }

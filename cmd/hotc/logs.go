@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -19,7 +19,7 @@ func newLogsCommand(io streams) *cobra.Command {
 		Use:   "logs NAME SERVER.ROLE",
 		Short: "Print the end of a role's output",
 		Long: fmt.Sprintf(`Print the end of what a role printed in its last run, or in its update hook after that:
-the coordinator keeps the last %d KiB. The whole log is on the server.`, coordinator.LogSize>>10),
+the coordinator keeps the last %d KiB. The whole log is on the server.`, protocol.LogSize>>10),
 		Args: cobra.ExactArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
 			v, err := s.Status(ctx)

@@ -13,9 +13,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // desk is where an operator of these tests sits: a coordinator on a unix socket,
@@ -75,9 +76,9 @@ func (d *desk) apply(t *testing.T) {
 }
 
 // operator is a session of who has the secret.
-func (d *desk) operator(t *testing.T) coordinator.Store {
+func (d *desk) operator(t *testing.T) store.Session {
 	t.Helper()
-	secret, err := coordinator.ParseSecret(testSecret)
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +114,11 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // agent is a server's agent, enrolled and present.
 func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Session {
 	t.Helper()
-	secret, err := coordinator.ParseSecret(testSecret)
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
+	store := d.tree.Open(protocol.ServerCredential(server, secret.ServerToken("site", server)))
 	t.Cleanup(func() { store.Close() })
 	m := member.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {
@@ -127,25 +128,25 @@ func (d *desk) agent(t *testing.T, server contract.ServerPath) *member.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+	if err := s.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // report sends a state with these roles; the phase follows from them.
-func report(t *testing.T, m *member.Session, failed map[contract.CellName]*coordinator.Cause, roles ...coordinator.RoleState) {
+func report(t *testing.T, m *member.Session, failed map[contract.CellName]*protocol.Cause, roles ...protocol.RoleState) {
 	t.Helper()
-	phase := coordinator.PhaseDone
+	phase := protocol.PhaseDone
 	for _, r := range roles {
 		switch r.Status {
-		case coordinator.RoleFailed:
-			phase = coordinator.PhaseFailed
-		case coordinator.RoleRunning:
-			phase = coordinator.PhaseRunning
+		case protocol.RoleFailed:
+			phase = protocol.PhaseFailed
+		case protocol.RoleRunning:
+			phase = protocol.PhaseRunning
 		}
 	}
-	state := coordinator.ServerState{Phase: phase, Since: noon, Agent: "0.1", Roles: roles}
+	state := protocol.ServerState{Phase: phase, Since: noon, Agent: "0.1", Roles: roles}
 	if err := m.Report(t.Context(), state, failed); err != nil {
 		t.Fatal(err)
 	}
@@ -158,20 +159,20 @@ func put(t *testing.T, m *member.Session, cell contract.CellName, value string) 
 	}
 }
 
-func running(name string, blocked ...coordinator.Wait) coordinator.RoleState {
-	return coordinator.RoleState{Name: name, Status: coordinator.RoleRunning, Started: noon.Add(10 * time.Second), Blocked: blocked}
+func running(name string, blocked ...protocol.Wait) protocol.RoleState {
+	return protocol.RoleState{Name: name, Status: protocol.RoleRunning, Started: noon.Add(10 * time.Second), Blocked: blocked}
 }
 
-func done(name string) coordinator.RoleState {
+func done(name string) protocol.RoleState {
 	zero := 0
-	return coordinator.RoleState{Name: name, Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second), ExitCode: &zero}
+	return protocol.RoleState{Name: name, Status: protocol.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second), ExitCode: &zero}
 }
 
-func wait(cell contract.CellName, input string, at contract.Position) coordinator.Wait {
-	return coordinator.Wait{Cell: cell, Input: input, At: at, Since: noon.Add(20 * time.Second)}
+func wait(cell contract.CellName, input string, at contract.Position) protocol.Wait {
+	return protocol.Wait{Cell: cell, Input: input, At: at, Since: noon.Add(20 * time.Second)}
 }
 
-func failure(name string, c *coordinator.Cause, lines string) coordinator.RoleState {
+func failure(name string, c *protocol.Cause, lines string) protocol.RoleState {
 	seven := 7
-	return coordinator.RoleState{Name: name, Status: coordinator.RoleFailed, Started: noon, Ended: noon.Add(30 * time.Second), ExitCode: &seven, Cause: c, LastLines: lines}
+	return protocol.RoleState{Name: name, Status: protocol.RoleFailed, Started: noon, Ended: noon.Add(30 * time.Second), ExitCode: &seven, Cause: c, LastLines: lines}
 }

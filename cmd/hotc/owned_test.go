@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -19,8 +20,8 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 	d := newDesk(t)
 	stranger := d.tree.Open()
 	defer stranger.Close()
-	site := coordinator.Deployment("site")
-	if err := stranger.Create(t.Context(), []coordinator.NewNode{{Path: site.Root(), Data: []byte("{{{")}, {Path: site.Ready()}}); err != nil {
+	site := protocol.Deployment("site")
+	if err := stranger.Create(t.Context(), []store.NewNode{{Path: site.Root(), Data: []byte("{{{")}, {Path: site.Ready()}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--dry-run"}, {}} {
@@ -31,13 +32,13 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.apply(t)
-	secret, err := coordinator.ParseSecret(testSecret)
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	operator := d.tree.Open(secret.Operator(site))
 	defer operator.Close()
-	if err := coordinator.Allow(t.Context(), operator, site.ServerPlan("db"), coordinator.Grant{May: coordinator.MayWrite}); err != nil {
+	if err := store.Allow(t.Context(), operator, site.ServerPlan("db"), store.Grant{May: store.MayWrite}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = d.on(t, newApplyCommand, "testdata/site")
@@ -99,13 +100,13 @@ func TestRootCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	limited := func(want coordinator.Limit) {
+	limited := func(want store.Limit) {
 		t.Helper()
-		if l, err := s.(coordinator.Limiter).Limit(t.Context(), "site"); l != want || err != nil {
+		if l, err := s.(store.Limiter).Limit(t.Context(), "site"); l != want || err != nil {
 			t.Errorf("the deployment's limit is %v, %v", l, err)
 		}
 	}
-	limited(coordinator.Limit{Nodes: 500, Bytes: 1000000})
+	limited(store.Limit{Nodes: 500, Bytes: 1000000})
 	t.Setenv(rootKeyVariable, key)
 	expect(apply(own), 0, "already applied")
 	expect(apply(open), 1, "does not exist yet")
@@ -129,12 +130,12 @@ func TestRootCommands(t *testing.T) {
 	expect(append([]string{"destroy", "--yes"}, where...), 1, "is closed")
 	expect(append([]string{"status"}, where...), 0, "db")
 	expect(append([]string{"destroy", "--yes", "--root-key-file", key}, where...), 0, "site is destroyed.")
-	limited(coordinator.Limit{})
+	limited(store.Limit{})
 	server.Configure(t, "enforceQuota=false")
 	expect([]string{"root", "show", "--coordinator", own, "--root-key-file", key}, 0, "does not enforce it", "enforceQuota=true")
 }
 
-func rootCredential(t *testing.T, file string) coordinator.Credential {
+func rootCredential(t *testing.T, file string) store.Credential {
 	t.Helper()
 	key, err := readSecretFile(file, "")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -145,10 +145,10 @@ func durationsOf(to *contract.Plan, now *status.Status) timeline.Durations {
 	alike := map[contract.Position]float64{}
 	for r := range now.Roles() {
 		took := r.Ended.Sub(r.Started).Seconds() - r.BlockedSeconds
-		if u := r.Update; u != nil && u.Status == coordinator.RoleDone {
+		if u := r.Update; u != nil && u.Status == protocol.RoleDone {
 			took = u.Ended.Sub(u.Started).Seconds()
 		}
-		if r.Status == coordinator.RoleDone && !r.Started.IsZero() && !r.ByHand {
+		if r.Status == protocol.RoleDone && !r.Started.IsZero() && !r.ByHand {
 			d.Of[string(r.Key())] = timeline.Duration{Seconds: max(0, took)}
 			alike[r.Plan.At] = max(alike[r.Plan.At], took)
 		}

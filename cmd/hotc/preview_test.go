@@ -10,8 +10,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -28,8 +28,8 @@ func TestUpShowsWhatAChangeSetsGoing(t *testing.T) {
 	var snapshot deploy.Snapshot
 	for i, s := range p.Servers {
 		ended := noon.Add(time.Duration(i+1) * 10 * time.Second)
-		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: coordinator.IncarnationRecord{Number: 1},
-			State: coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone, Started: noon, Ended: ended}}}})
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: protocol.IncarnationRecord{Number: 1},
+			State: protocol.ServerState{Roles: []protocol.RoleState{{Name: "r", Status: protocol.RoleDone, Started: noon, Ended: ended}}}})
 	}
 	more := *p // web has no roles so far
 	more.Servers = append(slices.Clone(p.Servers), contract.Server{Path: "web", Roles: []contract.Role{{Name: "r"}}})
@@ -69,11 +69,11 @@ func TestPreviewOfServersThatAreNotMade(t *testing.T) {
 		{Path: "web/0", Roles: role("site.yaml:5:1")},
 		{Path: "web/1", If: []contract.Condition{{Decision: "n", Least: 2, Why: "fewer than 2"}}, Roles: role("site.yaml:5:1")}}}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	state := coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second)}}}
+	state := protocol.ServerState{Roles: []protocol.RoleState{{Name: "r", Status: protocol.RoleDone, Started: noon, Ended: noon.Add(10 * time.Second)}}}
 	state.Decided = map[string]json.RawMessage{"n": json.RawMessage("1")}
 	var snapshot deploy.Snapshot
 	for _, s := range p.Servers[:2] {
-		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: coordinator.IncarnationRecord{Number: 1}, State: state})
+		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: s.Path, Incarnation: protocol.IncarnationRecord{Number: 1}, State: state})
 	}
 	snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: "web/1"})
 	now := status.New(p, &snapshot, func(v json.RawMessage) int { return int(v[0] - '0') })

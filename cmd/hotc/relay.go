@@ -12,7 +12,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	corelay "github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
@@ -90,8 +90,8 @@ but cannot run anything on its servers or read a secret. Only you can read the f
 }
 
 // relayKey is the key of the deployment's relay, read from a file or derived from the secret.
-func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
-	var none coordinator.RelayKey
+func (t *target) relayKey(file string) (protocol.RelayKey, error) {
+	var none protocol.RelayKey
 	if file != "" {
 		key, err := readRelayKey(file)
 		if err == nil && t.stack != "" && t.stack != string(key.Deployment) {
@@ -115,12 +115,12 @@ func (t *target) relayKey(file string) (coordinator.RelayKey, error) {
 	return secret.Relay(d)
 }
 
-func readRelayKey(file string) (coordinator.RelayKey, error) {
+func readRelayKey(file string) (protocol.RelayKey, error) {
 	text, err := readKeyFile(file, "the relay's key", "\"hotc relay key "+shellQuote(file)+"\" writes it, on the machine that has the secret")
 	if err != nil {
-		return coordinator.RelayKey{}, err
+		return protocol.RelayKey{}, err
 	}
-	key, err := coordinator.ParseRelayKey(text)
+	key, err := protocol.ParseRelayKey(text)
 	if err != nil {
 		return key, source.Fail(source.BadSecret, file+": "+err.Error(), "\"hotc relay key\" writes a valid one, on the machine that has the secret")
 	}
@@ -128,7 +128,7 @@ func readRelayKey(file string) (coordinator.RelayKey, error) {
 }
 
 // relay relays until the command is ended, or with once until nothing is in progress.
-func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey, cloud string, once bool) error {
+func (t *target) relay(ctx context.Context, s streams, key protocol.RelayKey, cloud string, once bool) error {
 	if t.coordinatorURL() == "" {
 		return whichCoordinator()
 	}
@@ -147,7 +147,7 @@ func (t *target) relay(ctx context.Context, s streams, key coordinator.RelayKey,
 }
 
 // relayBy opens a relay's session and runs it.
-func (t *target) relayBy(ctx context.Context, r *relay.Relay, key coordinator.RelayKey) error {
+func (t *target) relayBy(ctx context.Context, r *relay.Relay, key protocol.RelayKey) error {
 	store, err := t.dial(ctx, t.coordinatorURL(), key.Deployment.Root(), key.Credential())
 	if err != nil {
 		return err
@@ -155,12 +155,12 @@ func (t *target) relayBy(ctx context.Context, r *relay.Relay, key coordinator.Re
 	defer store.Close()
 	host, _ := os.Hostname() // only shown to people
 	r.Store, r.Key, r.Name, r.Every = store, key, rand.Text(), relayEvery
-	r.Presence = coordinator.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()}
+	r.Presence = protocol.RelayPresence{Host: host, Version: version, Since: time.Now().UTC()}
 	return t.explainRelay(ctx, key, r.Run(ctx))
 }
 
 // explainRelay turns the error that ended a relay into a diagnostic.
-func (t *target) explainRelay(ctx context.Context, key coordinator.RelayKey, err error) error {
+func (t *target) explainRelay(ctx context.Context, key protocol.RelayKey, err error) error {
 	if _, done := source.AsDiagnostic(err); done || err == nil {
 		return err
 	}

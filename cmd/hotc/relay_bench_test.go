@@ -18,9 +18,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -88,7 +89,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 // relayed is a deployment on a ZooKeeper, and a Heat that waits for its roles.
 type relayed struct {
 	url, file string
-	secret    coordinator.Secret
+	secret    protocol.Secret
 	plan      *contract.Plan
 	heat      *httptest.Server
 	asked     atomic.Int64
@@ -100,7 +101,7 @@ type relayed struct {
 }
 
 func newRelayed(b *testing.B, servers int) *relayed {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -183,10 +184,10 @@ func (d *relayed) serve(w http.ResponseWriter, r *http.Request) {
 
 // agentsRun has all agents come and report that their role is done.
 func (d *relayed) agentsRun(b *testing.B) {
-	err := coordinator.Each(b.Context(), len(d.plan.Servers), func(ctx context.Context, i int) error {
+	err := store.Each(b.Context(), len(d.plan.Servers), func(ctx context.Context, i int) error {
 		server := &d.plan.Servers[i]
 		token := d.secret.ServerToken("crowd", server.Path)
-		s, err := zookeeper.Open(ctx, d.url, coordinator.ServerCredential(server.Path, token))
+		s, err := zookeeper.Open(ctx, d.url, protocol.ServerCredential(server.Path, token))
 		if err != nil {
 			return err
 		}
@@ -199,8 +200,8 @@ func (d *relayed) agentsRun(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		role := coordinator.RoleState{Name: "app", Status: coordinator.RoleDone, Started: time.Now(), Ended: time.Now(), Made: server.Roles[0].Definition()}
-		return session.Report(ctx, coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{role}}, nil)
+		role := protocol.RoleState{Name: "app", Status: protocol.RoleDone, Started: time.Now(), Ended: time.Now(), Made: server.Roles[0].Definition()}
+		return session.Report(ctx, protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{role}}, nil)
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // waitingHeat plays a Heat whose stack waits for the server db by a software deployment.
@@ -54,16 +54,16 @@ resources:
     metadata: {hotc: {roles: [{name: mysql, driver: script, source: 'true'}]}}
 `
 	for name, c := range map[string]struct {
-		role    coordinator.RoleStatus
+		role    protocol.RoleStatus
 		refuses string // the method of requests that Heat refuses
 		status  int    // by which
 		ends    int
 		says    string
 	}{
-		"done":                   {coordinator.RoleDone, "", 0, exitOK, "signalled hotc_done to Heat: COMPLETE: all roles are done"},
-		"failed":                 {coordinator.RoleFailed, "", 0, exitFailed, "the stack has failed: CREATE_FAILED: db.mysql: exit status 7 (site.yaml:6:31)"},
-		"may not signal":         {coordinator.RoleDone, http.MethodPut, 403, exitError, "these credentials may not do that (PUT software_deployments/w1)"},
-		"credentials that ended": {coordinator.RoleDone, http.MethodPut, 401, exitError, "does not accept the credentials"},
+		"done":                   {protocol.RoleDone, "", 0, exitOK, "signalled hotc_done to Heat: COMPLETE: all roles are done"},
+		"failed":                 {protocol.RoleFailed, "", 0, exitFailed, "the stack has failed: CREATE_FAILED: db.mysql: exit status 7 (site.yaml:6:31)"},
+		"may not signal":         {protocol.RoleDone, http.MethodPut, 403, exitError, "these credentials may not do that (PUT software_deployments/w1)"},
+		"credentials that ended": {protocol.RoleDone, http.MethodPut, 401, exitError, "does not accept the credentials"},
 	} {
 		for _, command := range []string{"relay --once", "apply DIR --wait"} {
 			t.Run(name+", "+command, func(t *testing.T) {
@@ -86,14 +86,14 @@ resources:
 					t.Fatal(err)
 				}
 				role := done("mysql")
-				if c.role == coordinator.RoleFailed {
-					role = failure("mysql", &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:6:31"}, "")
+				if c.role == protocol.RoleFailed {
+					role = failure("mysql", &protocol.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:6:31"}, "")
 				}
 				text, err := os.ReadFile(filepath.Join(out, "plan.json"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, err := coordinator.ParsePlan(text)
+				p, err := protocol.ParsePlan(text)
 				if err != nil {
 					t.Fatal(err)
 				}

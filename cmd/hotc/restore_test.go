@@ -13,8 +13,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -40,7 +40,7 @@ func (d *desk) survivor(t *testing.T, server contract.ServerPath) *survivor {
 // begin is its agent from the start until it is the server and what it had published stands.
 func (s *survivor) begin(t *testing.T) (*member.Session, error) {
 	t.Helper()
-	secret, err := coordinator.ParseSecret(testSecret)
+	secret, err := protocol.ParseSecret(testSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (s *survivor) begin(t *testing.T) (*member.Session, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := s.d.tree.Open(coordinator.ServerCredential(s.server, token))
+	store := s.d.tree.Open(protocol.ServerCredential(s.server, token))
 	s.end = sync.OnceFunc(func() { store.Close(); j.Close() })
 	t.Cleanup(s.end)
 	m := member.Join(store, "site", s.server, token)
@@ -148,7 +148,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 // lose takes away all that stands.
 func (d *desk) lose(t *testing.T) {
 	t.Helper()
-	if err := d.operator(t).DeleteTree(t.Context(), coordinator.Deployment("site").Root()); err != nil {
+	if err := d.operator(t).DeleteTree(t.Context(), protocol.Deployment("site").Root()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // failed has db.mysql failed, and app.web because of it.
@@ -17,11 +17,11 @@ func (d *desk) failed(t *testing.T) (db, app *member.Session) {
 	t.Helper()
 	d.apply(t)
 	db, app = d.agent(t, "db"), d.agent(t, "app")
-	first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:12:13"}
-	second := &coordinator.Cause{Role: "app.web", Reason: "blocked on db.mysql:endpoint (input db)", At: "site.yaml:22:15", Cause: first}
-	report(t, db, map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
+	first := &protocol.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:12:13"}
+	second := &protocol.Cause{Role: "app.web", Reason: "blocked on db.mysql:endpoint (input db)", At: "site.yaml:22:15", Cause: first}
+	report(t, db, map[contract.CellName]*protocol.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 	put(t, app, "app.base", `null`)
-	report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second}, done("base"), failure("web", second, ""))
+	report(t, app, map[contract.CellName]*protocol.Cause{"app.web": second, "app.web:port": second}, done("base"), failure("web", second, ""))
 	return db, app
 }
 
@@ -49,11 +49,11 @@ func TestRetryAsksForTheRoleAndForWhatFailedBecauseOfIt(t *testing.T) {
 		t.Errorf("db is asked for %q, app for %q", db, app)
 	}
 	for _, cell := range []contract.CellName{"app.web", "app.web:port"} {
-		if record, err := app.Cell(t.Context(), cell); err != nil || record.State != coordinator.Empty {
+		if record, err := app.Cell(t.Context(), cell); err != nil || record.State != protocol.Empty {
 			t.Errorf("%s is %v, %v", cell, record.State, err)
 		}
 	}
-	if record, err := app.Cell(t.Context(), "app.base"); err != nil || record.State != coordinator.Valued {
+	if record, err := app.Cell(t.Context(), "app.base"); err != nil || record.State != protocol.Valued {
 		t.Errorf("app.base is %v, %v", record.State, err)
 	}
 }
@@ -112,10 +112,10 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 				t.Fatal(err)
 			}
 			app, lb := d.agent(t, "app"), d.agent(t, "lb")
-			cause := &coordinator.Cause{Role: "app.web", Reason: "interrupted: the agent was ended"}
+			cause := &protocol.Cause{Role: "app.web", Reason: "interrupted: the agent was ended"}
 			put(t, app, "app.base", `null`)
 			put(t, app, "app.web:port", `8080`)
-			report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+			report(t, app, map[contract.CellName]*protocol.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
 			want := "app.web runs again.\n"
 			if c.read {
 				report(t, lb, nil, done("proxy"))
@@ -138,10 +138,10 @@ func TestRetryAsksAboutPublishedOutputs(t *testing.T) {
 		d := newDesk(t)
 		d.apply(t)
 		app := d.agent(t, "app")
-		cause := &coordinator.Cause{Role: "app.web", Reason: "interrupted"}
+		cause := &protocol.Cause{Role: "app.web", Reason: "interrupted"}
 		put(t, app, "app.base", `null`)
 		put(t, app, "app.web:port", `8080`)
-		report(t, app, map[contract.CellName]*coordinator.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
+		report(t, app, map[contract.CellName]*protocol.Cause{"app.web": cause}, done("base"), failure("web", cause, ""))
 		if out, err := d.on(t, newRetryCommand, "app.web", "--skip"); err != nil || out != "app.web is marked as done.\n" {
 			t.Errorf("%q, %v", out, err)
 		}

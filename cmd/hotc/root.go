@@ -17,9 +17,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // rootKeyVariable is the environment's default for --root-key-file.
@@ -70,7 +71,7 @@ type rootHolder struct {
 func newRootNewCommand(io streams) *cobra.Command {
 	var (
 		t     target
-		limit coordinator.Limit
+		limit store.Limit
 	)
 	cmd := &cobra.Command{
 		Use:   "new",
@@ -123,13 +124,13 @@ func (t *target) rootKeyPath() string {
 }
 
 // rootKey reads the key; nil is none. With create it writes a new one if the file is missing.
-func (t *target) rootKey(create bool) (*coordinator.Secret, error) {
+func (t *target) rootKey(create bool) (*protocol.Secret, error) {
 	path := t.rootKeyPath()
 	if path == "" {
 		return nil, nil
 	}
 	if _, err := os.Lstat(path); create && errors.Is(err, fs.ErrNotExist) {
-		key, err := coordinator.NewSecret(rand.Reader)
+		key, err := protocol.NewSecret(rand.Reader)
 		if err == nil {
 			err = writeNew(path, key.Hex())
 		}
@@ -143,9 +144,9 @@ func (t *target) rootKey(create bool) (*coordinator.Secret, error) {
 
 // rootSession is a session for a ROOT, without a deployment.
 type rootSession struct {
-	coordinator.Store
+	store.Session
 	target *target
-	key    *coordinator.Secret
+	key    *protocol.Secret
 	root   deploy.Root // as last read
 }
 
@@ -177,14 +178,14 @@ func (t *target) openRoot(ctx context.Context, create bool) (*rootSession, error
 	if err != nil {
 		return nil, err
 	}
-	return &rootSession{Store: store, target: t, key: key}, nil
+	return &rootSession{Session: store, target: t, key: key}, nil
 }
 
 // quietFor is how long a command waits for the coordinator without saying so.
 const quietFor = 2 * time.Second
 
 // dial opens a session, and makes sure that the coordinator answers, whether or not the node exists.
-func (t *target) dial(ctx context.Context, url string, node coordinator.Path, creds ...coordinator.Credential) (coordinator.Store, error) {
+func (t *target) dial(ctx context.Context, url string, node store.Path, creds ...store.Credential) (store.Session, error) {
 	within, stop := context.WithTimeout(ctx, t.timeout)
 	var waits sync.WaitGroup
 	defer waits.Wait()
@@ -194,7 +195,7 @@ func (t *target) dial(ctx context.Context, url string, node coordinator.Path, cr
 		case <-within.Done():
 		case <-time.After(quietFor):
 			if t.notices != nil {
-				fmt.Fprintf(t.notices(), "waiting up to %v for %s to answer\n", t.timeout, coordinator.ShownURL(url))
+				fmt.Fprintf(t.notices(), "waiting up to %v for %s to answer\n", t.timeout, store.ShownURL(url))
 			}
 		}
 	})
@@ -230,8 +231,8 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 	return source.Fail(source.OperationFailed, err.Error(), "")
 }
 
-func holdersText(holders []coordinator.Grant) string {
-	return strings.Join(lists.Map(holders, func(h coordinator.Grant) string {
+func holdersText(holders []store.Grant) string {
+	return strings.Join(lists.Map(holders, func(h store.Grant) string {
 		return fmt.Sprintf("%s may %v", cmp.Or(h.To.User, "anyone"), h.May)
 	}), "; ")
 }
@@ -240,22 +241,22 @@ func holdersText(holders []coordinator.Grant) string {
 func (s *rootSession) report(ctx context.Context, io streams) error {
 	root := s.root
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
-	r.Holders = lists.Map(root.Holders, func(h coordinator.Grant) rootHolder { return rootHolder{h.To.User, h.May.String()} })
+	r.Holders = lists.Map(root.Holders, func(h store.Grant) rootHolder { return rootHolder{h.To.User, h.May.String()} })
 	if names, err := s.Children(ctx, ""); err == nil {
 		for _, name := range names {
-			if _, err := coordinator.ParseDeployment(name); err == nil {
+			if _, err := protocol.ParseDeployment(name); err == nil {
 				r.Deployments++
 			}
 		}
 	}
-	if around, is := s.Store.(coordinator.Limiter); is {
+	if around, is := s.Session.(store.Limiter); is {
 		may, err := around.Surroundings(ctx)
 		if err != nil {
 			return err
 		}
-		r.AroundOpen = may&coordinator.MayCreateChildren != 0
+		r.AroundOpen = may&store.MayCreateChildren != 0
 		if root.State == deploy.RootOurs {
-			enforced, err := deploy.Enforces(ctx, s.Store, *s.key)
+			enforced, err := deploy.Enforces(ctx, s.Session, *s.key)
 			if err != nil {
 				return err
 			}
@@ -284,7 +285,7 @@ func (r *rootReport) print(io streams, t *target) {
 		fmt.Fprintf(io.out, "%s.\n", source.Counted(r.Deployments, "deployment"))
 	}
 	if r.State == "ours" && (r.Nodes != 0 || r.Bytes != 0) {
-		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(coordinator.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses more"}[r.Enforced != nil && *r.Enforced])
+		fmt.Fprintf(io.out, "A deployment may have %s there%s.\n", limitText(store.Limit{Nodes: r.Nodes, Bytes: r.Bytes}), map[bool]string{true: ", and the coordinator refuses more"}[r.Enforced != nil && *r.Enforced])
 	}
 	if r.Enforced != nil && !*r.Enforced {
 		fmt.Fprintln(io.out, "But this ZooKeeper does not enforce it: that takes version 3.7 or later, with enforceQuota=true in zoo.cfg.")
@@ -294,7 +295,7 @@ func (r *rootReport) print(io streams, t *target) {
 	}
 }
 
-func limitText(l coordinator.Limit) string {
+func limitText(l store.Limit) string {
 	switch {
 	case l.Bytes == 0:
 		return source.Counted(int(l.Nodes), "node")
@@ -327,7 +328,7 @@ func (s *session) enterRoot(ctx context.Context) (root deploy.Root, closed *depl
 	case root.State == deploy.RootAbsent:
 		err = source.Fail(source.NotOurs, "the ROOT of "+name+" does not exist yet", "\""+s.target.rootCommand("new")+"\" creates it")
 	default:
-		err = s.target.rootError(ctx, root, coordinator.ErrRights)
+		err = s.target.rootError(ctx, root, store.ErrRights)
 	}
 	return root, nil, err
 }
@@ -343,19 +344,19 @@ func (t *target) rootCommand(word string) string {
 
 // openToAll says that anyone may create nodes in the ROOT, or that it does not exist: hotc apply
 // would create it so.
-func openToAll(store coordinator.Store, root deploy.Root) bool {
+func openToAll(s store.Session, root deploy.Root) bool {
 	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
-		open = open || h.To.User == "" && h.May&coordinator.MayCreateChildren != 0
+		open = open || h.To.User == "" && h.May&store.MayCreateChildren != 0
 	}
-	_, shared := store.(coordinator.Limiter) // a socket is its owner's
+	_, shared := s.(store.Limiter) // a socket is its owner's
 	return open && shared
 }
 
 // warnOpenRoot warns that an open ROOT is about to be created. It cannot be closed later; from
 // then on "hotc list" and "hotc root show" say that it is open.
 func (s *session) warnOpenRoot(io streams, root deploy.Root) {
-	if root.State != deploy.RootAbsent || !openToAll(s.Store, root) {
+	if root.State != deploy.RootAbsent || !openToAll(s.Session, root) {
 		return
 	}
 	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,

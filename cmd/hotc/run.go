@@ -17,7 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/localheat"
@@ -252,27 +252,27 @@ func (r *localRun) beside(role contract.RoleKey, c status.Cycle) {
 	r.say(role, "continues in parallel with its read, in a dependency cycle that only it can end: "+c.String())
 }
 
-func (r *localRun) changed(role contract.RoleKey, old, now coordinator.RoleState) {
+func (r *localRun) changed(role contract.RoleKey, old, now protocol.RoleState) {
 	for _, what := range progress(old, now, true) {
 		r.say(role, what)
 	}
 }
 
 // progress is what is new about a role; waited adds how long a role that is done has waited.
-func progress(old, now coordinator.RoleState, waited bool) (news []string) {
+func progress(old, now protocol.RoleState, waited bool) (news []string) {
 	if old.Status != now.Status || !old.Ended.Equal(now.Ended) && !updated(old, now) { // it may have run between two reads
 		switch now.Status {
-		case coordinator.RoleRunning:
+		case protocol.RoleRunning:
 			news = append(news, "runs")
-		case coordinator.RoleDone:
+		case protocol.RoleDone:
 			text := "done in " + age(now.Ended.Sub(now.Started))
 			if waited && now.BlockedSeconds >= 0.05 {
 				text += ", of which it waited " + age(time.Duration(now.BlockedSeconds*float64(time.Second)))
 			}
 			news = append(news, text)
-		case coordinator.RoleFailed:
+		case protocol.RoleFailed:
 			news = append(news, "failed: "+firstLine(reasonOf(now)))
-		case coordinator.RoleSkipped:
+		case protocol.RoleSkipped:
 			news = append(news, "skipped: an earlier role of the server failed")
 		}
 	}
@@ -285,15 +285,15 @@ func progress(old, now coordinator.RoleState, waited bool) (news []string) {
 }
 
 // updated says that an update of the role has started or ended.
-func updated(old, now coordinator.RoleState) bool {
+func updated(old, now protocol.RoleState) bool {
 	return now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended))
 }
 
-func isBlockedOn(r coordinator.RoleState, cell contract.CellName) bool {
-	return slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool { return w.Cell == cell })
+func isBlockedOn(r protocol.RoleState, cell contract.CellName) bool {
+	return slices.ContainsFunc(r.Blocked, func(w protocol.Wait) bool { return w.Cell == cell })
 }
 
-func reasonOf(r coordinator.RoleState) string {
+func reasonOf(r protocol.RoleState) string {
 	if r.Cause == nil {
 		return "no reason given"
 	}

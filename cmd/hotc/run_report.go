@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit/localheat"
 	"github.com/hotc-dev/hotc/runtime/localrun"
@@ -32,26 +32,26 @@ type runReport struct {
 
 type runServer struct {
 	Path  contract.ServerPath `json:"path"`
-	Phase coordinator.Phase   `json:"phase"`
+	Phase protocol.Phase      `json:"phase"`
 	Roles []runRole           `json:"roles"`
 }
 
 // runRole is a role as its agent last reported it (docs/json.md).
 type runRole struct {
-	Name           string                 `json:"name"`
-	Status         coordinator.RoleStatus `json:"status"`
-	Started        time.Time              `json:"started,omitzero"`
-	Ended          time.Time              `json:"ended,omitzero"`
-	ExitCode       *int                   `json:"exit_code,omitempty"`
-	Blocked        []coordinator.Wait     `json:"blocked,omitempty"`
-	BlockedSeconds float64                `json:"blocked_seconds,omitempty"`
-	Cause          *coordinator.Cause     `json:"cause,omitempty"`
-	LastLines      string                 `json:"last_lines,omitempty"`
+	Name           string              `json:"name"`
+	Status         protocol.RoleStatus `json:"status"`
+	Started        time.Time           `json:"started,omitzero"`
+	Ended          time.Time           `json:"ended,omitzero"`
+	ExitCode       *int                `json:"exit_code,omitempty"`
+	Blocked        []protocol.Wait     `json:"blocked,omitempty"`
+	BlockedSeconds float64             `json:"blocked_seconds,omitempty"`
+	Cause          *protocol.Cause     `json:"cause,omitempty"`
+	LastLines      string              `json:"last_lines,omitempty"`
 }
 
 type runFailedRole struct {
-	Role  contract.RoleKey   `json:"role"`
-	Cause *coordinator.Cause `json:"cause"`
+	Role  contract.RoleKey `json:"role"`
+	Cause *protocol.Cause  `json:"cause"`
 }
 
 func (r *localRun) report(result *localrun.Result, kept bool) error {
@@ -62,11 +62,11 @@ func (r *localRun) report(result *localrun.Result, kept bool) error {
 	for _, s := range r.result.Built.Plan.Servers {
 		state := result.States[s.Path]
 		server := runServer{Path: s.Path, Phase: state.Phase, Roles: []runRole{}}
-		report.Done = report.Done && state.Phase == coordinator.PhaseDone
+		report.Done = report.Done && state.Phase == protocol.PhaseDone
 		for _, role := range state.Roles {
 			server.Roles = append(server.Roles, runRole{Name: role.Name, Status: role.Status, Started: role.Started, Ended: role.Ended, ExitCode: role.ExitCode,
 				Blocked: role.Blocked, BlockedSeconds: role.BlockedSeconds, Cause: role.Cause, LastLines: role.LastLines})
-			if role.Status == coordinator.RoleFailed {
+			if role.Status == protocol.RoleFailed {
 				report.Failed = append(report.Failed, runFailedRole{s.Path.Role(role.Name), role.Cause})
 			}
 		}
@@ -149,11 +149,11 @@ func (r *localRun) explainFailure(result *localrun.Result) {
 	style := r.errStyle()
 	for _, s := range r.result.Built.Plan.Servers {
 		state := result.States[s.Path]
-		if state.Phase != coordinator.PhaseDone && state.Phase != coordinator.PhaseFailed {
+		if state.Phase != protocol.PhaseDone && state.Phase != protocol.PhaseFailed {
 			source.Print(r.err, source.Fail(source.RoleFailed, fmt.Sprintf("the agent of server %q ended early", s.Path), r.running.Trouble(s.Path)), style)
 		}
 		for _, role := range state.Roles {
-			if role.Status != coordinator.RoleFailed || role.Cause == nil || role.Cause.Cause != nil {
+			if role.Status != protocol.RoleFailed || role.Cause == nil || role.Cause.Cause != nil {
 				continue
 			}
 			d := &source.Diagnostic{Code: source.RoleFailed, At: r.place(role.Cause.At), Message: fmt.Sprintf("%s.%s: %s", s.Path, role.Name, role.Cause.Reason)}

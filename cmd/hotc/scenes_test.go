@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -30,17 +30,17 @@ var scenes = []scene{
 			wait("app.web:port", "port", "site.yaml:44:19"), wait("db.mysql", "", "site.yaml:46:13")))
 	}, "lb.proxy"},
 	{"turn", func(t *testing.T, d *desk) {
-		report(t, d.agent(t, "app"), nil, running("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending})
+		report(t, d.agent(t, "app"), nil, running("base"), protocol.RoleState{Name: "web", Status: protocol.RolePending})
 	}, "app.web"},
 	{"not-started", func(t *testing.T, d *desk) { // it waits for what it depends on, or an eager input
 		report(t, d.agent(t, "db"), nil, running("mysql"))
-		report(t, d.agent(t, "app"), nil, done("base"), coordinator.RoleState{Name: "web", Status: coordinator.RolePending,
-			Blocked: []coordinator.Wait{wait("db.mysql:endpoint", "db", "site.yaml:30:17")}})
+		report(t, d.agent(t, "app"), nil, done("base"), protocol.RoleState{Name: "web", Status: protocol.RolePending,
+			Blocked: []protocol.Wait{wait("db.mysql:endpoint", "db", "site.yaml:30:17")}})
 	}, "app.web"},
 	{"many-machines", func(t *testing.T, d *desk) { // somebody has the token, or the server's disk is lost at each boot
-		secret, _ := coordinator.ParseSecret(testSecret)
+		secret, _ := protocol.ParseSecret(testSecret)
 		for n := range 12 {
-			store := d.tree.Open(coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
+			store := d.tree.Open(protocol.ServerCredential("db", secret.ServerToken("site", "db")))
 			m := member.Join(store, "site", "db", secret.ServerToken("site", "db"))
 			_, err := m.Plan(t.Context())
 			if err == nil {
@@ -57,19 +57,19 @@ var scenes = []scene{
 			wait("db.mysql:endpoint", "db", "site.yaml:30:17"), wait("db:first_address", "host", "site.yaml:31:19")))
 	}, "app"},
 	{"failure", func(t *testing.T, d *desk) {
-		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
-		report(t, d.agent(t, "db"), map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first},
+		first := &protocol.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
+		report(t, d.agent(t, "db"), map[contract.CellName]*protocol.Cause{"db.mysql": first, "db.mysql:endpoint": first},
 			failure("mysql", first, "E: Unable to locate package mysql-server\n"))
-		second := &coordinator.Cause{Role: "app.web", Reason: "input db has failed", At: "site.yaml:30:17", Cause: first}
-		report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.web": second, "app.web:port": second},
+		second := &protocol.Cause{Role: "app.web", Reason: "input db has failed", At: "site.yaml:30:17", Cause: first}
+		report(t, d.agent(t, "app"), map[contract.CellName]*protocol.Cause{"app.web": second, "app.web:port": second},
 			done("base"), failure("web", second, ""))
 		report(t, d.agent(t, "lb"), nil, running("proxy", wait("app.web:port", "port", "site.yaml:44:19")))
 	}, "app.web"},
 	{"skipped", func(t *testing.T, d *desk) {
-		first := &coordinator.Cause{Role: "app.base", Reason: "exit status 7"}
-		second := &coordinator.Cause{Role: "app.web", Reason: "an earlier role failed", Cause: first}
-		report(t, d.agent(t, "app"), map[contract.CellName]*coordinator.Cause{"app.base": first, "app.web": second, "app.web:port": second},
-			failure("base", first, "no space left on device"), coordinator.RoleState{Name: "web", Status: coordinator.RoleSkipped, Cause: second})
+		first := &protocol.Cause{Role: "app.base", Reason: "exit status 7"}
+		second := &protocol.Cause{Role: "app.web", Reason: "an earlier role failed", Cause: first}
+		report(t, d.agent(t, "app"), map[contract.CellName]*protocol.Cause{"app.base": first, "app.web": second, "app.web:port": second},
+			failure("base", first, "no space left on device"), protocol.RoleState{Name: "web", Status: protocol.RoleSkipped, Cause: second})
 	}, "app.web"},
 	{"lost", func(t *testing.T, d *desk) {
 		db := d.agentUntil(t, "db", func(m *member.Session) { report(t, m, nil, running("mysql")) })
@@ -94,15 +94,15 @@ var scenes = []scene{
 		report(t, lb, nil, done("proxy"))
 	}, "db.mysql"},
 	{"gone", func(t *testing.T, d *desk) {
-		for server, roles := range map[contract.ServerPath][]coordinator.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
+		for server, roles := range map[contract.ServerPath][]protocol.RoleState{"db": {done("mysql")}, "app": {done("base"), done("web")}} {
 			d.agentUntil(t, server, func(m *member.Session) { report(t, m, nil, roles...) })
 		}
 		report(t, d.agent(t, "lb"), nil, done("proxy"))
 	}, "db"},
 	{"failed-and-gone", func(t *testing.T, d *desk) {
-		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
+		first := &protocol.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:14:11"}
 		d.agentUntil(t, "db", func(m *member.Session) {
-			report(t, m, map[contract.CellName]*coordinator.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
+			report(t, m, map[contract.CellName]*protocol.Cause{"db.mysql": first, "db.mysql:endpoint": first}, failure("mysql", first, ""))
 		})
 	}, "db"},
 }
@@ -124,8 +124,8 @@ func (s scene) exit() int {
 // agentUntil is an agent that goes away after what it does.
 func (d *desk) agentUntil(t *testing.T, server contract.ServerPath, do func(*member.Session)) *member.Session {
 	t.Helper()
-	secret, _ := coordinator.ParseSecret(testSecret)
-	store := d.tree.Open(coordinator.ServerCredential(server, secret.ServerToken("site", server)))
+	secret, _ := protocol.ParseSecret(testSecret)
+	store := d.tree.Open(protocol.ServerCredential(server, secret.ServerToken("site", server)))
 	defer store.Close()
 	m := member.Join(store, "site", server, secret.ServerToken("site", server))
 	if _, err := m.Plan(t.Context()); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // environmentSuffix names the environment for the openstack client next to a secret.
@@ -53,7 +53,7 @@ files, and no existing file is overwritten.`,
 }
 
 func writeSecret(path string) error {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		return source.Fail(source.OperationFailed, err.Error(), "")
 	}

@@ -14,7 +14,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -95,15 +96,15 @@ func TestSecretParameters(t *testing.T) {
 // expectWorthless tries a server's token once its server is there.
 func expectWorthless(t *testing.T, b contract.Boot) {
 	t.Helper()
-	s, err := zookeeper.Open(t.Context(), b.Coordinator, coordinator.ServerCredential(b.Server, b.Token))
+	s, err := zookeeper.Open(t.Context(), b.Coordinator, protocol.ServerCredential(b.Server, b.Token))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d := coordinator.Deployment(b.Deployment)
-	for _, path := range []coordinator.Path{d.Pass(b.Server), d.ServerPlan(b.Server), d.SealsFor(contract.Operator, b.Server),
+	d := protocol.Deployment(b.Deployment)
+	for _, path := range []store.Path{d.Pass(b.Server), d.ServerPlan(b.Server), d.SealsFor(contract.Operator, b.Server),
 		d.Cell(contract.CellRef{Cell: "/operator:db_password", Server: contract.Operator})} {
-		if _, err := s.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+		if _, err := s.Read(t.Context(), path); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("the token of %s reads %s: %v", b.Server, path, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 func TestSecretNew(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSecretNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := coordinator.ParseSecret(string(text)); err != nil {
+	if _, err := protocol.ParseSecret(string(text)); err != nil {
 		t.Errorf("what it wrote: %v", err)
 	}
 	environment, err := os.ReadFile(file + ".env.yaml")

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // keptSecretFile is the file that `hotc up` keeps for a deployment, in the user's state folder.
@@ -18,8 +19,8 @@ const keptSecretFile = "secret"
 // keptState is the deployment's folder there; "" if it cannot be determined. Its name depends on
 // the coordinator's hosts, in any order: stacks of one name in two clouds have two secrets.
 func (t *target) keptState() string {
-	d, err := coordinator.ParseDeployment(t.stack)
-	url := coordinator.ShownURL(t.coordinatorURL())
+	d, err := protocol.ParseDeployment(t.stack)
+	url := store.ShownURL(t.coordinatorURL())
 	if err != nil || url == "" {
 		return ""
 	}
@@ -43,7 +44,7 @@ func (t *target) keptState() string {
 	if len(name) > longestKept {
 		name, where = name[:longestKept], where+"/"+name
 	}
-	return filepath.Join(base, "hotc", name+"-"+coordinator.Digest([]byte(where))[:8])
+	return filepath.Join(base, "hotc", name+"-"+protocol.Digest([]byte(where))[:8])
 }
 
 // longestKept is how much of a stack's name is in the folder's, which may have 255 bytes: as many

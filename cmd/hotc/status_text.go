@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -78,8 +78,8 @@ func statusRows(t *table, v *status.Status, s *status.Server, now time.Time) {
 	case len(s.Roles) == 0:
 		t.add(path, "-", string(phase), ageOf(s.State.Since, now), s.State.Message)
 		return
-	case phase == "", phase == coordinator.PhaseUp, phase == coordinator.PhaseWaiting, phase == coordinator.PhaseInstalling, s.State.Message != "":
-		t.add(path, "-", string(cmp.Or(phase, coordinator.PhaseUp)), ageOf(s.State.Since, now), s.State.Message)
+	case phase == "", phase == protocol.PhaseUp, phase == protocol.PhaseWaiting, phase == protocol.PhaseInstalling, s.State.Message != "":
+		t.add(path, "-", string(cmp.Or(phase, protocol.PhaseUp)), ageOf(s.State.Since, now), s.State.Message)
 	}
 	if s.State.Going != nil {
 		t.add(path, "-", "leaves", ageOf(s.State.Going.Since, now), "Heat is removing its machine"+goingText(s))
@@ -169,10 +169,10 @@ func roleAge(r *status.Role, now time.Time) string {
 func roleDetail(v *status.Status, r *status.Role) string {
 	switch {
 	case r.IsBlocked():
-		return "on " + lists.Join(lists.Map(r.Blocked, func(w coordinator.Wait) string {
+		return "on " + lists.Join(lists.Map(r.Blocked, func(w protocol.Wait) string {
 			return fmt.Sprintf("%s (%s)", w.Cell, producerText(v, r.Server.Path, w.Cell))
 		}))
-	case r.Cause != nil && r.Status == coordinator.RoleFailed:
+	case r.Cause != nil && r.Status == protocol.RoleFailed:
 		text := r.Cause.Reason
 		if root := r.Cause.Root(); root != r.Cause && root.Role != "" {
 			text += ", because " + string(root.Role) + " failed"
@@ -196,7 +196,7 @@ func producerText(v *status.Status, reader contract.ServerPath, cell contract.Ce
 	switch {
 	case !known || s == nil:
 		return "not in the plan"
-	case v.Cell(cell).State == coordinator.Valued:
+	case v.Cell(cell).State == protocol.Valued:
 		return "has just arrived"
 	case s.Missing != "":
 		return "Heat did not create " + string(c.Server) + ": " + s.Missing

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -70,7 +70,7 @@ func newTurnCommand(io streams, hook, long, next string) *cobra.Command {
 // printHooks prints the results of a hook's runs.
 func printHooks(io streams, h *operate.Hooked) {
 	for _, r := range h.Roles {
-		if r.Status == coordinator.AnswerDone {
+		if r.Status == protocol.AnswerDone {
 			fmt.Fprintf(io.out, "%s: the %s hook is done.\n", r.Role, h.Hook)
 			continue
 		}

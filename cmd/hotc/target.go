@@ -14,8 +14,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -85,7 +86,7 @@ type session struct {
 
 // named is the named deployment, if its coordinator is named, too. Every command asks for what
 // it needs in one order: the stack, local files, the coordinator, the secret, the cloud.
-func (t *target) named() (coordinator.Deployment, error) {
+func (t *target) named() (protocol.Deployment, error) {
 	d, err := t.deployment()
 	if err == nil && t.coordinatorURL() == "" {
 		err = whichCoordinator()
@@ -93,11 +94,11 @@ func (t *target) named() (coordinator.Deployment, error) {
 	return d, err
 }
 
-func (t *target) deployment() (coordinator.Deployment, error) {
+func (t *target) deployment() (protocol.Deployment, error) {
 	if t.stack == "" {
 		return "", source.Fail(source.Usage, "which stack?", "give its NAME as an argument, or with --stack NAME")
 	}
-	d, err := coordinator.ParseDeployment(t.stack)
+	d, err := protocol.ParseDeployment(t.stack)
 	if err != nil {
 		err = source.Fail(source.Usage, err.Error(), "use the stack's name in Heat")
 	}
@@ -107,8 +108,8 @@ func (t *target) deployment() (coordinator.Deployment, error) {
 // agentAway is three times the timeout of an agent's session.
 const agentAway = 30 * time.Second
 
-func (t *target) session(store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) *session {
-	return &session{&operate.Operator{Store: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
+func (t *target) session(store store.Session, d protocol.Deployment, secret protocol.Secret) *session {
+	return &session{&operate.Operator{Session: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
 }
 
 // operate runs a command in a session, and turns errors from the coordinator into diagnostics.
@@ -132,7 +133,7 @@ func (t *target) coordinatorURL() string {
 }
 
 // coordinatorName is the coordinator's URL for messages.
-func (t *target) coordinatorName() string { return coordinator.ShownURL(t.coordinatorURL()) }
+func (t *target) coordinatorName() string { return store.ShownURL(t.coordinatorURL()) }
 
 // secretPath is the file that is named, otherwise the one that `hotc up` keeps for the stack.
 func (t *target) secretPath() string {
@@ -154,28 +155,28 @@ func (t *target) whichSecret() string {
 	return "which secret? Your state folder has none for the deployment " + t.stack
 }
 
-func (t *target) secret() (coordinator.Secret, error) {
+func (t *target) secret() (protocol.Secret, error) {
 	path := t.secretPath()
 	if path == "" {
-		return coordinator.Secret{}, source.Fail(source.Usage, t.whichSecret(),
+		return protocol.Secret{}, source.Fail(source.Usage, t.whichSecret(),
 			"name its file with --secret-file FILE, or in $"+secretFileVariable+"; \"hotc secret new FILE\" creates one")
 	}
 	return readSecretFile(path, "\"hotc secret new "+shellQuote(path)+"\" creates a secret")
 }
 
 // readSecretFile reads 64 hex digits; create is a hint which command writes such a file.
-func readSecretFile(path, create string) (coordinator.Secret, error) {
+func readSecretFile(path, create string) (protocol.Secret, error) {
 	text, err := readKeyFile(path, "the secret", create)
 	if err != nil {
-		return coordinator.Secret{}, err
+		return protocol.Secret{}, err
 	}
-	secret, err := coordinator.ParseSecret(string(text))
+	secret, err := protocol.ParseSecret(string(text))
 	if err != nil {
 		hint := "\"hotc secret new FILE\" creates a valid one"
-		if _, fine := coordinator.ParseSecret(strings.TrimSpace(string(text))); fine == nil {
+		if _, fine := protocol.ParseSecret(strings.TrimSpace(string(text))); fine == nil {
 			hint = "remove the line end: Heat would take it as part of the secret"
 		}
-		return coordinator.Secret{}, source.Fail(source.BadSecret, path+": "+err.Error(), hint)
+		return protocol.Secret{}, source.Fail(source.BadSecret, path+": "+err.Error(), hint)
 	}
 	return secret, nil
 }
@@ -268,7 +269,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return source.Fail(source.OperationFailed, "the deployment "+name+" exists: there is nothing to restore", "if it is an older state, \""+s.target.command("apply", "DIR")+"\" of the newest folder updates its plan, and its agents publish again what they have")
 	case errors.Is(err, deploy.ErrNotOurs):
 		return source.Fail(source.OperationFailed, err.Error(), "an administrator of the coordinator (in ZooKeeper, the super user) can delete it; \""+s.target.command("destroy")+"\" then deletes the rest")
-	case errors.Is(err, deploy.ErrWrongSecret), errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, deploy.ErrWrongSecret), errors.Is(err, store.ErrRefused):
 		return source.Fail(source.BadSecret, "wrong secret: the deployment "+name+" was not applied with "+s.target.secretPath(),
 			"use the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, deploy.ErrNotApplied):
@@ -288,7 +289,7 @@ func sharedTokens(e *deploy.SharedTokenError) error {
 
 // unreachable says why there is no session: the URL is wrong, or nothing answers there.
 func (t *target) unreachable(err error) error {
-	var wrong *coordinator.URLError
+	var wrong *store.URLError
 	if errors.As(err, &wrong) {
 		from := "--coordinator"
 		if t.url == "" {

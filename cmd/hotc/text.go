@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // age formats a duration: 0.4s, 12s, 3m05s, 2h10m, 3d04h.
@@ -34,4 +34,4 @@ func ageOf(since, now time.Time) string {
 }
 
 // shellQuote quotes a string as one word of a POSIX shell.
-func shellQuote(text string) string { return coordinator.ShellWord(text) }
+func shellQuote(text string) string { return protocol.ShellWord(text) }

@@ -23,7 +23,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
@@ -386,7 +386,7 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	}
 	u := &up.Up{Cloud: cloud, Deployment: on, View: view, Name: a.stack, Template: t, Plan: a.compiled.Built.Plan, Options: a.stackOptions(secret.Hex()), Values: a.environmentValues(), Key: []byte(secret.Hex()), SkipHooks: a.skipHooks, Look: betweenHeatsLooks}
 	if a.signal != string(contract.NobodySignals) && on == d {
-		key, err := secret.Relay(coordinator.Deployment(a.stack))
+		key, err := secret.Relay(protocol.Deployment(a.stack))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -143,7 +143,7 @@ func (d *cloudDeployment) Status(ctx context.Context) (v *status.Status, err err
 }
 
 // Watch sends on every change in the servers' reports.
-func (d *cloudDeployment) Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
+func (d *cloudDeployment) Watch(ctx context.Context, p *contract.Plan) (<-chan store.Path, error) {
 	s, err := d.open(ctx)
 	if err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (noDeployment) Rehearse(context.Context) (deploy.Outcome, []deploy.RoleChan
 }
 func (noDeployment) Publish(context.Context) error                  { return nil }
 func (noDeployment) Status(context.Context) (*status.Status, error) { return &status.Status{}, nil }
-func (noDeployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
+func (noDeployment) Watch(context.Context, *contract.Plan) (<-chan store.Path, error) {
 	return nil, nil
 }
 func (noDeployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/up"
@@ -36,8 +36,8 @@ type upReport struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 	Secret  []string                   `json:"secret_outputs,omitempty"`
 	// Resources and Causes are what has failed.
-	Resources []failedResource     `json:"failed_resources"`
-	Causes    []*coordinator.Cause `json:"failed_roles"`
+	Resources []failedResource  `json:"failed_resources"`
+	Causes    []*protocol.Cause `json:"failed_roles"`
 	// Relays counts those that go on when this command has ended.
 	Signal contract.Signalling `json:"signal"`
 	Relays int                 `json:"relays"`
@@ -71,14 +71,14 @@ type failedResource struct {
 // reportOf is the report of a run.
 func (a *ascent) reportOf(r *up.Result, took time.Duration) *upReport {
 	x := &upReport{Format: upFormat, Stack: a.stack, ID: r.Stack.ID, State: r.Stack.State, OK: r.OK(), Did: r.Did, Seconds: took.Round(time.Millisecond).Seconds(),
-		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*coordinator.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
+		Outputs: map[string]json.RawMessage{}, Resources: []failedResource{}, Causes: []*protocol.Cause{}, Signal: contract.Signalling(a.signal), Relays: a.relays}
 	for _, s := range r.Status.Servers {
 		if !s.Absent() && (s.Perhaps == "" || s.Came()) {
 			x.Servers++
 			x.Roles += len(s.Roles)
 		}
 		for _, role := range s.Roles {
-			if role.Status == coordinator.RoleFailed && role.Cause != nil && (role.Cause.Role == "" || role.Cause.Role == role.Key()) {
+			if role.Status == protocol.RoleFailed && role.Cause != nil && (role.Cause.Role == "" || role.Cause.Role == role.Key()) {
 				cause := *role.Cause
 				cause.Role = role.Key()
 				x.Causes = append(x.Causes, &cause)

@@ -7,8 +7,8 @@ import (
 	"github.com/hotc-dev/hotc/analysis/follow"
 	"github.com/hotc-dev/hotc/analysis/preview"
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
@@ -72,14 +72,14 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 // runsAnyway says that a role will run with the newest values anyway, or not at all.
 func (v *upView) runsAnyway(key contract.RoleKey, c up.Changes) bool {
 	stands := v.now.RoleOf(key)
-	return stands == nil || stands.Status == coordinator.RolePending || up.Within(string(stands.Server.Path), slices.Concat(c.Replaced, c.Deleted))
+	return stands == nil || stands.Status == protocol.RolePending || up.Within(string(stands.Server.Path), slices.Concat(c.Replaced, c.Deleted))
 }
 
 // effect is what a new value means for a role that has run.
 func (v *upView) effect(key contract.RoleKey, how follow.How) deploy.Effect {
 	stands := v.now.RoleOf(key)
 	switch {
-	case stands != nil && (stands.Status == coordinator.RoleFailed || stands.Status == coordinator.RoleSkipped):
+	case stands != nil && (stands.Status == protocol.RoleFailed || stands.Status == protocol.RoleSkipped):
 		return deploy.EffectRetry
 	case how == follow.Hook:
 		return deploy.EffectHook

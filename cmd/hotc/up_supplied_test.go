@@ -12,8 +12,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/up"
@@ -50,7 +50,7 @@ func TestWhomAParameterReaches(t *testing.T) {
 			}
 			snapshot.Servers[i].Incarnation.Number = 1
 			for _, role := range s.Roles {
-				snapshot.Servers[i].State.Roles = append(snapshot.Servers[i].State.Roles, coordinator.RoleState{Name: role.Name, Status: coordinator.RoleDone})
+				snapshot.Servers[i].State.Roles = append(snapshot.Servers[i].State.Roles, protocol.RoleState{Name: role.Name, Status: protocol.RoleDone})
 			}
 		}
 		v := newUpView(t.Context(), streams{}, &target{}, p, true)

@@ -17,8 +17,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/heat"
@@ -36,7 +36,7 @@ type upView struct {
 
 	mu     sync.Mutex
 	width  int // of the column of names
-	states map[contract.RoleKey]coordinator.RoleState
+	states map[contract.RoleKey]protocol.RoleState
 	lost   map[contract.ServerPath]time.Time // since when
 	stack  string                            // its state in Heat
 	counts string                            // of roles by state
@@ -52,7 +52,7 @@ type upView struct {
 const widestName = 32
 
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
-	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, conceal: func(said string) string { return said }, began: time.Now(), states: map[contract.RoleKey]coordinator.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, conceal: func(said string) string { return said }, began: time.Now(), states: map[contract.RoleKey]protocol.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
 	if p != nil {
 		v.width = min(longestRole(p), widestName)
 	}
@@ -140,17 +140,17 @@ const lostAfter = 3 * time.Second
 // told marks servers that were reported as lost.
 var told = time.Unix(0, 0)
 
-func (v *upView) changed(key contract.RoleKey, old, now coordinator.RoleState) {
+func (v *upView) changed(key contract.RoleKey, old, now protocol.RoleState) {
 	say := func(what string) { v.line("role", string(key), what) }
 	for _, what := range progress(old, now, false) {
 		say(what)
 	}
 	if updated(old, now) {
 		switch now.Update.Status {
-		case coordinator.RoleRunning:
+		case protocol.RoleRunning:
 			say("updating")
-		case coordinator.RoleFailed:
-			say("not updated: " + firstLine(reasonOf(coordinator.RoleState{Cause: now.Update.Cause})))
+		case protocol.RoleFailed:
+			say("not updated: " + firstLine(reasonOf(protocol.RoleState{Cause: now.Update.Cause})))
 		default:
 			say("updated")
 		}
@@ -246,7 +246,7 @@ func (v *upView) whyReplaced(name string, replaced []string) string {
 
 // unhooked says of a server that is rebuilt that its delete hooks do not run.
 func (v *upView) unhooked(name string) string {
-	if v.plan != nil && slices.ContainsFunc(v.plan.Servers, func(s contract.Server) bool { return string(s.Path) == name && coordinator.HasDeleteHook(&s) }) {
+	if v.plan != nil && slices.ContainsFunc(v.plan.Servers, func(s contract.Server) bool { return string(s.Path) == name && protocol.HasDeleteHook(&s) }) {
 		return "; its delete hooks do not run"
 	}
 	return ""

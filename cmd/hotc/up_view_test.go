@@ -13,8 +13,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -103,11 +103,11 @@ func TestLiveView(t *testing.T) {
 			to := terminal.NewWriter(out, ink)
 			s := streams{ink: ink, out: stream{File: out, to: to}, err: stream{File: out, to: to}}
 			p := &contract.Plan{Servers: []contract.Server{{Path: long, Roles: []contract.Role{{Name: "mysql"}}}, {Path: "web", Roles: []contract.Role{{Name: "serve"}}}}}
-			roles := func(state coordinator.RoleStatus) *status.Status {
+			roles := func(state protocol.RoleStatus) *status.Status {
 				var servers []deploy.ServerSnapshot
 				for _, x := range p.Servers {
-					servers = append(servers, deploy.ServerSnapshot{Path: x.Path, Alive: true, Incarnation: coordinator.IncarnationRecord{Number: 1},
-						State: coordinator.ServerState{Roles: []coordinator.RoleState{{Name: x.Roles[0].Name, Status: state}}}})
+					servers = append(servers, deploy.ServerSnapshot{Path: x.Path, Alive: true, Incarnation: protocol.IncarnationRecord{Number: 1},
+						State: protocol.ServerState{Roles: []protocol.RoleState{{Name: x.Roles[0].Name, Status: state}}}})
 				}
 				return status.New(p, &deploy.Snapshot{Ready: true, Servers: servers}, nil)
 			}
@@ -115,14 +115,14 @@ func TestLiveView(t *testing.T) {
 			v := newUpView(t.Context(), s, &target{stack: "s"}, p, true)
 			v.Say("Heat creates the stack s")
 			v.Event(heat.Event{ID: "1", Name: "s", Physical: "id", StackID: "id", StackName: "s", State: "CREATE_IN_PROGRESS"})
-			v.Roles(roles(coordinator.RolePending))
-			v.Roles(roles(coordinator.RoleRunning))
+			v.Roles(roles(protocol.RolePending))
+			v.Roles(roles(protocol.RoleRunning))
 			drawn := utf8.RuneCountInString(v.drawn)
 			if live := drawn > 0; live != c.live || live && drawn >= c.columns {
 				t.Errorf("a last line of %d characters on %d", drawn, c.columns)
 			}
 			resize(c.then)
-			v.Roles(roles(coordinator.RoleDone))
+			v.Roles(roles(protocol.RoleDone))
 			if drawn := utf8.RuneCountInString(v.drawn); c.live && drawn >= c.then {
 				t.Errorf("a last line of %d characters on %d", drawn, c.then)
 			}

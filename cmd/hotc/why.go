@@ -10,7 +10,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -101,7 +101,7 @@ func (t *target) advise(i *status.Explanation) {
 		case status.KindNotGiven:
 			f.Message = t.command("apply", "DIR") + operate.SecretFlags(f.Secret)
 		case status.KindRefused:
-			texts := lists.Map(i.Status.ByPath[f.Server].AwaitingApproval, func(k coordinator.ApprovalRequest) string { return approvalText(t, f.Server, k) })
+			texts := lists.Map(i.Status.ByPath[f.Server].AwaitingApproval, func(k protocol.ApprovalRequest) string { return approvalText(t, f.Server, k) })
 			f.Message = strings.Join(texts, "; ")
 		default:
 		}

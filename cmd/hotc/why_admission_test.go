@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -17,9 +17,9 @@ func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 	p := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "mysql"}}}}}
 	for what, alive := range map[string]bool{"the one before is there": true, "the one before is gone": false} {
 		v := status.New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{{
-			Path: "db", Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "i-old"},
-			State:            coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{done("mysql")}},
-			AwaitingApproval: []coordinator.ApprovalRequest{{Instance: "i-new", Key: "KEY", Since: noon}},
+			Path: "db", Alive: alive, Incarnation: protocol.IncarnationRecord{Number: 1, Instance: "i-old"},
+			State:            protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{done("mysql")}},
+			AwaitingApproval: []protocol.ApprovalRequest{{Instance: "i-new", Key: "KEY", Since: noon}},
 		}}}, hot.DecidedSize)
 		open, err := operate.Questioned(v, "")
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -41,11 +41,11 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := coordinator.ParseSecret(string(text))
+	secret, err := protocol.ParseSecret(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := zookeeper.Open(t.Context(), url, coordinator.ServerCredential("db", secret.ServerToken("site", "db")))
+	store, err := zookeeper.Open(t.Context(), url, protocol.ServerCredential("db", secret.ServerToken("site", "db")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestOperatorOnZooKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+	if err := db.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
 		t.Fatal(err)
 	}
 	report(t, db, nil, running("mysql"))

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 var (
@@ -21,32 +22,32 @@ var (
 // AwaitingApproval reads which machines ask to become a server and were not admitted. Anyone with
 // the server's token may have written the requests; admissions are signed by the operator.
 // ErrEnrolsAlways, *RecordError.
-func (r *Reader) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
+func (r *Reader) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]protocol.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
 	node, err := s.Read(ctx, d.ApprovalRequests(server))
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, ErrEnrolsAlways
 	}
 	if err != nil {
 		return nil, operatorError(err)
 	}
-	asking := coordinator.ParseApprovalRequests(node.Data).Machines
+	asking := protocol.ParseApprovalRequests(node.Data).Machines
 	if len(asking) == 0 {
 		return nil, nil
 	}
 	if node, err = s.Read(ctx, d.Admission(server)); err != nil {
 		return nil, operatorError(err)
 	}
-	admission, err := recordOf[coordinator.AdmissionRecord](r.keys, coordinator.KindAdmission, server, contract.Operator, "the admission of server "+string(server), d.Admission(server), node.Data)
-	return slices.DeleteFunc(asking, func(k coordinator.ApprovalRequest) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
+	admission, err := recordOf[protocol.AdmissionRecord](r.keys, protocol.KindAdmission, server, contract.Operator, "the admission of server "+string(server), d.Admission(server), node.Data)
+	return slices.DeleteFunc(asking, func(k protocol.ApprovalRequest) bool { return err == nil && seal.ID(k.Key) == admission.To }), err
 }
 
 // Admit admits the machine with a public key as a server, whether it has asked or will. It returns
 // the machine's request. Other requests are cleared; their agents ask again. ErrEnrolsAlways,
 // ErrNoKey.
-func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (coordinator.ApprovalRequest, error) {
+func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key string) (protocol.ApprovalRequest, error) {
 	s, d := r.store, r.keys.deployment
-	of := coordinator.ApprovalRequest{Key: key}
+	of := protocol.ApprovalRequest{Key: key}
 	asking, err := r.AwaitingApproval(ctx, server)
 	if _, bad := unreadable(err); bad {
 		err = nil // it is overwritten
@@ -57,13 +58,13 @@ func (r *Reader) Admit(ctx context.Context, server contract.ServerPath, key stri
 	if err != nil {
 		return of, fmt.Errorf("admit a machine as server %s: %w", server, err)
 	}
-	if at := slices.IndexFunc(asking, func(k coordinator.ApprovalRequest) bool { return k.Key == key }); at >= 0 {
+	if at := slices.IndexFunc(asking, func(k protocol.ApprovalRequest) bool { return k.Key == key }); at >= 0 {
 		of = asking[at]
 	}
 	admission, err := r.keys.admission(server, key)
 	if err == nil {
-		err = s.Commit(ctx, coordinator.Op{Path: d.Admission(server), Version: coordinator.AnyVersion, Write: true, Data: admission},
-			coordinator.Op{Path: d.ApprovalRequests(server), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")})
+		err = s.Commit(ctx, store.Op{Path: d.Admission(server), Version: store.AnyVersion, Write: true, Data: admission},
+			store.Op{Path: d.ApprovalRequests(server), Version: store.AnyVersion, Write: true, Data: []byte("{}")})
 	}
 	if err != nil {
 		return of, fmt.Errorf("admit a machine as server %s: %w", server, operatorError(err))
@@ -82,5 +83,5 @@ func (k *keyring) admission(server contract.ServerPath, key string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	return k.sign(coordinator.KindAdmission, server, coordinator.AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
+	return k.sign(protocol.KindAdmission, server, protocol.AdmissionRecord{To: seal.ID(key), Box: box, Key: wrapped})
 }

@@ -9,27 +9,28 @@ import (
 	"io"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A ROOT holds each hotc-agent program once for all deployments, compressed, under its digest.
 // Servers whose image has no agent fetch it without credentials: their user-data has the digest, so
 // it does not matter who put it there.
-const agents coordinator.Path = ":agents" // no stack's name
+const agents store.Path = ":agents" // no stack's name
 
 // MaxAgent bounds the size of an agent.
 const MaxAgent = 64 << 20
 
 // HasAgent reports whether a ROOT has the agent with a digest.
-func HasAgent(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
+func HasAgent(ctx context.Context, s store.Session, digest string) (bool, error) {
 	text, err := readAgent(ctx, s, digest)
-	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read the agent %s: %w", digest, err)
 	}
-	return coordinator.HasDigest(text, digest), nil
+	return protocol.HasDigest(text, digest), nil
 }
 
 // putting is how long another hotc may take to upload a part of an agent.
@@ -37,7 +38,7 @@ const putting = 2 * time.Second
 
 // AgentComes waits for an agent that another hotc is uploading, as long as the upload makes
 // progress; false means that what is there is not the agent.
-func AgentComes(ctx context.Context, s coordinator.Store, digest string) (bool, error) {
+func AgentComes(ctx context.Context, s store.Session, digest string) (bool, error) {
 	for before := 0; ; {
 		parts, err := s.Children(ctx, agents.Join(digest))
 		if err != nil {
@@ -47,14 +48,14 @@ func AgentComes(ctx context.Context, s coordinator.Store, digest string) (bool, 
 			return there, err
 		}
 		before = len(parts)
-		if err := coordinator.Pause(ctx, putting); err != nil {
+		if err := store.Pause(ctx, putting); err != nil {
 			return false, err
 		}
 	}
 }
 
-func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte, error) {
-	text, _, err := coordinator.ReadParts(ctx, s, agents.Join(digest))
+func readAgent(ctx context.Context, s store.Session, digest string) ([]byte, error) {
+	text, _, err := protocol.ReadParts(ctx, s, agents.Join(digest))
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +73,9 @@ func readAgent(ctx context.Context, s coordinator.Store, digest string) ([]byte,
 // PublishAgent uploads an agent to a ROOT, as a node that everyone may read and owner may delete;
 // in a closed ROOT the owner is the holder of its key. ErrExists, ErrRights: another user's node
 // has its name.
-func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Credential, closed bool, program []byte) error {
+func PublishAgent(ctx context.Context, s store.Session, owner store.Credential, closed bool, program []byte) error {
 	if len(program) > MaxAgent {
-		return fmt.Errorf("the agent's size is %d bytes: %w", len(program), coordinator.ErrTooLarge)
+		return fmt.Errorf("the agent's size is %d bytes: %w", len(program), store.ErrTooLarge)
 	}
 	var text bytes.Buffer
 	w := gzip.NewWriter(&text) // the best compression takes six times as long, for half a percent
@@ -85,15 +86,15 @@ func PublishAgent(ctx context.Context, s coordinator.Store, owner coordinator.Cr
 	if err != nil {
 		return err
 	}
-	folder := []coordinator.Grant{{May: coordinator.MayRead | coordinator.MayCreateChildren}}
-	owned := []coordinator.Grant{{To: owner, May: coordinator.MayAll}, {May: coordinator.MayRead}}
+	folder := []store.Grant{{May: store.MayRead | store.MayCreateChildren}}
+	owned := []store.Grant{{To: owner, May: store.MayAll}, {May: store.MayRead}}
 	if closed {
 		folder = owned
 	}
 	if err := s.Authenticate(ctx, owner); err != nil {
 		return err
 	}
-	nodes := append([]coordinator.NewNode{{Path: agents, Grants: folder}}, coordinator.InParts(agents.Join(coordinator.Digest(program)), text.Bytes(), owned)...)
+	nodes := append([]store.NewNode{{Path: agents, Grants: folder}}, protocol.InParts(agents.Join(protocol.Digest(program)), text.Bytes(), owned)...)
 	if err := s.Create(ctx, nodes); err != nil {
 		return fmt.Errorf("upload the agent to the ROOT: %w", err)
 	}

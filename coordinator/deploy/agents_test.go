@@ -6,20 +6,21 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // filling is a store into which somebody else puts another node at each look at who is there.
 type filling struct {
-	coordinator.Store
+	store.Session
 	t    *testing.T
-	more []coordinator.NewNode
+	more []store.NewNode
 }
 
-func (f *filling) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
-	names, err := f.Store.Children(ctx, path)
+func (f *filling) Children(ctx context.Context, path store.Path) ([]string, error) {
+	names, err := f.Session.Children(ctx, path)
 	if len(f.more) > 0 {
 		if err := f.Create(ctx, f.more[:1]); err != nil {
 			f.t.Error(err)
@@ -34,14 +35,14 @@ func TestAnAgentThatAnotherOnePuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		program := make([]byte, 1_700_000) // three parts, as nothing compresses it
 		rand.New(rand.NewSource(1)).Read(program)
-		digest := coordinator.Digest(program)
+		digest := protocol.Digest(program)
 		for _, given := range []int{0, 1, 2} {
 			s := deploytest.InMemory().Operator(t)
 			if err := deploy.PublishAgent(t.Context(), s, deploytest.Secret.Operator(deploytest.Site), false, program); err != nil {
 				t.Fatal(err)
 			}
-			f := &filling{Store: s, t: t}
-			at := coordinator.Path(":agents/" + digest)
+			f := &filling{Session: s, t: t}
+			at := store.Path(":agents/" + digest)
 			for _, name := range []string{"0002", "0003"} {
 				node, err := s.Read(t.Context(), at.Join(name))
 				if err != nil {
@@ -50,7 +51,7 @@ func TestAnAgentThatAnotherOnePuts(t *testing.T) {
 				if err := s.DeleteTree(t.Context(), at.Join(name)); err != nil {
 					t.Fatal(err)
 				}
-				f.more = append(f.more, coordinator.NewNode{Path: at.Join(name), Data: node.Data, Grants: []coordinator.Grant{{May: coordinator.MayAll}}})
+				f.more = append(f.more, store.NewNode{Path: at.Join(name), Data: node.Data, Grants: []store.Grant{{May: store.MayAll}}})
 			}
 			f.more = f.more[:given]
 			if comes, err := deploy.AgentComes(t.Context(), f, digest); err != nil || comes != (given == 2) {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/rings"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A change of the plan may reach a role on several paths: the role itself is changed, and so is a
@@ -22,7 +23,7 @@ import (
 // announce tells them. What an interrupted attempt of the same change has announced is there
 // already, and says which roles it has asked.
 func (u *update) announce(ctx context.Context, changes []RoleChange) error {
-	found := map[contract.ServerPath]map[string]coordinator.Coming{}
+	found := map[contract.ServerPath]map[string]protocol.Coming{}
 	if u.resumed || u.live == u.to {
 		for _, s := range u.to.Servers {
 			record, _, _, err := u.reader().requests(ctx, s.Path)
@@ -60,7 +61,7 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 	if err != nil {
 		return err
 	}
-	return coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
+	return store.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
 		s := &u.to.Servers[i]
 		if told[s.Path] == nil && (!u.resumed || len(found[s.Path]) == 0) {
 			return nil
@@ -71,13 +72,13 @@ func (u *update) announce(ctx context.Context, changes []RoleChange) error {
 
 // announceSecrets announces secrets that are supplied together, without a change of the plan. If it
 // is interrupted, the next apply treats it as a change to the same plan.
-func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, found coordinator.DeploymentRecord) (coordinator.DeploymentRecord, error) {
+func (w *Publication) announceSecrets(ctx context.Context, s store.Session, found protocol.DeploymentRecord) (protocol.DeploymentRecord, error) {
 	u, err := newUpdate(ctx, s, w, newTokens(w.Secret, w.Deployment, w.Plan), found.Plan)
 	if err == nil {
 		u.live = u.to
 		announce := func(ctx context.Context) error { return u.announce(ctx, nil) }
 		end := func(ctx context.Context) error { return u.end(ctx) }
-		err = coordinator.InTurn(ctx, u.mark, announce, end)
+		err = store.InTurn(ctx, u.mark, announce, end)
 	}
 	if err != nil {
 		return found, fmt.Errorf("publish %s: %w", w.Deployment, operatorError(err))
@@ -88,7 +89,7 @@ func (w *Publication) announceSecrets(ctx context.Context, s coordinator.Store, 
 // unfinished is the number of the change that has announced secrets which now come without a change of
 // the plan, or this one's number: the apply that made it ended before it supplied them all. Roles that
 // it has changed still wait for these secrets, and run once for both.
-func (u *update) unfinished(found map[contract.ServerPath]map[string]coordinator.Coming) int64 {
+func (u *update) unfinished(found map[contract.ServerPath]map[string]protocol.Coming) int64 {
 	for _, coming := range found {
 		for _, c := range coming {
 			for cell, before := range c.After {
@@ -102,11 +103,11 @@ func (u *update) unfinished(found map[contract.ServerPath]map[string]coordinator
 }
 
 // comings are the announcements of a change to the roles of each server.
-func (u *update) comings(ctx context.Context, reached *reach, number int64) (map[contract.ServerPath]map[string]coordinator.Coming, error) {
+func (u *update) comings(ctx context.Context, reached *reach, number int64) (map[contract.ServerPath]map[string]protocol.Coming, error) {
 	numbers := map[contract.ServerPath]int{}
-	all := map[contract.ServerPath]map[string]coordinator.Coming{}
+	all := map[contract.ServerPath]map[string]protocol.Coming{}
 	for key, after := range reached.told() {
-		c := coordinator.Coming{Number: number, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
+		c := protocol.Coming{Number: number, Asked: reached.asked[key] || reached.added[key], Added: reached.added[key]}
 		for _, cell := range after {
 			if c.After == nil {
 				c.After = map[contract.CellName]int{}
@@ -118,18 +119,18 @@ func (u *update) comings(ctx context.Context, reached *reach, number int64) (map
 			server := reached.place[reached.writer[cell]].server
 			if _, known := numbers[server]; !known {
 				node, err := u.store.Read(ctx, u.d.Server(server))
-				if err != nil && !errors.Is(err, coordinator.ErrNotFound) {
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
 					return nil, err
 				}
 				if err == nil {
-					numbers[server] = coordinator.ParseIncarnation(node).Number
+					numbers[server] = protocol.ParseIncarnation(node).Number
 				}
 			}
 			c.After[cell] = numbers[server]
 		}
 		at := reached.place[key]
 		if all[at.server] == nil {
-			all[at.server] = map[string]coordinator.Coming{}
+			all[at.server] = map[string]protocol.Coming{}
 		}
 		all[at.server][at.role.Name] = c
 	}
@@ -138,13 +139,13 @@ func (u *update) comings(ctx context.Context, reached *reach, number int64) (map
 
 // tellComing writes the announcements to the roles of a server. Those of an earlier change stay,
 // unless that was interrupted: no role waits for what may never come.
-func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]coordinator.Coming) error {
+func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[string]protocol.Coming) error {
 	for {
 		record, next, write, err := u.reader().requests(ctx, s.Path)
 		if err != nil {
 			return err
 		}
-		now := map[string]coordinator.Coming{}
+		now := map[string]protocol.Coming{}
 		for role, c := range record.Coming {
 			if !u.resumed && slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Name == role }) {
 				now[role] = c
@@ -153,7 +154,7 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 		for role, c := range told {
 			now[role] = u.withGiven(c, record.Coming[role])
 		}
-		if maps.EqualFunc(now, record.Coming, func(a, b coordinator.Coming) bool {
+		if maps.EqualFunc(now, record.Coming, func(a, b protocol.Coming) bool {
 			return a.Number == b.Number && a.Asked == b.Asked && a.Added == b.Added && maps.Equal(a.After, b.After)
 		}) {
 			return nil
@@ -163,7 +164,7 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 		if err == nil {
 			err = u.store.Commit(ctx, u.guard(), op)
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, store.ErrVersion) {
 			return err
 		}
 		if err := u.check(ctx); err != nil {
@@ -174,7 +175,7 @@ func (u *update) tellComing(ctx context.Context, s *contract.Server, told map[st
 
 // withGiven adds the previously announced secrets where the plan does not change: the apply that
 // supplied them may have ended before it supplied the rest, which makes this the same change.
-func (u *update) withGiven(now, before coordinator.Coming) coordinator.Coming {
+func (u *update) withGiven(now, before protocol.Coming) protocol.Coming {
 	if u.live != u.to || now.After == nil {
 		return now
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // difference is one difference between two plans.
@@ -80,7 +80,7 @@ func differences(from, to *contract.Plan) []difference {
 	}
 	compare(from.Outputs, to.Outputs, func(o contract.StackOutput) string { return o.Name },
 		func(kind string, a, b contract.StackOutput) {
-			if kind == "" && !coordinator.SameValue(a.Expr, b.Expr) {
+			if kind == "" && !protocol.SameValue(a.Expr, b.Expr) {
 				kind = "changed"
 			}
 			if kind != "" { // only the operator reads it
@@ -89,7 +89,7 @@ func differences(from, to *contract.Plan) []difference {
 		})
 	compare(from.Secrets, to.Secrets, func(s contract.Secret) string { return s.Name },
 		func(kind string, a, b contract.Secret) {
-			if kind == "" && !coordinator.SameValue(a.Declaration, b.Declaration) {
+			if kind == "" && !protocol.SameValue(a.Declaration, b.Declaration) {
 				kind = "declaration changed"
 			}
 			what := "secret parameter " + cmp.Or(a.Name, b.Name)
@@ -173,7 +173,7 @@ func serverDifferences(a, b contract.Server, signal contract.Signalling) []diffe
 // that.
 func sameDecisions(a, b contract.Server) bool {
 	unplaced := func(p contract.Condition) contract.Condition { p.At = ""; return p }
-	return slices.Equal(lists.Map(a.If, unplaced), lists.Map(b.If, unplaced)) && maps.EqualFunc(a.Decides, b.Decides, coordinator.SameValue)
+	return slices.Equal(lists.Map(a.If, unplaced), lists.Map(b.If, unplaced)) && maps.EqualFunc(a.Decides, b.Decides, protocol.SameValue)
 }
 
 // roleOf is a server's role with a name, or the zero value.
@@ -231,7 +231,7 @@ func roleDifferences(a, b contract.Role) (parts []string) {
 		}
 	}
 	note(a.Driver != b.Driver, "driver")
-	note(!coordinator.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
+	note(!protocol.SameValue(orNull(a.Source), orNull(b.Source)) || !slices.Equal(a.Files, b.Files), "source")
 	compare(a.Render, b.Render, func(f contract.RenderedFile) string { return f.Path }, func(kind string, x, y contract.RenderedFile) {
 		x.At, y.At, x.Name, y.Name = "", "", "", ""
 		note(kind != "" || x != y, "file "+cmp.Or(x.Path, y.Path))
@@ -289,8 +289,8 @@ func readerDifferences(a, b []contract.ServerPath) (lines []string) {
 }
 
 func sameRecord(a, b any) bool {
-	x, errX := coordinator.Encode(a)
-	y, errY := coordinator.Encode(b)
+	x, errX := protocol.Encode(a)
+	y, errY := protocol.Encode(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // hostileCells are what a server can write into its cell in the place of a record, and what
@@ -97,7 +98,7 @@ func TestHostileCells(t *testing.T) {
 // expectRead checks what a read ends with; "=" is a value.
 func expectRead(t *testing.T, what string, value json.RawMessage, err error, want string) {
 	t.Helper()
-	var of *coordinator.RecordError
+	var of *protocol.RecordError
 	var failed *member.FailedCellError
 	switch {
 	case want == "=":
@@ -113,7 +114,7 @@ func expectRead(t *testing.T, what string, value json.RawMessage, err error, wan
 	case !strings.Contains(err.Error(), want):
 		t.Errorf("%s: %v, want %q", what, err, want)
 	}
-	forged := errors.Is(err, coordinator.ErrForged) && strings.Contains(err.Error(), "server db")
+	forged := errors.Is(err, protocol.ErrForged) && strings.Contains(err.Error(), "server db")
 	if want != "it waits" && !forged && !errors.As(err, &failed) && (!errors.As(err, &of) || of.Server != "db" || !strings.Contains(err.Error(), "server db")) {
 		t.Errorf("%s: %v does not name the writer", what, err)
 	}
@@ -217,7 +218,7 @@ func TestALookGoesOnWithoutWhatIsForged(t *testing.T) {
 	b.Give(t, p, `"hush-hush"`)
 	b.Join(t, deploytest.NewMachine(t, "db", "d1"), false)
 	b.Ask(t, deploytest.NewMachine(t, "db", "d2"))
-	paths := map[coordinator.Path][]contract.ServerPath{
+	paths := map[store.Path][]contract.ServerPath{
 		deploytest.Site.State("db"):              {"db"},
 		deploytest.Site.Requests("db"):           {"db"},
 		deploytest.Site.Admission("db"):          {"db"},

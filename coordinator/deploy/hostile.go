@@ -5,29 +5,30 @@ import (
 	"errors"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // mostWaits bounds the waiting reads of a role.
 const mostWaits = 1_000
 
 // decodeOf reads a record that a server has written. *RecordError.
-func decodeOf[T any](server contract.ServerPath, what string, path coordinator.Path, data []byte) (record T, err error) {
-	if coordinator.CountItems(data) > coordinator.MostItems {
-		err = coordinator.ErrTooMany
+func decodeOf[T any](server contract.ServerPath, what string, path store.Path, data []byte) (record T, err error) {
+	if protocol.CountItems(data) > protocol.MostItems {
+		err = protocol.ErrTooMany
 	} else {
-		record, err = coordinator.Decode[T](path, data)
+		record, err = protocol.Decode[T](path, data)
 	}
 	if err != nil {
-		return *new(T), &coordinator.RecordError{Server: server, What: what, Err: err}
+		return *new(T), &protocol.RecordError{Server: server, What: what, Err: err}
 	}
 	return record, nil
 }
 
 // readOf reads such a record, if it is there. *RecordError.
-func readOf[T any](ctx context.Context, s coordinator.Store, server contract.ServerPath, what string, path coordinator.Path) (T, error) {
+func readOf[T any](ctx context.Context, s store.Session, server contract.ServerPath, what string, path store.Path) (T, error) {
 	node, err := s.Read(ctx, path)
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	if err != nil {
@@ -38,29 +39,29 @@ func readOf[T any](ctx context.Context, s coordinator.Store, server contract.Ser
 
 // tidy truncates a state to what an agent of a server with so many roles may report. A failed role
 // gets a cause.
-func tidy(s *coordinator.ServerState, roles int) {
-	s.Message = coordinator.Clip(s.Message, coordinator.LongestReason)
-	s.Untold = coordinator.Clip(s.Untold, coordinator.LongestReason)
-	s.Agent = coordinator.Clip(s.Agent, coordinator.LongestReason)
+func tidy(s *protocol.ServerState, roles int) {
+	s.Message = protocol.Clip(s.Message, protocol.LongestReason)
+	s.Untold = protocol.Clip(s.Untold, protocol.LongestReason)
+	s.Agent = protocol.Clip(s.Agent, protocol.LongestReason)
 	s.Roles = s.Roles[:min(len(s.Roles), roles)]
 	if s.Going != nil {
 		s.Going.Failed = s.Going.Failed[:min(len(s.Going.Failed), roles)]
 	}
-	*s = s.CutCauses(coordinator.LongestChain, coordinator.LongestReason)
+	*s = s.CutCauses(protocol.LongestChain, protocol.LongestReason)
 	for i := range s.Roles {
 		r := &s.Roles[i]
-		r.LastLines = coordinator.Clip(r.LastLines, coordinator.LogSize)
+		r.LastLines = protocol.Clip(r.LastLines, protocol.LogSize)
 		r.Blocked = r.Blocked[:min(len(r.Blocked), mostWaits)]
-		if r.Cause == nil && (r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped) {
-			r.Cause = &coordinator.Cause{Reason: "its agent gave no reason"}
+		if r.Cause == nil && (r.Status == protocol.RoleFailed || r.Status == protocol.RoleSkipped) {
+			r.Cause = &protocol.Cause{Reason: "its agent gave no reason"}
 		}
 		if r.Update != nil {
-			r.Update.LastLines = coordinator.Clip(r.Update.LastLines, coordinator.LogSize)
+			r.Update.LastLines = protocol.Clip(r.Update.LastLines, protocol.LogSize)
 		}
 	}
 }
 
 // unreadable returns the RecordError in an error, if any.
-func unreadable(err error) (*coordinator.RecordError, bool) {
-	return errors.AsType[*coordinator.RecordError](err)
+func unreadable(err error) (*protocol.RecordError, bool) {
+	return errors.AsType[*protocol.RecordError](err)
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // namedReaders is how many readers an access list names individually. A list of 1,000 costs
@@ -22,18 +23,18 @@ const namedReaders = 8
 // reader set.
 type keyring struct {
 	tokens
-	record   coordinator.DeploymentRecord
-	operator coordinator.Grant
-	root     *coordinator.Credential // of the ROOT's operators, where it is closed
-	signer   sign.Key                // the operator's
-	relay    coordinator.RelayKey
+	record   protocol.DeploymentRecord
+	operator store.Grant
+	root     *store.Credential // of the ROOT's operators, where it is closed
+	signer   sign.Key          // the operator's
+	relay    protocol.RelayKey
 	publics  sync.Map // of sign.Public, by contract.ServerPath
-	servers  map[contract.ServerPath]coordinator.Credential
-	sets     map[string]coordinator.Credential
+	servers  map[contract.ServerPath]store.Credential
+	sets     map[string]store.Credential
 	members  map[contract.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator.Credential) (*keyring, error) {
+func newKeyring(t tokens, record protocol.DeploymentRecord, root *store.Credential) (*keyring, error) {
 	signer, err := t.secret.OperatorKey(t.deployment)
 	if err != nil {
 		return nil, err
@@ -47,17 +48,17 @@ func newKeyring(t tokens, record coordinator.DeploymentRecord, root *coordinator
 		signer:   signer,
 		relay:    relay,
 		record:   record,
-		operator: coordinator.Grant{To: t.secret.Operator(t.deployment), May: coordinator.MayAll},
+		operator: store.Grant{To: t.secret.Operator(t.deployment), May: store.MayAll},
 		root:     root,
-		servers:  map[contract.ServerPath]coordinator.Credential{},
-		sets:     map[string]coordinator.Credential{},
+		servers:  map[contract.ServerPath]store.Credential{},
+		sets:     map[string]store.Credential{},
 		members:  map[contract.ServerPath]map[string]string{},
 	}, nil
 }
 
 // sign signs an operator's record for a server.
 func (k *keyring) sign(kind string, s contract.ServerPath, record any) ([]byte, error) {
-	return coordinator.Signed(k.signer, k.deployment.Place(k.record.ID, kind, s, ""), k.record.Counter, record)
+	return protocol.Signed(k.signer, k.deployment.Place(k.record.ID, kind, s, ""), k.record.Counter, record)
 }
 
 // public is the key with which a server signs.
@@ -79,10 +80,10 @@ func (k *keyring) public(s contract.ServerPath) (sign.Public, error) {
 // serverKey is the private half.
 func (k *keyring) serverKey(s contract.ServerPath) (sign.Key, error) {
 	member := ""
-	if k.record.Enrol == coordinator.EnrolOnce {
+	if k.record.Enrol == protocol.EnrolOnce {
 		member = k.secret.MemberCredential(k.deployment, k.record, s).Password
 	}
-	return coordinator.ServerKey(k.token(s), member)
+	return protocol.ServerKey(k.token(s), member)
 }
 
 // part is a server's part of the plan, with the keys that the server has to know, and whether a
@@ -118,7 +119,7 @@ func (k *keyring) signedPart(s *contract.Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.sign(coordinator.KindPlan, s.Path, part)
+	return k.sign(protocol.KindPlan, s.Path, part)
 }
 
 // keys encodes a server's passwords of reader sets.
@@ -126,11 +127,11 @@ func (k *keyring) keys(s contract.ServerPath, sets map[string]string) ([]byte, e
 	if len(sets) == 0 {
 		return []byte("{}"), nil
 	}
-	return k.sign(coordinator.KindKeys, s, coordinator.KeysRecord{Sets: sets})
+	return k.sign(protocol.KindKeys, s, protocol.KeysRecord{Sets: sets})
 }
 
-func (k *keyring) deploymentRecord(r coordinator.DeploymentRecord) ([]byte, error) {
-	return coordinator.Signed(k.signer, k.deployment.Place("", coordinator.KindDeployment, "", ""), r.Counter, r)
+func (k *keyring) deploymentRecord(r protocol.DeploymentRecord) ([]byte, error) {
+	return protocol.Signed(k.signer, k.deployment.Place("", protocol.KindDeployment, "", ""), r.Counter, r)
 }
 
 // identity is a server's identity record; a time says that it was removed from the deployment.
@@ -139,67 +140,67 @@ func (k *keyring) identity(s contract.ServerPath, removed time.Time) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	text, err := k.sign(coordinator.KindIdentity, s, coordinator.Identity{Format: coordinator.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
-		Enrol: k.record.Enrol, Restored: k.record.Restored, Removed: removed, Operator: k.signer.Public(), Relay: &coordinator.Relay{Key: relay.Public(), May: []string{coordinator.RelayHeat}}})
+	text, err := k.sign(protocol.KindIdentity, s, protocol.Identity{Format: protocol.RecordFormat, Deployment: k.deployment, ID: k.record.ID, Server: s,
+		Enrol: k.record.Enrol, Restored: k.record.Restored, Removed: removed, Operator: k.signer.Public(), Relay: &protocol.Relay{Key: relay.Public(), May: []string{protocol.RelayHeat}}})
 	if err != nil {
 		return nil, err
 	}
-	key, err := coordinator.IdentityKey(k.token(s))
+	key, err := protocol.IdentityKey(k.token(s))
 	if err != nil {
 		return nil, err
 	}
-	return coordinator.Encode(coordinator.IdentityRecord{Identity: text, MAC: sign.MAC(key, text)})
+	return protocol.Encode(protocol.IdentityRecord{Identity: text, MAC: sign.MAC(key, text)})
 }
 
 // cell reads a cell of any writer.
-func (k *keyring) cell(path coordinator.Path, data []byte, ref contract.CellRef) (coordinator.CellRecord, error) {
+func (k *keyring) cell(path store.Path, data []byte, ref contract.CellRef) (protocol.CellRecord, error) {
 	by, err := k.public(ref.Server)
 	if err != nil {
-		return coordinator.CellRecord{}, err
+		return protocol.CellRecord{}, err
 	}
-	return coordinator.OpenCell(path, data, by, k.deployment.CellPlace(k.record.ID, ref))
+	return protocol.OpenCell(path, data, by, k.deployment.CellPlace(k.record.ID, ref))
 }
 
 // state reads what a server's agent has reported.
-func (k *keyring) state(data []byte, s contract.ServerPath) (coordinator.ServerState, error) {
-	return recordOf[coordinator.ServerState](k, coordinator.KindState, s, s, "the state of server "+string(s), k.deployment.State(s), data)
+func (k *keyring) state(data []byte, s contract.ServerPath) (protocol.ServerState, error) {
+	return recordOf[protocol.ServerState](k, protocol.KindState, s, s, "the state of server "+string(s), k.deployment.State(s), data)
 }
 
 // publicRecord reads the key that a server publishes for others to seal with.
-func (k *keyring) publicRecord(data []byte, s contract.ServerPath) (coordinator.PublicRecord, error) {
-	return recordOf[coordinator.PublicRecord](k, coordinator.KindPublic, s, s, "the public key of server "+string(s), k.deployment.Public(s), data)
+func (k *keyring) publicRecord(data []byte, s contract.ServerPath) (protocol.PublicRecord, error) {
+	return recordOf[protocol.PublicRecord](k, protocol.KindPublic, s, s, "the public key of server "+string(s), k.deployment.Public(s), data)
 }
 
 // recordOf reads a record about a server, signed by that server or the operator. *RecordError.
-func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what string, path coordinator.Path, data []byte) (T, error) {
+func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what string, path store.Path, data []byte) (T, error) {
 	var record T
 	key, err := k.public(by)
 	if err != nil {
 		return record, err
 	}
-	if record, _, err = coordinator.OpenForeign[T](path, data, key, k.deployment.Place(k.record.ID, kind, of, "")); err != nil {
+	if record, _, err = protocol.OpenForeign[T](path, data, key, k.deployment.Place(k.record.ID, kind, of, "")); err != nil {
 		var none T
-		return none, &coordinator.RecordError{Server: by, What: what, Err: err}
+		return none, &protocol.RecordError{Server: by, What: what, Err: err}
 	}
 	return record, nil
 }
 
-func (k *keyring) server(s contract.ServerPath, may coordinator.Rights) coordinator.Grant {
+func (k *keyring) server(s contract.ServerPath, may store.Rights) store.Grant {
 	c, known := k.servers[s]
 	if !known {
-		c = coordinator.ServerCredential(s, k.token(s))
-		if k.record.Enrol == coordinator.EnrolOnce {
+		c = protocol.ServerCredential(s, k.token(s))
+		if k.record.Enrol == protocol.EnrolOnce {
 			c = k.secret.MemberCredential(k.deployment, k.record, s)
 		}
 		k.servers[s] = c
 	}
-	return coordinator.Grant{To: c, May: may}
+	return store.Grant{To: c, May: may}
 }
 
 // named is the identity of a server (perhaps of another plan) or of a reader set, by its user name;
 // the zero value if there is none.
-func (k *keyring) named(user string) coordinator.Credential {
-	if id, is := strings.CutPrefix(user, coordinator.ReaderCredential("", "").User); is {
+func (k *keyring) named(user string) store.Credential {
+	if id, is := strings.CutPrefix(user, protocol.ReaderCredential("", "").User); is {
 		return k.secret.ReaderSet(k.deployment, id)
 	}
 	for _, c := range k.servers {
@@ -211,19 +212,19 @@ func (k *keyring) named(user string) coordinator.Credential {
 	server, err := url.PathUnescape(segment)
 	switch s := contract.ServerPath(server); {
 	case err != nil:
-	case kind == "server" && k.record.Enrol == coordinator.EnrolAlways: // otherwise the token opens nothing
-		return coordinator.ServerCredential(s, k.token(s))
-	case kind == "member" && k.record.Enrol == coordinator.EnrolOnce:
+	case kind == "server" && k.record.Enrol == protocol.EnrolAlways: // otherwise the token opens nothing
+		return protocol.ServerCredential(s, k.token(s))
+	case kind == "member" && k.record.Enrol == protocol.EnrolOnce:
 		return k.secret.MemberCredential(k.deployment, k.record, s)
 	}
-	return coordinator.Credential{}
+	return store.Credential{}
 }
 
 // readers grants servers the right to read, individually or as a set.
-func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
+func (k *keyring) readers(servers []contract.ServerPath) []store.Grant {
 	servers = slices.Compact(slices.Sorted(slices.Values(servers)))
 	if len(servers) <= namedReaders {
-		return lists.Map(servers, func(s contract.ServerPath) coordinator.Grant { return k.server(s, coordinator.MayRead) })
+		return lists.Map(servers, func(s contract.ServerPath) store.Grant { return k.server(s, store.MayRead) })
 	}
 	id := readerSetID(servers)
 	set, known := k.sets[id]
@@ -237,25 +238,25 @@ func (k *keyring) readers(servers []contract.ServerPath) []coordinator.Grant {
 			k.members[s][id] = set.Password
 		}
 	}
-	return []coordinator.Grant{{To: set, May: coordinator.MayRead}}
+	return []store.Grant{{To: set, May: store.MayRead}}
 }
 
 // readerSetID names a set of servers, which are sorted (docs/coordination.md, "Tokens").
 func readerSetID(sorted []contract.ServerPath) string {
 	names := lists.Map(sorted, func(s contract.ServerPath) string { return string(s) })
-	return coordinator.Digest([]byte(strings.Join(names, "\n")))[:32]
+	return protocol.Digest([]byte(strings.Join(names, "\n")))[:32]
 }
 
 // tokens computes the tokens of a deployment's servers.
 type tokens struct {
-	secret     coordinator.Secret
-	deployment coordinator.Deployment
+	secret     protocol.Secret
+	deployment protocol.Deployment
 	slots      map[contract.ServerPath]*contract.Slot // of the servers that have one
 	relayed    bool                                   // the agents do not signal Heat
 	types      map[contract.CellName]contract.Type
 }
 
-func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.Plan) tokens {
+func newTokens(secret protocol.Secret, d protocol.Deployment, p *contract.Plan) tokens {
 	t := tokens{secret, d, map[contract.ServerPath]*contract.Slot{}, p.Signal != contract.AgentsSignal, p.Types()}
 	for i := range p.Servers {
 		if s := &p.Servers[i]; s.Slot != nil {
@@ -269,7 +270,7 @@ func newTokens(secret coordinator.Secret, d coordinator.Deployment, p *contract.
 // all members of the group share.
 func (t tokens) token(server contract.ServerPath) string {
 	if slot := t.slots[server]; slot != nil {
-		return coordinator.SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
+		return protocol.SlotToken(t.secret.ServerToken(t.deployment, slot.Shared), slot.Number)
 	}
 	return t.secret.ServerToken(t.deployment, server)
 }

@@ -9,8 +9,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // MaxFiles bounds the files of a deployment, in bytes.
@@ -18,28 +19,28 @@ const MaxFiles = 16 << 20
 
 // node is a node of a deployment.
 type node struct {
-	coordinator.NewNode
+	store.NewNode
 	class class
 	part  bool // of the parent's text
 }
 
 // bare are the nodes as a store creates them.
-func bare(nodes []node) []coordinator.NewNode {
-	return lists.Map(nodes, func(n node) coordinator.NewNode { return n.NewNode })
+func bare(nodes []node) []store.NewNode {
+	return lists.Map(nodes, func(n node) store.NewNode { return n.NewNode })
 }
 
 // unwritten is a record that was not written yet.
 var unwritten = []byte("{}")
 
 // node is a node of a class, for some servers (see grants).
-func (k *keyring) node(path coordinator.Path, data []byte, c class, own contract.ServerPath, others ...contract.ServerPath) node {
-	return node{NewNode: coordinator.NewNode{Path: path, Data: data, Grants: k.grants(c, own, others...)}, class: c}
+func (k *keyring) node(path store.Path, data []byte, c class, own contract.ServerPath, others ...contract.ServerPath) node {
+	return node{NewNode: store.NewNode{Path: path, Data: data, Grants: k.grants(c, own, others...)}, class: c}
 }
 
 // text is a node whose text may be in parts.
-func (k *keyring) text(path coordinator.Path, text []byte, c class, own contract.ServerPath, others ...contract.ServerPath) []node {
+func (k *keyring) text(path store.Path, text []byte, c class, own contract.ServerPath, others ...contract.ServerPath) []node {
 	var nodes []node
-	for i, n := range coordinator.InParts(path, text, k.grants(c, own, others...)) {
+	for i, n := range protocol.InParts(path, text, k.grants(c, own, others...)) {
 		nodes = append(nodes, node{NewNode: n, class: c, part: i > 0})
 	}
 	return nodes
@@ -92,7 +93,7 @@ func layFiles(k *keyring, p *contract.Plan, files Files) ([]node, error) {
 			return nil, err
 		}
 		if total += len(content); total > MaxFiles {
-			return nil, fmt.Errorf("the files have more than %d bytes in total: %w", MaxFiles, coordinator.ErrTooLarge)
+			return nil, fmt.Errorf("the files have more than %d bytes in total: %w", MaxFiles, store.ErrTooLarge)
 		}
 		nodes = append(nodes, k.text(k.deployment.File(f.Digest), content, ofFile, "", users[f.Digest]...)...)
 		delete(users, f.Digest)
@@ -111,7 +112,7 @@ func readFile(f contract.File, files Files) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the file %s of the plan: %w", f.Name, err)
 	}
-	if !coordinator.HasDigest(content, f.Digest) {
+	if !protocol.HasDigest(content, f.Digest) {
 		return nil, fmt.Errorf("the file %s has changed since it was compiled: its SHA-256 is not %s", f.Name, f.Digest)
 	}
 	return content, nil
@@ -130,7 +131,7 @@ func usersOf(p *contract.Plan) map[string][]contract.ServerPath {
 
 // emptyCell is the record of a cell that was not written yet.
 func (l *layer) emptyCell() []byte {
-	return l.must(coordinator.Encode(coordinator.CellRecord{State: coordinator.Empty}))
+	return l.must(protocol.Encode(protocol.CellRecord{State: protocol.Empty}))
 }
 
 // cells builds the cells' nodes, by the server that writes them.
@@ -179,7 +180,7 @@ func (l *layer) relays() []node {
 	keys, err := serversKeys(l.keyring, l.plan)
 	l.must(nil, err)
 	nodes := []node{l.node(d.Relay(), nil, ofFolder, "")}
-	nodes = append(nodes, l.text(d.ServersKeys(), l.must(l.sign(coordinator.KindKeysOf, "", keys)), ofServersKeys, "")...)
+	nodes = append(nodes, l.text(d.ServersKeys(), l.must(l.sign(protocol.KindKeysOf, "", keys)), ofServersKeys, "")...)
 	nodes = append(nodes, l.node(d.Heat(), unwritten, ofHeat, ""), l.node(d.HeatNumber(), unwritten, ofHeat, ""), l.node(d.Relays(), nil, ofRelays, ""))
 	groups := l.plan.Groups()
 	if len(groups) > 0 {
@@ -191,8 +192,8 @@ func (l *layer) relays() []node {
 	return nodes
 }
 
-func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) {
-	keys := coordinator.ServersKeys{Keys: map[contract.ServerPath]sign.Public{}}
+func serversKeys(k *keyring, p *contract.Plan) (protocol.ServersKeys, error) {
+	keys := protocol.ServersKeys{Keys: map[contract.ServerPath]sign.Public{}}
 	for _, s := range p.Servers {
 		public, err := k.public(s.Path)
 		if err != nil {
@@ -207,7 +208,7 @@ func serversKeys(k *keyring, p *contract.Plan) (coordinator.ServersKeys, error) 
 func (l *layer) server(s *contract.Server) []node {
 	d, path := l.deployment, s.Path
 	nodes := []node{
-		l.node(d.Server(path), l.must(coordinator.Encode(coordinator.IncarnationRecord{})), ofServer, path),
+		l.node(d.Server(path), l.must(protocol.Encode(protocol.IncarnationRecord{})), ofServer, path),
 		l.node(d.Identity(path), l.must(l.identity(path, time.Time{})), ofIdentity, path),
 	}
 	nodes = append(nodes, l.text(d.ServerPlan(path), l.must(l.signedPart(s)), ofServerPlan, path)...)
@@ -217,16 +218,16 @@ func (l *layer) server(s *contract.Server) []node {
 		l.node(d.Requests(path), unwritten, ofRequests, path),
 		l.node(d.Answers(path), unwritten, ofReport, path),
 		l.node(d.Agent(path), nil, ofAgent, path))
-	if coordinator.HearsOfHeat(s, l.plan.Signal == contract.RelaySignals) {
+	if protocol.HearsOfHeat(s, l.plan.Signal == contract.RelaySignals) {
 		nodes = append(nodes, l.node(d.HeatValues(path), unwritten, ofHeatValues, path))
 	}
 	if l.plan.Signal == contract.RelaySignals {
 		nodes = append(nodes, l.node(d.Next(path), unwritten, ofNext, path))
 	}
-	if l.record.Enrol == coordinator.EnrolOnce { // by which a machine enrols
-		pass := coordinator.PassRecord{Password: l.secret.MemberCredential(d, l.record, path).Password}
+	if l.record.Enrol == protocol.EnrolOnce { // by which a machine enrols
+		pass := protocol.PassRecord{Password: l.secret.MemberCredential(d, l.record, path).Password}
 		nodes = append(nodes,
-			l.node(d.Pass(path), l.must(coordinator.Encode(pass)), ofPass, path),
+			l.node(d.Pass(path), l.must(protocol.Encode(pass)), ofPass, path),
 			l.node(d.ApprovalRequests(path), unwritten, ofApproval, path),
 			l.node(d.Admission(path), unwritten, ofAdmission, path))
 	}
@@ -284,7 +285,7 @@ func (l *layer) supplied() []node {
 		return nil
 	}
 	d, seals, empty := l.deployment, ofGivenSeals, l.emptyCell()
-	if l.record.Enrol == coordinator.EnrolOnce {
+	if l.record.Enrol == protocol.EnrolOnce {
 		seals = ofTakenSeals
 	}
 	nodes := []node{l.node(d.Server(contract.Operator), nil, ofFolder, ""), l.node(d.Cells(contract.Operator), nil, ofFolder, "")}
@@ -300,7 +301,7 @@ func (l *layer) supplied() []node {
 
 // groups builds the nodes of scaling groups, which the agents of all members may write.
 func (l *layer) groups() []node {
-	records := map[string]*coordinator.SlotsRecord{}
+	records := map[string]*protocol.SlotsRecord{}
 	shared := map[string][]contract.ServerPath{}
 	for _, s := range l.plan.Servers {
 		if s.Slot == nil {
@@ -308,11 +309,11 @@ func (l *layer) groups() []node {
 		}
 		r := records[s.Slot.Group]
 		if r == nil {
-			r = &coordinator.SlotsRecord{}
+			r = &protocol.SlotsRecord{}
 			records[s.Slot.Group] = r
 		}
 		if missing := s.Slot.Number + 1 - len(r.Slots); missing > 0 {
-			r.Slots = append(r.Slots, make([]coordinator.SlotRecord, missing)...)
+			r.Slots = append(r.Slots, make([]protocol.SlotRecord, missing)...)
 		}
 		if !slices.Contains(shared[s.Slot.Group], s.Slot.Shared) {
 			shared[s.Slot.Group] = append(shared[s.Slot.Group], s.Slot.Shared)
@@ -324,7 +325,7 @@ func (l *layer) groups() []node {
 	}
 	nodes := []node{l.node(l.deployment.Groups(), nil, ofFolder, "")}
 	for _, group := range slices.Sorted(maps.Keys(records)) {
-		data := l.must(coordinator.Encode(records[group]))
+		data := l.must(protocol.Encode(records[group]))
 		nodes = append(nodes, l.node(l.deployment.Group(group), data, ofGroup, shared[group][0], shared[group][1:]...))
 	}
 	return nodes

@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A place that Heat may fill counts while an agent is there: nobody is missing where no member was
@@ -15,7 +16,7 @@ func TestListCountsServersThatAre(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
 		p.Servers[1].If = []contract.Condition{{Decision: "size", Least: 2, Why: "the group has fewer members"}}
-		root := b.MakeRoot(t, rootKey, coordinator.Limit{})
+		root := b.MakeRoot(t, rootKey, store.Limit{})
 		if _, err := b.In(t, root, p); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestListCountsServersThatAre(t *testing.T) {
 		}
 		expect(2, 0)
 		present := func(server contract.ServerPath) {
-			if err := b.Agent(t, server).Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+			if err := b.Agent(t, server).Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // One command at a time changes a deployment and its stack: it holds the deployment's lock. The
@@ -41,29 +42,29 @@ func (e *HeldError) Error() string { return "the deployment is locked by " + e.H
 
 // Lock is a deployment's lock, as its holder has it.
 type Lock struct {
-	store   coordinator.Store
-	path    coordinator.Path
+	store   store.Session
+	path    store.Path
 	id      string
-	version coordinator.Version
+	version store.Version
 	release context.CancelFunc
 }
 
 // TakeLock locks a deployment for a command. over takes it from a holder that is still there; gone
 // reports that a holder's process has ended, though its session may not have. *HeldError,
 // ErrNotApplied.
-func TakeLock(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, h Holder, gone func(Holder) bool, over bool) (l *Lock, err error) {
+func TakeLock(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, h Holder, gone func(Holder) bool, over bool) (l *Lock, err error) {
 	if _, err := readRecord(ctx, s, d, secret); err != nil {
 		return nil, err
 	}
-	keys, err := newKeyring(tokens{secret: secret, deployment: d}, coordinator.DeploymentRecord{}, nil)
+	keys, err := newKeyring(tokens{secret: secret, deployment: d}, protocol.DeploymentRecord{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	free := keys.node(d.Lock(), unwritten, ofOperator, "").NewNode
-	if err := s.Create(ctx, []coordinator.NewNode{free}); err != nil && !errors.Is(err, coordinator.ErrExists) {
+	if err := s.Create(ctx, []store.NewNode{free}); err != nil && !errors.Is(err, store.ErrExists) {
 		return nil, fmt.Errorf("lock %s: %w", d, operatorError(err))
 	}
-	text, err := coordinator.Encode(h)
+	text, err := protocol.Encode(h)
 	if err != nil {
 		return nil, err
 	}
@@ -94,18 +95,18 @@ func TakeLock(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 			}
 			announced = true
 		}
-		switch err := s.Commit(ctx, coordinator.Op{Path: l.path, Version: version, Write: true, Data: text}); {
+		switch err := s.Commit(ctx, store.Op{Path: l.path, Version: version, Write: true, Data: text}); {
 		case err == nil:
 			l.version++
 			return l, nil
-		case !errors.Is(err, coordinator.ErrVersion):
+		case !errors.Is(err, store.ErrVersion):
 			return nil, err
 		}
 	}
 }
 
 // announce keeps a node in place within a context; it waits for that no longer than another.
-func announce(ctx, within context.Context, s coordinator.Store, path coordinator.Path) error {
+func announce(ctx, within context.Context, s store.Session, path store.Path) error {
 	within, stop := context.WithCancel(within)
 	defer context.AfterFunc(ctx, func() {
 		defer mistake.Ends()
@@ -119,7 +120,7 @@ func announce(ctx, within context.Context, s coordinator.Store, path coordinator
 }
 
 // read reads the record. One that cannot be read names nobody: only operators write it.
-func (l *Lock) read(ctx context.Context) (h Holder, v coordinator.Version, err error) {
+func (l *Lock) read(ctx context.Context) (h Holder, v store.Version, err error) {
 	node, err := l.store.Read(ctx, l.path)
 	if err == nil && json.Unmarshal(node.Data, &h) != nil {
 		h = Holder{}
@@ -130,7 +131,7 @@ func (l *Lock) read(ctx context.Context) (h Holder, v coordinator.Version, err e
 // Check returns a *HeldError if another command has taken the lock, or has had it since.
 func (l *Lock) Check(ctx context.Context) error {
 	there, _, err := l.read(ctx)
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil // the deployment was destroyed: who reads it finds that
 	}
 	if err == nil && there.ID != l.id {
@@ -144,9 +145,9 @@ func (l *Lock) Release() { l.release() }
 
 // guards are the checks by which a write is refused that comes after the lock was lost; none
 // without a lock.
-func (l *Lock) guards() []coordinator.Op {
+func (l *Lock) guards() []store.Op {
 	if l == nil {
 		return nil
 	}
-	return []coordinator.Op{{Path: l.path, Version: l.version}}
+	return []store.Op{{Path: l.path, Version: l.version}}
 }

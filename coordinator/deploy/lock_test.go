@@ -7,19 +7,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func nobodyIsGone(deploy.Holder) bool { return false }
 
-func lock(t *testing.T, s coordinator.Store, id string, over bool) (*deploy.Lock, error) {
+func lock(t *testing.T, s store.Session, id string, over bool) (*deploy.Lock, error) {
 	t.Helper()
 	return deploy.TakeLock(t.Context(), s, deploytest.Site, deploytest.Secret, deploy.Holder{ID: id, Command: "hotc up", User: "ann", Host: "desk", Process: 7, Since: deploytest.Noon}, nobodyIsGone, over)
 }
 
-func mustLock(t *testing.T, s coordinator.Store, id string, over bool) *deploy.Lock {
+func mustLock(t *testing.T, s store.Session, id string, over bool) *deploy.Lock {
 	t.Helper()
 	l, err := lock(t, s, id, over)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestLock(t *testing.T) {
 func TestOneOfManyLocks(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		stores := make([]coordinator.Store, 8)
+		stores := make([]store.Session, 8)
 		for i := range stores {
 			stores[i] = b.Operator(t)
 		}
@@ -102,19 +102,19 @@ func TestOneOfManyLocks(t *testing.T) {
 
 // justBefore is a store that does something else, once, before a node is written.
 type justBefore struct {
-	coordinator.Store
-	path coordinator.Path
+	store.Session
+	path store.Path
 	do   func()
 }
 
-func (s *justBefore) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *justBefore) Commit(ctx context.Context, ops ...store.Op) error {
 	for _, op := range ops {
 		if do := s.do; do != nil && op.Write && op.Path == s.path {
 			s.do = nil
 			do()
 		}
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A command that has lost the lock changes no plan, however late it finds out. An answer of the lock
@@ -122,8 +122,8 @@ func (s *justBefore) Commit(ctx context.Context, ops ...coordinator.Op) error {
 func TestNoChangeWithoutTheLock(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		s := &justBefore{Store: b.Operator(t), path: deploytest.Site.Root()}
-		held := mustLock(t, &answerless{Store: s}, "first", false)
+		s := &justBefore{Session: b.Operator(t), path: deploytest.Site.Root()}
+		held := mustLock(t, &answerless{Session: s}, "first", false)
 		s.do = func() { mustLock(t, b.Operator(t), "second", true) }
 		_, err := deploy.Publish(t.Context(), s, deploytest.Publication(large("changed"), func(w *deploy.Publication) { w.Lock = held }))
 		if !errors.As(err, new(*deploy.HeldError)) || s.do != nil {
@@ -139,12 +139,12 @@ func TestNoChangeWithoutTheLock(t *testing.T) {
 
 // answerless is a store whose first commit takes effect without an answer.
 type answerless struct {
-	coordinator.Store
+	store.Session
 	once sync.Once
 }
 
-func (s *answerless) Commit(ctx context.Context, ops ...coordinator.Op) (err error) {
-	err = s.Store.Commit(ctx, ops...)
-	s.once.Do(func() { err = errors.Join(err, coordinator.ErrVersion) })
+func (s *answerless) Commit(ctx context.Context, ops ...store.Op) (err error) {
+	err = s.Session.Commit(ctx, ops...)
+	s.once.Do(func() { err = errors.Join(err, store.ErrVersion) })
 	return err
 }

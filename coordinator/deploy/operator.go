@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // ErrNotOurs says that a deployment cannot be deleted completely: a holder of a server's token can
@@ -19,8 +20,8 @@ import (
 var ErrNotOurs = errors.New("a holder of a server's token has created nodes that only this user can delete")
 
 // ReadPlan reads the whole plan of a deployment. ErrNotApplied, ErrWrongSecret.
-func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (*contract.Plan, error) {
-	p, _, err := coordinator.ReadPlan(ctx, s, d, operatorError, func(ctx context.Context) (coordinator.DeploymentRecord, error) {
+func ReadPlan(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret) (*contract.Plan, error) {
+	p, _, err := protocol.ReadPlan(ctx, s, d, operatorError, func(ctx context.Context) (protocol.DeploymentRecord, error) {
 		return readRecord(ctx, s, d, secret)
 	})
 	if err != nil {
@@ -31,12 +32,12 @@ func ReadPlan(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 
 // Reader reads what servers have written in a deployment: what they have not signed is ErrForged.
 type Reader struct {
-	store coordinator.Store
+	store store.Session
 	keys  *keyring
 }
 
 // NewReader opens the deployment's record. ErrNotApplied, ErrWrongSecret, ErrForged.
-func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Reader, error) {
+func NewReader(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, p *contract.Plan) (*Reader, error) {
 	live, err := readRecord(ctx, s, d, secret)
 	if err != nil {
 		return nil, fmt.Errorf("read deployment %s: %w", d, err)
@@ -46,33 +47,33 @@ func NewReader(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 }
 
 // Cell reads a cell. *RecordError.
-func (r *Reader) Cell(ctx context.Context, c contract.CellRef) (coordinator.CellRecord, error) {
+func (r *Reader) Cell(ctx context.Context, c contract.CellRef) (protocol.CellRecord, error) {
 	path := r.keys.deployment.Cell(c)
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
-		return coordinator.CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
+		return protocol.CellRecord{}, fmt.Errorf("read the cell %s: %w", c.Cell, operatorError(err))
 	}
 	record, err := r.keys.cell(path, node.Data, c)
 	if err != nil {
-		return coordinator.CellRecord{State: coordinator.Empty}, coordinator.NewCellError(c, err)
+		return protocol.CellRecord{State: protocol.Empty}, protocol.NewCellError(c, err)
 	}
 	c.Type = r.keys.types[c.Cell]
-	return coordinator.CheckCell(c, record)
+	return protocol.CheckCell(c, record)
 }
 
 // state reads what a server's agent has reported.
-func (r *Reader) state(ctx context.Context, s contract.ServerPath) (coordinator.ServerState, error) {
+func (r *Reader) state(ctx context.Context, s contract.ServerPath) (protocol.ServerState, error) {
 	node, err := r.store.Read(ctx, r.keys.deployment.State(s))
 	if err != nil {
-		return coordinator.ServerState{}, err
+		return protocol.ServerState{}, err
 	}
 	return r.keys.state(node.Data, s)
 }
 
 // Break fails empty cells, all of them or none, in the name of the servers that write them: this
 // ends a deadlock of their readers. ErrVersion: one of them is not empty any more.
-func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*coordinator.Cause, now time.Time) error {
-	ops := make([]coordinator.Op, len(cells))
+func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*protocol.Cause, now time.Time) error {
+	ops := make([]store.Op, len(cells))
 	for i, c := range cells {
 		var err error
 		if ops[i], err = r.breakCell(ctx, c, causes[i], now); err != nil {
@@ -86,76 +87,76 @@ func (r *Reader) Break(ctx context.Context, cells []contract.CellRef, causes []*
 }
 
 // breakCell returns the write that fails an empty cell.
-func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *coordinator.Cause, now time.Time) (coordinator.Op, error) {
+func (r *Reader) breakCell(ctx context.Context, c contract.CellRef, cause *protocol.Cause, now time.Time) (store.Op, error) {
 	path, d := r.keys.deployment.Cell(c), r.keys.deployment
 	node, err := r.store.Read(ctx, path)
 	if err != nil {
-		return coordinator.Op{}, err
+		return store.Op{}, err
 	}
 	there, err := r.keys.cell(path, node.Data, c)
-	if err == nil && there.State != coordinator.Empty {
-		err = coordinator.ErrVersion
+	if err == nil && there.State != protocol.Empty {
+		err = store.ErrVersion
 	}
 	if err != nil {
-		return coordinator.Op{}, err
+		return store.Op{}, err
 	}
 	server, err := r.store.Read(ctx, d.Server(c.Server))
 	if err != nil {
-		return coordinator.Op{}, err
+		return store.Op{}, err
 	}
-	is := coordinator.ParseIncarnation(server)
+	is := protocol.ParseIncarnation(server)
 	key, err := r.keys.serverKey(c.Server)
 	if err != nil {
-		return coordinator.Op{}, err
+		return store.Op{}, err
 	}
-	data, err := coordinator.Signed(key, d.CellPlace(r.keys.record.ID, c), 0, coordinator.CellRecord{State: coordinator.Failed, Incarnation: is.Number, Version: there.Next(is.Number), Cause: coordinator.Shorten(cause), Since: now.UTC()})
-	return coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
+	data, err := protocol.Signed(key, d.CellPlace(r.keys.record.ID, c), 0, protocol.CellRecord{State: protocol.Failed, Incarnation: is.Number, Version: there.Next(is.Number), Cause: protocol.Shorten(cause), Since: now.UTC()})
+	return store.Op{Path: path, Version: node.Version, Write: true, Data: data}, err
 }
 
 // ReadLog reads the end of a role's output.
-func ReadLog(ctx context.Context, s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, role string) ([]byte, error) {
+func ReadLog(ctx context.Context, s store.Session, d protocol.Deployment, server contract.ServerPath, role string) ([]byte, error) {
 	node, err := s.Read(ctx, d.Log(server, role))
 	if err != nil {
 		return nil, fmt.Errorf("read the log of %s.%s: %w", server, role, operatorError(err))
 	}
-	return node.Data[max(0, len(node.Data)-coordinator.LogSize):], nil
+	return node.Data[max(0, len(node.Data)-protocol.LogSize):], nil
 }
 
 // Destroy deletes a deployment: first the node that agents look for, then the rest. It can be
 // called again after it was interrupted. ErrNotApplied, ErrWrongSecret, ErrNotOurs.
-func Destroy(ctx context.Context, s coordinator.Store, d coordinator.Deployment) error {
+func Destroy(ctx context.Context, s store.Session, d protocol.Deployment) error {
 	if _, err := readRoot(ctx, s, d); err != nil {
 		return fmt.Errorf("destroy %s: %w", d, err)
 	}
-	for _, path := range []coordinator.Path{d.Ready(), d.Root()} {
+	for _, path := range []store.Path{d.Ready(), d.Root()} {
 		err := s.DeleteTree(ctx, path)
-		if errors.Is(err, coordinator.ErrRefused) { // not due to the secret: it opened the record
+		if errors.Is(err, store.ErrRefused) { // not due to the secret: it opened the record
 			return fmt.Errorf("destroy %s: %w: %w", d, ErrNotOurs, err)
 		}
 		if err != nil {
 			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
 		}
 	}
-	if limiter, can := s.(coordinator.Limiter); can {
+	if limiter, can := s.(store.Limiter); can {
 		// A limit that this session may not remove also bounds the next deployment of the name.
-		_ = limiter.SetLimit(ctx, d.Root(), coordinator.Limit{})
+		_ = limiter.SetLimit(ctx, d.Root(), store.Limit{})
 	}
 	return nil
 }
 
 // readRecord distinguishes a missing deployment from one with another secret.
-func readRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret) (coordinator.DeploymentRecord, error) {
+func readRecord(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret) (protocol.DeploymentRecord, error) {
 	data, err := readRoot(ctx, s, d)
 	if err != nil {
-		return coordinator.DeploymentRecord{}, err
+		return protocol.DeploymentRecord{}, err
 	}
 	return openRecord(d, secret, data)
 }
 
 // readRoot reads the record without authenticating it.
-func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment) ([]byte, error) {
+func readRoot(ctx context.Context, s store.Session, d protocol.Deployment) ([]byte, error) {
 	node, err := s.Read(ctx, d.Root())
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil, ErrNotApplied
 	}
 	if err != nil {
@@ -164,21 +165,21 @@ func readRoot(ctx context.Context, s coordinator.Store, d coordinator.Deployment
 	return node.Data, nil
 }
 
-func openRecord(d coordinator.Deployment, secret coordinator.Secret, data []byte) (coordinator.DeploymentRecord, error) {
+func openRecord(d protocol.Deployment, secret protocol.Secret, data []byte) (protocol.DeploymentRecord, error) {
 	key, err := secret.OperatorKey(d)
 	if err != nil {
-		return coordinator.DeploymentRecord{}, err
+		return protocol.DeploymentRecord{}, err
 	}
-	return coordinator.OpenDeployment(d, key.Public(), data)
+	return protocol.OpenDeployment(d, key.Public(), data)
 }
 
 // operatorError translates store errors for operators: the secret grants access to everything in a
 // deployment, and every node of its plan exists.
 func operatorError(err error) error {
 	switch {
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return fmt.Errorf("%w: %w", ErrWrongSecret, err)
-	case errors.Is(err, coordinator.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%w: %w", ErrUnfinished, err)
 	default:
 		return err

@@ -10,30 +10,31 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // stalled is a store that does something else, once, before it lists or deletes a node.
 // It is asked by several at the same time.
 type stalled struct {
-	coordinator.Store
-	list, drop func(coordinator.Path) bool
+	store.Session
+	list, drop func(store.Path) bool
 	do         func(drop func())
 	begun      atomic.Bool
 }
 
-func (s *stalled) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+func (s *stalled) Children(ctx context.Context, path store.Path) ([]string, error) {
 	if s.list != nil && s.list(path) && s.begun.CompareAndSwap(false, true) {
 		s.do(nil)
 	}
-	return s.Store.Children(ctx, path)
+	return s.Session.Children(ctx, path)
 }
 
-func (s *stalled) DeleteTree(ctx context.Context, path coordinator.Path) (err error) {
-	drop := func() { err = s.Store.DeleteTree(ctx, path) }
+func (s *stalled) DeleteTree(ctx context.Context, path store.Path) (err error) {
+	drop := func() { err = s.Session.DeleteTree(ctx, path) }
 	if s.drop != nil && s.drop(path) && s.begun.CompareAndSwap(false, true) {
 		s.do(drop)
 		return err
@@ -54,16 +55,16 @@ func large(mark string) *contract.Plan {
 // A change that has been made deletes the parts of what it replaced: not those of the
 // next change, even if that brings the same text back.
 func TestPartsOfALaterChangeStay(t *testing.T) {
-	below := func(path coordinator.Path) bool {
+	below := func(path store.Path) bool {
 		return strings.HasPrefix(string(path), string(deploytest.Site.Plan())+"/")
 	}
 	for name, at := range map[string]*stalled{
-		"before it lists":   {list: func(path coordinator.Path) bool { return path == deploytest.Site.Plan() }},
+		"before it lists":   {list: func(path store.Path) bool { return path == deploytest.Site.Plan() }},
 		"before it deletes": {drop: below},
-		"before a server's": {drop: func(path coordinator.Path) bool {
+		"before a server's": {drop: func(path store.Path) bool {
 			return strings.HasPrefix(string(path), string(deploytest.Site.ServerPlan("db")))
 		}},
-		"before it lists one": {list: func(path coordinator.Path) bool { return path == deploytest.Site.ServerPlan("db") }},
+		"before it lists one": {list: func(path store.Path) bool { return path == deploytest.Site.ServerPlan("db") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := deploytest.InMemory()
@@ -71,7 +72,7 @@ func TestPartsOfALaterChangeStay(t *testing.T) {
 			before := large("before")
 			b.Publish(t, before)
 			s, played := at, false
-			s.Store = b.Open(t)
+			s.Session = b.Open(t)
 			s.do = func(drop func()) {
 				played = true
 				b.Publish(t, before)
@@ -105,8 +106,8 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 	}
 	first := deploytest.Script("echo one\n")
 	moments := map[string]*stalled{
-		"before it lists":   {list: func(path coordinator.Path) bool { return path == deploytest.Site.Files() }},
-		"before it deletes": {drop: func(path coordinator.Path) bool { return path == deploytest.Site.File(first) }},
+		"before it lists":   {list: func(path store.Path) bool { return path == deploytest.Site.Files() }},
+		"before it deletes": {drop: func(path store.Path) bool { return path == deploytest.Site.File(first) }},
 	}
 	for name, at := range moments {
 		t.Run(name, func(t *testing.T) {
@@ -115,11 +116,11 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 			b.Publish(t, with("echo two\n"))
 			last := with("echo one\n") // of which a file is left over
 			s, played := at, false
-			s.Store = b.Open(t)
+			s.Session = b.Open(t)
 			s.do = func(drop func()) {
 				played = true
 				// The next change begins, and the file goes when that has seen it.
-				second := &deploytest.Between{Store: b.Open(t), When: func(ops []coordinator.Op) bool { return len(ops) > 2 }, Do: func() {
+				second := &deploytest.Between{Session: b.Open(t), When: func(ops []store.Op) bool { return len(ops) > 2 }, Do: func() {
 					if drop != nil {
 						drop()
 					}
@@ -141,7 +142,7 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 		b.Publish(t, with("echo one\n"))
 		b.Publish(t, with("echo two\n"))
 		last := with("echo one\n")
-		s := &afterwards{Store: b.Open(t), path: deploytest.Site.Plan(), do: func() { b.Publish(t, last) }}
+		s := &afterwards{Session: b.Open(t), path: deploytest.Site.Plan(), do: func() { b.Publish(t, last) }}
 		to := with("echo three\n")
 		if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(to)); err != nil || s.do != nil {
 			t.Errorf("the first change: %v", err)
@@ -152,13 +153,13 @@ func TestFilesOfALaterChangeStay(t *testing.T) {
 
 // afterwards is a store that does something else, once, after a node was written.
 type afterwards struct {
-	coordinator.Store
-	path coordinator.Path
+	store.Session
+	path store.Path
 	do   func()
 }
 
-func (s *afterwards) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	err := s.Store.Commit(ctx, ops...)
+func (s *afterwards) Commit(ctx context.Context, ops ...store.Op) error {
+	err := s.Session.Commit(ctx, ops...)
 	for _, op := range ops {
 		if do := s.do; do != nil && op.Write && op.Path == s.path {
 			s.do = nil
@@ -171,8 +172,8 @@ func (s *afterwards) Commit(ctx context.Context, ops ...coordinator.Op) error {
 // publishing applies a plan, and does something else before the part of a server is written.
 func publishing(t *testing.T, b deploytest.Bed, p *contract.Plan, of contract.ServerPath, do func()) error {
 	t.Helper()
-	s := &deploytest.Between{Store: b.Open(t), Do: do, When: func(ops []coordinator.Op) bool {
-		return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == deploytest.Site.ServerPlan(of) })
+	s := &deploytest.Between{Session: b.Open(t), Do: do, When: func(ops []store.Op) bool {
+		return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == deploytest.Site.ServerPlan(of) })
 	}}
 	_, err := deploy.Publish(t.Context(), s, deploytest.Publication(p))
 	return err
@@ -200,7 +201,7 @@ func TestAChangeAsksTheMachineThatIsThere(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.WithUpdate())
 	m := b.Agent(t, "app")
-	done := coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{{Name: "web", Status: coordinator.RoleDone}}}
+	done := protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{{Name: "web", Status: protocol.RoleDone}}}
 	if err := m.Report(t.Context(), done, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // hotc uses only nodes that it owns: a node with a deployment's name may have been created by
@@ -20,18 +21,18 @@ import (
 // RightsError says that a node has other rights than hotc grants: another user created it, or
 // changed its rights.
 type RightsError struct {
-	Path coordinator.Path
+	Path store.Path
 	Why  string // the difference
 }
 
 func (e *RightsError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Why) }
 
 // Is makes it an ErrRights.
-func (e *RightsError) Is(target error) bool { return target == coordinator.ErrRights }
+func (e *RightsError) Is(target error) bool { return target == store.ErrRights }
 
 // owner checks that existing nodes are a deployment's own.
 type owner struct {
-	store coordinator.Store
+	store store.Session
 	keys  *keyring
 	// changing says that a change was interrupted: servers may have fewer rights than required, or
 	// read what another plan lets them read. Resuming the change corrects that.
@@ -40,18 +41,18 @@ type owner struct {
 
 // check refuses a deployment, as a plan describes it, if any node has other rights than required:
 // *RightsError. It returns the missing nodes.
-func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[coordinator.Path]bool, err error) {
+func (o *owner) check(ctx context.Context, p *contract.Plan) (missing map[store.Path]bool, err error) {
 	nodes, err := layout(o.keys, p, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	nodes = append(nodes, o.keys.node(o.keys.deployment.Ready(), nil, ofOperator, ""))
 	nodes = slices.DeleteFunc(nodes, func(n node) bool { return n.part })
-	missing = map[coordinator.Path]bool{}
+	missing = map[store.Path]bool{}
 	var mu sync.Mutex
-	err = coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+	err = store.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
 		err := o.node(ctx, nodes[i])
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			mu.Lock()
 			missing[nodes[i].Path] = true
 			mu.Unlock()
@@ -71,11 +72,11 @@ func (o *owner) node(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	return coordinator.Each(ctx, len(parts), func(ctx context.Context, i int) error {
+	return store.Each(ctx, len(parts), func(ctx context.Context, i int) error {
 		part := n
 		part.Path = n.Path.Join(parts[i])
 		err := o.rights(ctx, part)
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil // another apply has replaced the text
 		}
 		return err
@@ -88,26 +89,26 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	if later == anythingLater {
 		return nil
 	}
-	known := lists.Map(grants, func(g coordinator.Grant) coordinator.Credential { return g.To })
+	known := lists.Map(grants, func(g store.Grant) store.Credential { return g.To })
 	there, err := o.store.Rights(ctx, path, known...)
-	if errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrRefused) {
 		return &RightsError{Path: path, Why: "this deployment's secret does not grant access to it"}
 	}
 	if err != nil {
 		return err
 	}
 	if later == readersLater || o.changing {
-		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
-			return g.May == coordinator.MayRead && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.named(g.To.User))
+		there = slices.DeleteFunc(there, func(g store.Grant) bool {
+			return g.May == store.MayRead && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.named(g.To.User))
 		})
 	}
 	if later == relayLater {
-		there = slices.DeleteFunc(there, func(g coordinator.Grant) bool {
-			return g.To.User == coordinator.RelayUser && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.relay.Credential())
+		there = slices.DeleteFunc(there, func(g store.Grant) bool {
+			return g.To.User == protocol.RelayUser && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.relay.Credential())
 		})
 	}
 	if o.changing {
-		grants = slices.DeleteFunc(slices.Clone(grants), func(g coordinator.Grant) bool {
+		grants = slices.DeleteFunc(slices.Clone(grants), func(g store.Grant) bool {
 			return g != o.keys.operator && !slices.Contains(there, g)
 		})
 	}
@@ -119,13 +120,13 @@ func (o *owner) rights(ctx context.Context, n node) error {
 
 // mayRead reports whether an identity of the deployment's, other than the zero value, may read a
 // node, and no more.
-func (o *owner) mayRead(ctx context.Context, path coordinator.Path, c coordinator.Credential) bool {
+func (o *owner) mayRead(ctx context.Context, path store.Path, c store.Credential) bool {
 	there, err := o.store.Rights(ctx, path, c)
-	return err == nil && c.User != "" && slices.Contains(there, coordinator.Grant{To: c, May: coordinator.MayRead})
+	return err == nil && c.User != "" && slices.Contains(there, store.Grant{To: c, May: store.MayRead})
 }
 
 // otherRights describes how rights differ from the required ones.
-func otherRights(there, wanted []coordinator.Grant) string {
+func otherRights(there, wanted []store.Grant) string {
 	var more, less []string
 	for _, g := range there {
 		if !slices.Contains(wanted, g) {
@@ -144,8 +145,8 @@ func otherRights(there, wanted []coordinator.Grant) string {
 	return strings.Join(append(more, less...), ", ")
 }
 
-func doing(may coordinator.Rights) string {
-	if may == coordinator.MayAll {
+func doing(may store.Rights) string {
+	if may == store.MayAll {
 		return "do everything"
 	}
 	return may.String()

@@ -11,22 +11,23 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // treeOf are all nodes below a path that a session may read, parents first.
-func treeOf(t *testing.T, s coordinator.Store, path coordinator.Path) []coordinator.NewNode {
+func treeOf(t *testing.T, s store.Session, path store.Path) []store.NewNode {
 	t.Helper()
 	node, err := s.Read(t.Context(), path)
-	if errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrRefused) {
 		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []coordinator.NewNode{{Path: path, Data: node.Data}}
+	all := []store.NewNode{{Path: path, Data: node.Data}}
 	names, err := s.Children(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
@@ -41,29 +42,29 @@ func treeOf(t *testing.T, s coordinator.Store, path coordinator.Path) []coordina
 // applied, and keeps all rights on them: they are not adopted, and agents run nothing of
 // his for an apply.
 func TestStrangersTree(t *testing.T) {
-	everybody := coordinator.Grant{May: coordinator.MayAll}
+	everybody := store.Grant{May: store.MayAll}
 	other := deploytest.ThreeTier()
 	other.Servers[0].Roles[0].Source = json.RawMessage(`{"text":"id >/pwned"}`)
 	other.Servers[0].Roles[0].Files = nil
 	for name, attack := range map[string]struct {
 		plan *contract.Plan
-		keep func(coordinator.Path) bool
+		keep func(store.Path) bool
 	}{
-		"without ready": {deploytest.ThreeTier(), func(p coordinator.Path) bool { return p != deploytest.Site.Ready() }},
-		"whole":         {deploytest.ThreeTier(), func(coordinator.Path) bool { return true }},
-		"other plan":    {other, func(coordinator.Path) bool { return true }},
-		"record alone":  {deploytest.ThreeTier(), func(p coordinator.Path) bool { return p == deploytest.Site.Root() }},
+		"without ready": {deploytest.ThreeTier(), func(p store.Path) bool { return p != deploytest.Site.Ready() }},
+		"whole":         {deploytest.ThreeTier(), func(store.Path) bool { return true }},
+		"other plan":    {other, func(store.Path) bool { return true }},
+		"record alone":  {deploytest.ThreeTier(), func(p store.Path) bool { return p == deploytest.Site.Root() }},
 		"no record":     {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
-				nodes := []coordinator.NewNode{{Path: deploytest.Site.Root(), Data: []byte("{{{"), Grants: []coordinator.Grant{everybody}}}
+				nodes := []store.NewNode{{Path: deploytest.Site.Root(), Data: []byte("{{{"), Grants: []store.Grant{everybody}}}
 				if attack.plan != nil {
 					elsewhere := deploytest.InMemory() // where he learns what such a tree looks like
 					elsewhere.Publish(t, attack.plan)
-					nodes = slices.DeleteFunc(treeOf(t, elsewhere.Operator(t), deploytest.Site.Root()), func(n coordinator.NewNode) bool { return !attack.keep(n.Path) })
+					nodes = slices.DeleteFunc(treeOf(t, elsewhere.Operator(t), deploytest.Site.Root()), func(n store.NewNode) bool { return !attack.keep(n.Path) })
 					for i := range nodes {
-						nodes[i].Grants = []coordinator.Grant{everybody}
+						nodes[i].Grants = []store.Grant{everybody}
 					}
 				}
 				stranger := b.Open(t)
@@ -94,20 +95,20 @@ func TestStrangersTree(t *testing.T) {
 // overtaking is a session beside which somebody makes the deployment's root node in the
 // moment between looking and creating.
 type overtaking struct {
-	coordinator.Store
-	stranger coordinator.Store
+	store.Session
+	stranger store.Session
 }
 
-func (s *overtaking) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *overtaking) Create(ctx context.Context, nodes []store.NewNode) error {
 	if s.stranger != nil {
 		mine := nodes[0]
-		mine.Grants = []coordinator.Grant{{May: coordinator.MayAll}}
-		if err := s.stranger.Create(ctx, []coordinator.NewNode{mine}); err != nil {
+		mine.Grants = []store.Grant{{May: store.MayAll}}
+		if err := s.stranger.Create(ctx, []store.NewNode{mine}); err != nil {
 			return err
 		}
 		s.stranger = nil
 	}
-	return s.Store.Create(ctx, nodes)
+	return s.Session.Create(ctx, nodes)
 }
 
 func TestStrangerOvertakes(t *testing.T) {
@@ -127,8 +128,8 @@ func TestOtherRights(t *testing.T) {
 	seedtest.SkipShort(t)
 	changed := everyClass()
 	changed.Servers[0].Roles[0].Timeout = 9
-	mallory := coordinator.Grant{To: coordinator.Credential{User: "mallory", Password: "m"}, May: coordinator.MayRead}
-	own := func(path coordinator.Path) bool { // of a server's: what they make of it is no matter of apply's
+	mallory := store.Grant{To: store.Credential{User: "mallory", Password: "m"}, May: store.MayRead}
+	own := func(path store.Path) bool { // of a server's: what they make of it is no matter of apply's
 		return strings.HasSuffix(string(path), "/pass")
 	}
 	beds := deploytest.InMemory()
@@ -143,7 +144,7 @@ func TestOtherRights(t *testing.T) {
 		for name, p := range map[string]*contract.Plan{"the same plan": everyClass(), "another plan": changed} {
 			b := deploytest.InMemory()
 			b.ApplyClasses(t, everyClass())
-			if err := coordinator.Allow(t.Context(), b.Operator(t), n.Path, mallory); err != nil {
+			if err := store.Allow(t.Context(), b.Operator(t), n.Path, mallory); err != nil {
 				t.Fatal(err)
 			}
 			_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p))
@@ -163,13 +164,13 @@ func TestOtherRights(t *testing.T) {
 // Where tokens are valid for one enrolment they open nothing afterwards: a file that can be read with
 // one has other rights than hotc grants, also for an apply that is not told how tokens enrol.
 func TestATokenThatReadsAFile(t *testing.T) {
-	token := coordinator.Grant{To: coordinator.ServerCredential("lb", deploytest.TokenOf("lb")), May: coordinator.MayRead}
-	for enrol, seen := range map[coordinator.Enrolment]bool{coordinator.EnrolOnce: true, coordinator.EnrolAlways: false} { // then it is the server, which a plan before may have let read it
+	token := store.Grant{To: protocol.ServerCredential("lb", deploytest.TokenOf("lb")), May: store.MayRead}
+	for enrol, seen := range map[protocol.Enrolment]bool{protocol.EnrolOnce: true, protocol.EnrolAlways: false} { // then it is the server, which a plan before may have let read it
 		b, p := deploytest.InMemory(), everyClass()
 		if _, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(enrol))); err != nil {
 			t.Fatal(err)
 		}
-		if err := coordinator.Allow(t.Context(), b.Operator(t), deploytest.Site.File(deploytest.WebScript), token); err != nil {
+		if err := store.Allow(t.Context(), b.Operator(t), deploytest.Site.File(deploytest.WebScript), token); err != nil {
 			t.Fatal(err)
 		}
 		_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p))
@@ -246,14 +247,14 @@ func TestMissingNodes(t *testing.T) {
 	b.ApplyClasses(t, everyClass())
 	op := b.Operator(t)
 	before := treeOf(t, op, deploytest.Site.Root())
-	for _, path := range []coordinator.Path{deploytest.Site.Answers("db"), deploytest.Site.ServerPlan("lb"), deploytest.Site.Cells("app"), deploytest.Site.Agent("db")} {
+	for _, path := range []store.Path{deploytest.Site.Answers("db"), deploytest.Site.ServerPlan("lb"), deploytest.Site.Cells("app"), deploytest.Site.Agent("db")} {
 		if err := op.DeleteTree(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 		if done, err := b.Apply(t, everyClass()); err != nil || done.Outcome != deploy.Resumed {
 			t.Fatalf("%s: %s, %v", path, done.Outcome, err)
 		}
-		if after := treeOf(t, op, deploytest.Site.Root()); !slices.EqualFunc(after, before, func(a, b coordinator.NewNode) bool {
+		if after := treeOf(t, op, deploytest.Site.Root()); !slices.EqualFunc(after, before, func(a, b store.NewNode) bool {
 			return a.Path == b.Path && string(a.Data) == string(b.Data)
 		}) {
 			t.Errorf("%s: it is not as it was", path)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What an operator decides on.
@@ -48,7 +49,7 @@ const (
 // Published says what Publish did, or would do.
 type Published struct {
 	Outcome Outcome
-	Record  coordinator.DeploymentRecord
+	Record  protocol.DeploymentRecord
 	Nodes   int // how many nodes the deployment has
 	Bytes   int // how many bytes they hold
 	// Changes are the roles that another plan changes, in its order.
@@ -62,15 +63,15 @@ type Published struct {
 
 // Publication is a deployment to be published on a coordinator.
 type Publication struct {
-	Deployment coordinator.Deployment
-	Secret     coordinator.Secret
+	Deployment protocol.Deployment
+	Secret     protocol.Secret
 	Plan       *contract.Plan
 	JSON       []byte // the plan's text
 	Files      Files
 	Now        time.Time
 	// Enrol is the requested enrolment: nil is that of the live deployment, and EnrolAlways for a
 	// new one.
-	Enrol *coordinator.Enrolment
+	Enrol *protocol.Enrolment
 	// Restore says that it replaces one that the coordinator has lost, and that its servers
 	// continue with it.
 	Restore bool
@@ -84,7 +85,7 @@ type Publication struct {
 }
 
 // rootCredential is the identity of the holder of a closed ROOT's key.
-func (w *Publication) rootCredential() *coordinator.Credential {
+func (w *Publication) rootCredential() *store.Credential {
 	if w.Root == nil {
 		return nil
 	}
@@ -100,7 +101,7 @@ var ErrStands = errors.New("it exists: there is nothing to restore")
 // was interrupted, and resumes where it stopped. An existing node that is not hotc's own is a
 // *RightsError. ErrWrongSecret, ErrUnfinished, *OtherEnrolmentError, *SharedTokenError; of a
 // changed plan *ChangedPlanError, *NoUpdateHookError, ErrOvertaken.
-func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published, error) {
+func Publish(ctx context.Context, s store.Session, w Publication) (Published, error) {
 	d := w.Deployment
 	result, nodes, change, err := w.prepare(ctx, s)
 	if err == nil && change != nil && w.New {
@@ -126,15 +127,15 @@ func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published
 	if err == nil {
 		err = s.Create(ctx, nodes[len(nodes)-1:])
 	}
-	var at *coordinator.PathError
+	var at *store.PathError
 	switch {
 	case err == nil:
 		return result, nil
-	case errors.Is(err, coordinator.ErrRights) && errors.As(err, &at):
+	case errors.Is(err, store.ErrRights) && errors.As(err, &at):
 		err = &RightsError{Path: at.Path, Why: at.Err.Error()}
-	case errors.Is(err, coordinator.ErrExists):
+	case errors.Is(err, store.ErrExists):
 		err = fmt.Errorf("%w: %w", ErrUnfinished, err)
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		err = fmt.Errorf("%w: %w", ErrWrongSecret, err)
 	}
 	return result, fmt.Errorf("publish %s: %w", d, err)
@@ -142,7 +143,7 @@ func Publish(ctx context.Context, s coordinator.Store, w Publication) (Published
 
 // Rehearse says what Publish would do, and refuses what it would refuse, but
 // writes nothing.
-func Rehearse(ctx context.Context, s coordinator.Store, w Publication) (Published, error) {
+func Rehearse(ctx context.Context, s store.Session, w Publication) (Published, error) {
 	result, _, change, err := w.prepare(ctx, s)
 	if err == nil && change != nil {
 		result.Record = change.after()
@@ -155,7 +156,7 @@ func Rehearse(ctx context.Context, s coordinator.Store, w Publication) (Publishe
 
 // prepare compares the current with the wanted state: it returns the nodes to create, ready last,
 // or the change of a live plan.
-func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result Published, nodes []coordinator.NewNode, change *update, err error) {
+func (w *Publication) prepare(ctx context.Context, s store.Session) (result Published, nodes []store.NewNode, change *update, err error) {
 	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootCredential()
 	if p.Format != contract.Format {
 		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, contract.Format)
@@ -168,12 +169,12 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	if err = s.Authenticate(ctx, secret.Operator(d)); err != nil {
 		return result, nil, nil, err
 	}
-	digest := coordinator.Digest(w.JSON)
+	digest := protocol.Digest(w.JSON)
 	result = Published{
 		Outcome: Created,
 		// The first number may be any. Agents of earlier versions, which do not know that, accept a larger
 		// one than that of an earlier deployment.
-		Record: coordinator.DeploymentRecord{Format: coordinator.RecordFormat, ID: rand.Text(), Counter: max(1, w.Now.UnixMilli()),
+		Record: protocol.DeploymentRecord{Format: protocol.RecordFormat, ID: rand.Text(), Counter: max(1, w.Now.UnixMilli()),
 			Plan: digest, Created: w.Now.UTC().Truncate(time.Second), Restored: w.Restore},
 	}
 	if w.Enrol != nil {
@@ -191,7 +192,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		if err = checkRecord(ctx, s, d, secret, root); err != nil {
 			break
 		}
-		var there coordinator.DeploymentRecord
+		var there protocol.DeploymentRecord
 		if there, err = openRecord(d, secret, found); err == nil {
 			result.Outcome, err = compareRecords(ctx, s, d, there, result.Record, w.Enrol != nil)
 			if err == nil && w.Restore && !there.Restored { // its servers would not continue with it
@@ -217,7 +218,7 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 		result.Shape = lines(all, func(d difference) bool { return d.shape })
 		result.Untold = slices.ContainsFunc(all, func(d difference) bool { return d.untold })
 	}
-	var missing map[coordinator.Path]bool
+	var missing map[store.Path]bool
 	if result.Outcome == Unchanged || result.Outcome == Updated {
 		keys, err := newKeyring(tokens, result.Record, root)
 		if err != nil {
@@ -246,15 +247,15 @@ func (w *Publication) prepare(ctx context.Context, s coordinator.Store) (result 
 	}
 	if result.Outcome == Unchanged && len(missing) > 0 {
 		result.Outcome = Resumed
-		nodes = slices.DeleteFunc(nodes, func(n coordinator.NewNode) bool { return !missing[n.Path] && !missing[n.Path.Parent()] })
+		nodes = slices.DeleteFunc(nodes, func(n store.NewNode) bool { return !missing[n.Path] && !missing[n.Path.Parent()] })
 	}
 	return result, nodes, change, nil
 }
 
 // checkRecord refuses a deployment whose record others may change: any user may have created what
 // is below it.
-func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, root *coordinator.Credential) error {
-	keys, err := newKeyring(tokens{secret: secret, deployment: d}, coordinator.DeploymentRecord{}, root)
+func checkRecord(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, root *store.Credential) error {
+	keys, err := newKeyring(tokens{secret: secret, deployment: d}, protocol.DeploymentRecord{}, root)
 	if err != nil {
 		return err
 	}
@@ -263,7 +264,7 @@ func checkRecord(ctx context.Context, s coordinator.Store, d coordinator.Deploym
 }
 
 // compareRecords decides what to do about an existing deployment.
-func compareRecords(ctx context.Context, s coordinator.Store, d coordinator.Deployment, there, wanted coordinator.DeploymentRecord, enrol bool) (Outcome, error) {
+func compareRecords(ctx context.Context, s store.Session, d protocol.Deployment, there, wanted protocol.DeploymentRecord, enrol bool) (Outcome, error) {
 	_, ready, err := s.Stat(ctx, d.Ready())
 	switch same := there.Plan == wanted.Plan && there.Updating == ""; {
 	case err != nil:
@@ -281,10 +282,10 @@ func compareRecords(ctx context.Context, s coordinator.Store, d coordinator.Depl
 }
 
 // OtherEnrolmentError says that a deployment is live with another enrolment than requested.
-type OtherEnrolmentError struct{ Live coordinator.Enrolment }
+type OtherEnrolmentError struct{ Live protocol.Enrolment }
 
 func (e *OtherEnrolmentError) Error() string {
-	if e.Live == coordinator.EnrolOnce {
+	if e.Live == protocol.EnrolOnce {
 		return "the deployment is live with tokens that are valid for one enrolment"
 	}
 	return "the deployment is live with tokens that stay valid"
@@ -300,9 +301,9 @@ func (e *SharedTokenError) Error() string {
 
 // CheckEnrolment returns a *SharedTokenError if tokens are to be valid for one enrolment, and the
 // plan has such a group.
-func CheckEnrolment(p *contract.Plan, e coordinator.Enrolment) error {
+func CheckEnrolment(p *contract.Plan, e protocol.Enrolment) error {
 	for _, s := range p.Servers {
-		if s.Slot != nil && e == coordinator.EnrolOnce {
+		if s.Slot != nil && e == protocol.EnrolOnce {
 			return &SharedTokenError{Group: s.Slot.Group}
 		}
 	}

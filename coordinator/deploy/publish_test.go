@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func TestPublishIsRepeatable(t *testing.T) {
@@ -36,16 +37,16 @@ func TestPublishIsRepeatable(t *testing.T) {
 
 // interrupted is a store whose n-th node fails to be made.
 type interrupted struct {
-	coordinator.Store
+	store.Session
 	after int
 }
 
 var errPlug = errors.New("somebody pulled the plug")
 
-func (s *interrupted) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *interrupted) Create(ctx context.Context, nodes []store.NewNode) error {
 	n := min(len(nodes), s.after)
 	s.after -= n
-	if err := s.Store.Create(ctx, nodes[:n]); err != nil {
+	if err := s.Session.Create(ctx, nodes[:n]); err != nil {
 		return err
 	}
 	if n < len(nodes) {
@@ -94,7 +95,7 @@ func TestApplyAfterHalfADestroy(t *testing.T) {
 		b.Publish(t, deploytest.ThreeTier())
 		b.Agent(t, "db")
 		s := b.Operator(t)
-		for _, path := range []coordinator.Path{deploytest.Site.Ready(), deploytest.Site.Server("app")} {
+		for _, path := range []store.Path{deploytest.Site.Ready(), deploytest.Site.Server("app")} {
 			if err := s.DeleteTree(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +167,7 @@ func TestPublishRefuses(t *testing.T) {
 			return deploytest.Contents(d)
 		}
 		_, err := deploy.Publish(t.Context(), deploytest.InMemory().Open(t), deploytest.Publication(p, func(w *deploy.Publication) { w.Files = files }))
-		if !errors.Is(err, coordinator.ErrTooLarge) {
+		if !errors.Is(err, store.ErrTooLarge) {
 			t.Errorf("%v, want ErrTooLarge", err)
 		}
 	})
@@ -194,7 +195,7 @@ func TestDestroy(t *testing.T) {
 			t.Errorf("destroying nothing: %v, want ErrNotApplied", err)
 		}
 		b.Publish(t, deploytest.ThreeTier())
-		if err := b.Agent(t, "db").Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1}); err != nil {
+		if err := b.Agent(t, "db").Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1}); err != nil {
 			t.Fatal(err)
 		}
 		stranger := b.Open(t, deploytest.Another.Operator(deploytest.Site))
@@ -216,13 +217,13 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		b.Agent(t, "db")
-		own := coordinator.Credential{User: "db's own", Password: "x"}
+		own := store.Credential{User: "db's own", Password: "x"}
 		s, mine := b.Session(t, "db"), deploytest.Site.Life("db", "journal-db").Join("mine")
 		if err := s.Authenticate(t.Context(), own); err != nil {
 			t.Fatal(err)
 		}
-		grants := []coordinator.Grant{{To: own, May: coordinator.MayAll}}
-		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
+		grants := []store.Grant{{To: own, May: store.MayAll}}
+		if err := s.Create(t.Context(), []store.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
 			t.Fatal(err)
 		}
 		anew := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
@@ -248,12 +249,12 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 func TestTwoDeploymentsOfOnePlan(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		const copied coordinator.Deployment = "copy"
+		const copied protocol.Deployment = "copy"
 		if _, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(deploytest.ThreeTier(), func(w *deploy.Publication) { w.Deployment = copied })); err != nil {
 			t.Fatal(err)
 		}
 		m := member.Join(b.Session(t, "db"), copied, "db", deploytest.TokenOf("db")) // the token is one of `site`
-		if err := m.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
+		if err := m.AwaitDeployment(t.Context(), nil); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("a token of another deployment: %v, want ErrRefused", err)
 		}
 	})
@@ -284,12 +285,12 @@ func TestLargePlansAndFilesTravelInParts(t *testing.T) {
 
 func TestDeploymentNames(t *testing.T) {
 	for _, good := range []string{"site", "a", "My_stack-2.0"} {
-		if _, err := coordinator.ParseDeployment(good); err != nil {
+		if _, err := protocol.ParseDeployment(good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range []string{"", "1st", "a:b", "a/b", "ü", "a b", ".a", strings.Repeat("a", 256)} {
-		if _, err := coordinator.ParseDeployment(bad); err == nil {
+		if _, err := protocol.ParseDeployment(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Two nodes of a server that was removed from a deployment stay: its incarnation, which no machine
@@ -19,7 +20,7 @@ import (
 // name later continues the incarnation's number: readers of the old one accept nothing older.
 
 // isServer reports whether a path is that of a server, and which one.
-func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
+func (u *update) isServer(path store.Path) (contract.ServerPath, bool) {
 	if path.Parent() != u.d.Servers() {
 		return "", false
 	}
@@ -29,12 +30,12 @@ func (u *update) isServer(path coordinator.Path) (contract.ServerPath, bool) {
 
 // removed is when a server was removed, by its identity record; zero if it was not.
 func (k *keyring) removed(s contract.ServerPath, data []byte) time.Time {
-	var record coordinator.IdentityRecord
-	var identity coordinator.Identity
+	var record protocol.IdentityRecord
+	var identity protocol.Identity
 	if json.Unmarshal(data, &record) != nil {
 		return time.Time{}
 	}
-	text, _, err := k.signer.Public().Open(k.deployment.Place(k.record.ID, coordinator.KindIdentity, s, ""), record.Identity)
+	text, _, err := k.signer.Public().Open(k.deployment.Place(k.record.ID, protocol.KindIdentity, s, ""), record.Identity)
 	if err != nil || json.Unmarshal(text, &identity) != nil {
 		return time.Time{}
 	}
@@ -54,7 +55,7 @@ func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, erro
 	if err != nil {
 		return nil, err
 	}
-	in := map[coordinator.Path]bool{}
+	in := map[store.Path]bool{}
 	for _, s := range p.Servers {
 		in[d.Server(s.Path)] = true
 	}
@@ -67,7 +68,7 @@ func (r *Reader) Removed(ctx context.Context, p *contract.Plan) ([]Removed, erro
 			continue
 		}
 		node, err := r.store.Read(ctx, d.Identity(s))
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			continue // a change has only begun to create it
 		}
 		if err != nil {
@@ -86,7 +87,7 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 	if err := u.unseat(ctx, s); err != nil {
 		return fmt.Errorf("remove the server %s: %w", s, err)
 	}
-	err := coordinator.SetRights(ctx, u.store, path, u.guard(), u.keys.grants(ofRemoved, s)...)
+	err := store.SetRights(ctx, u.store, path, u.guard(), u.keys.grants(ofRemoved, s)...)
 	if err != nil {
 		return err
 	}
@@ -104,12 +105,12 @@ func (u *update) bury(ctx context.Context, s contract.ServerPath) error {
 		}
 		own := at == u.d.Agent(s)
 		if own { // where its agent can create nodes
-			if err := coordinator.SetRights(ctx, u.store, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, coordinator.ErrNotFound) {
+			if err := store.SetRights(ctx, u.store, at, u.guard(), u.keys.grants(ofFolder, "")...); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}
 		err := u.store.DeleteTree(ctx, at)
-		if own && errors.Is(err, coordinator.ErrRefused) {
+		if own && errors.Is(err, store.ErrRefused) {
 			continue // it holds nodes that only the server can delete: see ErrNotOurs
 		}
 		if err != nil {
@@ -132,8 +133,8 @@ func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 			return err
 		}
 		identity, err := u.store.Read(ctx, u.d.Identity(s))
-		if errors.Is(err, coordinator.ErrNotFound) { // another change has only begun to create it
-			if err := u.store.Create(ctx, []coordinator.NewNode{{Path: u.d.Identity(s), Data: text, Grants: grants}}); err != nil {
+		if errors.Is(err, store.ErrNotFound) { // another change has only begun to create it
+			if err := u.store.Create(ctx, []store.NewNode{{Path: u.d.Identity(s), Data: text, Grants: grants}}); err != nil {
 				return err
 			}
 			continue
@@ -141,18 +142,18 @@ func (u *update) unseat(ctx context.Context, s contract.ServerPath) error {
 		if err != nil {
 			return err
 		}
-		there := coordinator.ParseIncarnation(node)
+		there := protocol.ParseIncarnation(node)
 		if there.ID == "" && !u.keys.removed(s, identity.Data).IsZero() {
 			return nil
 		}
-		data, err := coordinator.Encode(coordinator.IncarnationRecord{Number: there.Number})
+		data, err := protocol.Encode(protocol.IncarnationRecord{Number: there.Number})
 		if err != nil {
 			return err
 		}
 		err = u.store.Commit(ctx, u.guard(),
-			coordinator.Op{Path: u.d.Server(s), Version: node.Version, Write: true, Data: data},
-			coordinator.Op{Path: u.d.Identity(s), Version: identity.Version, Write: true, Data: text})
-		if err == nil || !errors.Is(err, coordinator.ErrVersion) {
+			store.Op{Path: u.d.Server(s), Version: node.Version, Write: true, Data: data},
+			store.Op{Path: u.d.Identity(s), Version: identity.Version, Write: true, Data: text})
+		if err == nil || !errors.Is(err, store.ErrVersion) {
 			return err
 		}
 		if err := u.check(ctx); err != nil { // otherwise a machine has enrolled meanwhile

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // The rights of a deployment's nodes are defined here only (docs/coordination.md, "Paths"): those
@@ -47,11 +48,11 @@ const (
 
 // rule is the rights on a class of nodes, besides those of the operator, who has all rights.
 type rule struct {
-	root    coordinator.Rights // the holder of a closed ROOT's key: deletes what is below, and lists it for that
-	server  coordinator.Rights // the server's agent, by its identity
-	readers coordinator.Rights // the other servers that are named
-	token   coordinator.Rights // holders of a named server's token
-	relay   coordinator.Rights
+	root    store.Rights // the holder of a closed ROOT's key: deletes what is below, and lists it for that
+	server  store.Rights // the server's agent, by its identity
+	readers store.Rights // the other servers that are named
+	token   store.Rights // holders of a named server's token
+	relay   store.Rights
 	// parts says that children are parts of the node's text, with the same rights.
 	parts bool
 	// later says which other rights may have been granted after apply.
@@ -75,55 +76,55 @@ const (
 )
 
 // mayClear allows listing and deleting children.
-const mayClear = coordinator.MayRead | coordinator.MayDeleteChildren
+const mayClear = store.MayRead | store.MayDeleteChildren
 
 var rules = map[class]rule{
 	ofOperator:    {},
 	ofFolder:      {root: mayClear},
-	ofRecord:      {root: mayClear, relay: coordinator.MayRead},
-	ofPlan:        {root: mayClear, relay: coordinator.MayRead, parts: true},
-	ofFile:        {root: mayClear, readers: coordinator.MayRead, parts: true, later: readersLater},
-	ofServer:      {root: mayClear, server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
-	ofIdentity:    {token: coordinator.MayRead}, // before a machine has the server's identity, where the two differ
-	ofServerPlan:  {root: mayClear, server: coordinator.MayRead, parts: true},
-	ofKeys:        {server: coordinator.MayRead, parts: true}, // they grant access to cells
-	ofState:       {server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead},
-	ofReport:      {server: coordinator.MayRead | coordinator.MayWrite},
-	ofRequests:    {server: coordinator.MayRead},
-	ofAgent:       {root: mayClear, server: coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
-	ofShared:      {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead},
-	ofCell:        {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead, later: relayLater},
-	ofCrossing:    {server: coordinator.MayRead | coordinator.MayWrite, readers: coordinator.MayRead, relay: coordinator.MayRead, later: relayLater},
-	ofServersKeys: {relay: coordinator.MayRead, parts: true},
-	ofHeat:        {relay: coordinator.MayRead | coordinator.MayWrite},
-	ofRelays:      {root: mayClear, relay: coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren},
-	ofMembers:     {readers: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
-	ofHeatValues:  {server: coordinator.MayRead, relay: coordinator.MayRead | coordinator.MayWrite},
-	ofNext:        {server: coordinator.MayRead | coordinator.MayWrite, relay: coordinator.MayRead | coordinator.MayWrite},
-	ofGivenSeals:  {server: coordinator.MayRead},
-	ofTakenSeals:  {server: coordinator.MayRead | coordinator.MayWrite},
-	ofGroup:       {token: coordinator.MayRead | coordinator.MayWrite},
-	ofPass:        {token: coordinator.MayHandOver, later: anythingLater},
-	ofApproval:    {token: coordinator.MayRead | coordinator.MayWrite},
-	ofAdmission:   {token: coordinator.MayRead},
-	ofRemoved:     {root: mayClear, token: coordinator.MayRead},
+	ofRecord:      {root: mayClear, relay: store.MayRead},
+	ofPlan:        {root: mayClear, relay: store.MayRead, parts: true},
+	ofFile:        {root: mayClear, readers: store.MayRead, parts: true, later: readersLater},
+	ofServer:      {root: mayClear, server: store.MayRead | store.MayWrite, relay: store.MayRead},
+	ofIdentity:    {token: store.MayRead}, // before a machine has the server's identity, where the two differ
+	ofServerPlan:  {root: mayClear, server: store.MayRead, parts: true},
+	ofKeys:        {server: store.MayRead, parts: true}, // they grant access to cells
+	ofState:       {server: store.MayRead | store.MayWrite, relay: store.MayRead},
+	ofReport:      {server: store.MayRead | store.MayWrite},
+	ofRequests:    {server: store.MayRead},
+	ofAgent:       {root: mayClear, server: store.MayCreateChildren | store.MayDeleteChildren},
+	ofShared:      {server: store.MayRead | store.MayWrite, readers: store.MayRead},
+	ofCell:        {server: store.MayRead | store.MayWrite, readers: store.MayRead, later: relayLater},
+	ofCrossing:    {server: store.MayRead | store.MayWrite, readers: store.MayRead, relay: store.MayRead, later: relayLater},
+	ofServersKeys: {relay: store.MayRead, parts: true},
+	ofHeat:        {relay: store.MayRead | store.MayWrite},
+	ofRelays:      {root: mayClear, relay: store.MayRead | store.MayCreateChildren | store.MayDeleteChildren},
+	ofMembers:     {readers: store.MayRead, relay: store.MayRead | store.MayWrite},
+	ofHeatValues:  {server: store.MayRead, relay: store.MayRead | store.MayWrite},
+	ofNext:        {server: store.MayRead | store.MayWrite, relay: store.MayRead | store.MayWrite},
+	ofGivenSeals:  {server: store.MayRead},
+	ofTakenSeals:  {server: store.MayRead | store.MayWrite},
+	ofGroup:       {token: store.MayRead | store.MayWrite},
+	ofPass:        {token: store.MayHandOver, later: anythingLater},
+	ofApproval:    {token: store.MayRead | store.MayWrite},
+	ofAdmission:   {token: store.MayRead},
+	ofRemoved:     {root: mayClear, token: store.MayRead},
 }
 
 // grants are the rights on a node of a class, for some servers: the first owns it ("" for none),
 // the others are readers; in classes with token rights, all are those whose tokens count.
-func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.ServerPath) []coordinator.Grant {
-	r, grants := rules[c], []coordinator.Grant{k.operator}
+func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.ServerPath) []store.Grant {
+	r, grants := rules[c], []store.Grant{k.operator}
 	if k.root != nil && r.root != 0 {
-		grants = append(grants, coordinator.Grant{To: *k.root, May: r.root})
+		grants = append(grants, store.Grant{To: *k.root, May: r.root})
 	}
 	if r.token != 0 {
 		for _, s := range append([]contract.ServerPath{own}, others...) {
-			grants = append(grants, coordinator.Grant{To: coordinator.ServerCredential(s, k.token(s)), May: r.token})
+			grants = append(grants, store.Grant{To: protocol.ServerCredential(s, k.token(s)), May: r.token})
 		}
 		return grants
 	}
 	if r.relay != 0 {
-		grants = append(grants, coordinator.Grant{To: k.relay.Credential(), May: r.relay})
+		grants = append(grants, store.Grant{To: k.relay.Credential(), May: r.relay})
 	}
 	if r.server != 0 && own != contract.Operator {
 		grants = append(grants, k.server(own, r.server))

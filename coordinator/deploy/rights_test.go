@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What each server may do follows from the plan, and all else is refused. The
@@ -22,11 +23,11 @@ func TestRightsFollowFromThePlan(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		type servers = []contract.ServerPath
-		cell := func(server contract.ServerPath, name contract.CellName) coordinator.Path {
+		cell := func(server contract.ServerPath, name contract.CellName) store.Path {
 			return deploytest.Site.Cell(contract.CellRef{Cell: name, Server: server})
 		}
 		table := []struct {
-			path          coordinator.Path
+			path          store.Path
 			reads, writes servers
 		}{
 			{deploytest.Site.Root(), nil, nil},
@@ -46,7 +47,7 @@ func TestRightsFollowFromThePlan(t *testing.T) {
 		for _, s := range deploytest.ThreeTier().Servers {
 			own := servers{s.Path}
 			table = append(table, []struct {
-				path          coordinator.Path
+				path          store.Path
 				reads, writes servers
 			}{
 				{deploytest.Site.Server(s.Path), own, own},
@@ -59,14 +60,14 @@ func TestRightsFollowFromThePlan(t *testing.T) {
 			}...)
 		}
 		all := servers{"db", "app", "lb"}
-		sessions := map[contract.ServerPath]coordinator.Store{}
+		sessions := map[contract.ServerPath]store.Session{}
 		for _, s := range all {
 			sessions[s] = b.Session(t, s)
 		}
-		strangers := map[string]coordinator.Store{
+		strangers := map[string]store.Session{
 			"nobody":             b.Open(t),
-			"another secret's":   b.Open(t, coordinator.ServerCredential("db", deploytest.Another.ServerToken(deploytest.Site, "db"))),
-			"another stack's db": b.Open(t, coordinator.ServerCredential("db", deploytest.Secret.ServerToken("site2", "db"))),
+			"another secret's":   b.Open(t, protocol.ServerCredential("db", deploytest.Another.ServerToken(deploytest.Site, "db"))),
+			"another stack's db": b.Open(t, protocol.ServerCredential("db", deploytest.Secret.ServerToken("site2", "db"))),
 			"a false operator":   b.Open(t, deploytest.Another.Operator(deploytest.Site)),
 		}
 		operator := b.Operator(t)
@@ -90,11 +91,11 @@ func TestRightsFollowFromThePlan(t *testing.T) {
 				if strings.HasSuffix(string(row.path), "/agent") {
 					continue
 				}
-				if err := deploytest.CreateChild(t.Context(), sessions[s], row.path); !errors.Is(err, coordinator.ErrRefused) {
+				if err := deploytest.CreateChild(t.Context(), sessions[s], row.path); !errors.Is(err, store.ErrRefused) {
 					t.Errorf("%s makes a node below %s: %v", s, row.path, err)
 				}
 			}
-			if err := sessions[s].DeleteTree(t.Context(), deploytest.Site.Server(s)); !errors.Is(err, coordinator.ErrRefused) {
+			if err := sessions[s].DeleteTree(t.Context(), deploytest.Site.Server(s)); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("%s deletes its own server: %v", s, err)
 			}
 		}

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // In an open ROOT everyone may create nodes, and so take deployments' names. A closed one belongs
@@ -21,17 +22,17 @@ type RootRecord struct {
 	Format  int       `json:"format"`
 	Created time.Time `json:"created"`
 	// Limit bounds each deployment that is created there, if the coordinator supports quotas.
-	Limit coordinator.Limit `json:"limit,omitzero"`
+	Limit store.Limit `json:"limit,omitzero"`
 }
 
 // DefaultLimit bounds a deployment unless a ROOT says otherwise: twice the files and plans of the
 // largest ones, as needed while they are changed.
-var DefaultLimit = coordinator.Limit{Nodes: 250_000, Bytes: 128 << 20}
+var DefaultLimit = store.Limit{Nodes: 250_000, Bytes: 128 << 20}
 
 const (
-	rootFormat                  = 1
-	rootRecord coordinator.Path = ":root" // no stack's name
-	probe      coordinator.Path = ":probe"
+	rootFormat            = 1
+	rootRecord store.Path = ":root" // no stack's name
+	probe      store.Path = ":probe"
 )
 
 // RootState says whose a ROOT is.
@@ -49,29 +50,29 @@ const (
 type Root struct {
 	State RootState
 	// Holders are the grants there, as far as the session may see them.
-	Holders []coordinator.Grant
+	Holders []store.Grant
 	Record  RootRecord // of one that is ours
 }
 
 // LookAtRoot reads whose a store's ROOT is. With a key, the session gets its identity.
-func LookAtRoot(ctx context.Context, s coordinator.Store, key *coordinator.Secret) (root Root, err error) {
+func LookAtRoot(ctx context.Context, s store.Session, key *protocol.Secret) (root Root, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read the ROOT: %w", err)
 		}
 	}()
-	var known []coordinator.Credential
+	var known []store.Credential
 	if key != nil {
-		known = []coordinator.Credential{key.RootCredential()}
+		known = []store.Credential{key.RootCredential()}
 		if err := s.Authenticate(ctx, known[0]); err != nil {
 			return root, err
 		}
 	}
 	root.Holders, err = s.Rights(ctx, "", known...)
 	switch {
-	case errors.Is(err, coordinator.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return Root{State: RootAbsent}, nil
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return Root{State: RootClosed}, nil
 	case err != nil:
 		return root, err
@@ -81,94 +82,94 @@ func LookAtRoot(ctx context.Context, s coordinator.Store, key *coordinator.Secre
 	}
 	root.State = RootOurs
 	node, err := s.Read(ctx, rootRecord)
-	if errors.Is(err, coordinator.ErrNotFound) { // it is being created
+	if errors.Is(err, store.ErrNotFound) { // it is being created
 		return root, nil
 	}
 	if err == nil {
-		root.Record, err = coordinator.Decode[RootRecord](rootRecord, node.Data)
+		root.Record, err = protocol.Decode[RootRecord](rootRecord, node.Data)
 	}
 	return root, err
 }
 
-func rootGrants(key coordinator.Secret) []coordinator.Grant {
-	return []coordinator.Grant{{To: key.RootCredential(), May: coordinator.MayAll}}
+func rootGrants(key protocol.Secret) []store.Grant {
+	return []store.Grant{{To: key.RootCredential(), May: store.MayAll}}
 }
 
 // MakeRoot creates a ROOT, or changes the limit of future deployments in one that is the key's own.
 // Any other existing one is ErrRights.
-func MakeRoot(ctx context.Context, s coordinator.Store, key coordinator.Secret, limit coordinator.Limit, now time.Time) (Root, error) {
+func MakeRoot(ctx context.Context, s store.Session, key protocol.Secret, limit store.Limit, now time.Time) (Root, error) {
 	root, err := LookAtRoot(ctx, s, &key)
 	if err != nil {
 		return root, err
 	}
 	if root.State == RootOpen || root.State == RootClosed {
-		return root, fmt.Errorf("create the ROOT: %w", coordinator.ErrRights)
+		return root, fmt.Errorf("create the ROOT: %w", store.ErrRights)
 	}
 	if root.Record.Format == 0 {
 		root.Record = RootRecord{Format: rootFormat, Created: now.UTC().Truncate(time.Second), Limit: limit}
 	}
 	root.Record.Limit = limit
-	data, err := coordinator.Encode(root.Record)
+	data, err := protocol.Encode(root.Record)
 	if err == nil {
-		err = s.Create(ctx, []coordinator.NewNode{{Path: "", Grants: rootGrants(key)}})
+		err = s.Create(ctx, []store.NewNode{{Path: "", Grants: rootGrants(key)}})
 	}
 	if err == nil {
-		err = s.Create(ctx, []coordinator.NewNode{{Path: rootRecord, Data: data, Grants: rootGrants(key)}})
+		err = s.Create(ctx, []store.NewNode{{Path: rootRecord, Data: data, Grants: rootGrants(key)}})
 	}
-	if errors.Is(err, coordinator.ErrExists) {
-		err = s.Commit(ctx, coordinator.Op{Path: rootRecord, Version: coordinator.AnyVersion, Write: true, Data: data})
+	if errors.Is(err, store.ErrExists) {
+		err = s.Commit(ctx, store.Op{Path: rootRecord, Version: store.AnyVersion, Write: true, Data: data})
 	}
 	if err != nil {
 		return root, fmt.Errorf("create the ROOT: %w", err)
 	}
 	root, err = LookAtRoot(ctx, s, &key)
 	if err == nil && root.State != RootOurs { // another user was faster
-		err = fmt.Errorf("create the ROOT: %w", coordinator.ErrRights)
+		err = fmt.Errorf("create the ROOT: %w", store.ErrRights)
 	}
 	return root, err
 }
 
 // Enforces tests, in a ROOT that is the key's own, whether the coordinator enforces limits.
-func Enforces(ctx context.Context, s coordinator.Store, key coordinator.Secret) (bool, error) {
-	l, is := s.(coordinator.Limiter)
+func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, error) {
+	l, is := s.(store.Limiter)
 	if !is {
 		return false, nil
 	}
 	err := s.DeleteTree(ctx, probe)
 	if err == nil {
-		err = l.SetLimit(ctx, probe, coordinator.Limit{Bytes: 1}, rootGrants(key)...)
+		err = l.SetLimit(ctx, probe, store.Limit{Bytes: 1}, rootGrants(key)...)
 	}
 	if err != nil {
 		return false, err
 	}
-	err = s.Create(ctx, []coordinator.NewNode{{Path: probe, Data: []byte("more than that"), Grants: rootGrants(key)}})
-	full := errors.Is(err, coordinator.ErrFull)
+	err = s.Create(ctx, []store.NewNode{{Path: probe, Data: []byte("more than that"), Grants: rootGrants(key)}})
+	full := errors.Is(err, store.ErrFull)
 	if full {
 		err = nil
 	}
-	return full, errors.Join(err, s.DeleteTree(ctx, probe), l.SetLimit(ctx, probe, coordinator.Limit{}))
+	return full, errors.Join(err, s.DeleteTree(ctx, probe), l.SetLimit(ctx, probe, store.Limit{}))
 }
 
 // InRoot publishes a deployment in a closed ROOT: holders of its key may list and delete the
 // deployment, and a new one gets the ROOT's limit.
 type InRoot struct {
-	Key  coordinator.Secret
+	Key  protocol.Secret
 	Root Root
 }
 
 // limit bounds a deployment that is about to be created in a closed ROOT, if the coordinator supports quotas.
-func (w *Publication) limit(ctx context.Context, s coordinator.Store, result Published) error {
+func (w *Publication) limit(ctx context.Context, s store.Session, result Published) error {
 	if w.Root == nil {
 		return nil
 	}
 	l := w.Root.Root.Record.Limit
 	switch {
 	case l.Nodes != 0 && int64(result.Nodes) > l.Nodes, l.Bytes != 0 && int64(result.Bytes) > l.Bytes:
-		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, coordinator.ErrTooLarge)
+		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, store.ErrTooLarge)
 	}
-	limiter, can := s.(coordinator.Limiter)
+	limiter, can := s.(store.Limiter)
 	if !can {
 		return nil
 	}
-	return limiter.SetLimit(ctx, w.Deployment.Root(), l, coordinator.Grant{To: w.Root.Key.RootCredential(), May: coordinator.MayAll})
+	return limiter.SetLimit(ctx, w.Deployment.Root(), l, store.Grant{To: w.Root.Key.RootCredential(), May: store.MayAll})
 }

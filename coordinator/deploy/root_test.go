@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -22,12 +23,12 @@ func TestAbsentAndOpenRoots(t *testing.T) {
 	}
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier()) // which makes an open one
-		for _, key := range []*coordinator.Secret{nil, &rootKey} {
+		for _, key := range []*protocol.Secret{nil, &rootKey} {
 			if root, err := deploy.LookAtRoot(t.Context(), b.Open(t), key); err != nil || root.State != deploy.RootOpen {
 				t.Errorf("%+v, %v", root, err)
 			}
 		}
-		if _, err := deploy.MakeRoot(t.Context(), b.Open(t), rootKey, coordinator.Limit{}, deploytest.Noon); !errors.Is(err, coordinator.ErrRights) {
+		if _, err := deploy.MakeRoot(t.Context(), b.Open(t), rootKey, store.Limit{}, deploytest.Noon); !errors.Is(err, store.ErrRights) {
 			t.Errorf("an open one is made one's own: %v", err)
 		}
 	})
@@ -37,22 +38,22 @@ func TestAbsentAndOpenRoots(t *testing.T) {
 // nothing of it.
 func TestClosedRoot(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
-		root := b.MakeRoot(t, rootKey, coordinator.Limit{})
-		b.MakeRoot(t, rootKey, coordinator.Limit{Nodes: 7}) // again, with another limit
+		root := b.MakeRoot(t, rootKey, store.Limit{})
+		b.MakeRoot(t, rootKey, store.Limit{Nodes: 7}) // again, with another limit
 		if r, err := deploy.LookAtRoot(t.Context(), b.Open(t), nil); err != nil || r.State != deploy.RootClosed {
 			t.Errorf("without a key: %+v, %v", r, err)
 		}
 		if r, err := deploy.LookAtRoot(t.Context(), b.Open(t), &deploytest.Another); err != nil || r.State != deploy.RootClosed {
 			t.Errorf("with another key: %+v, %v", r, err)
 		}
-		if _, err := deploy.MakeRoot(t.Context(), b.Open(t), deploytest.Another, coordinator.Limit{}, deploytest.Noon); !errors.Is(err, coordinator.ErrRights) {
+		if _, err := deploy.MakeRoot(t.Context(), b.Open(t), deploytest.Another, store.Limit{}, deploytest.Noon); !errors.Is(err, store.ErrRights) {
 			t.Errorf("somebody else's is made one's own: %v", err)
 		}
-		for name, s := range map[string]coordinator.Store{"a stranger": b.Open(t), "another project": b.Open(t, deploytest.Another.RootCredential(), deploytest.Another.Operator(deploytest.Site)), "an operator without the key": b.Operator(t)} {
-			if err := s.Create(t.Context(), []coordinator.NewNode{{Path: deploytest.Site.Root()}}); !errors.Is(err, coordinator.ErrRefused) {
+		for name, s := range map[string]store.Session{"a stranger": b.Open(t), "another project": b.Open(t, deploytest.Another.RootCredential(), deploytest.Another.Operator(deploytest.Site)), "an operator without the key": b.Operator(t)} {
+			if err := s.Create(t.Context(), []store.NewNode{{Path: deploytest.Site.Root()}}); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("%s creates: %v", name, err)
 			}
-			if _, err := s.Children(t.Context(), ""); !errors.Is(err, coordinator.ErrRefused) {
+			if _, err := s.Children(t.Context(), ""); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("%s lists: %v", name, err)
 			}
 		}
@@ -73,7 +74,7 @@ func TestClosedRoot(t *testing.T) {
 // Two projects' stacks of one name have nothing to do with each other.
 func TestTwoProjects(t *testing.T) {
 	server := deploytest.Shared.Server(t)
-	open := func(t *testing.T, root string, creds ...coordinator.Credential) coordinator.Store {
+	open := func(t *testing.T, root string, creds ...store.Credential) store.Session {
 		s, err := zookeeper.Open(t.Context(), server.URL(root), creds...)
 		if err != nil {
 			t.Fatal(err)
@@ -82,12 +83,12 @@ func TestTwoProjects(t *testing.T) {
 		return s
 	}
 	project := func(name string) deploytest.Bed {
-		return deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+		return deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 			return open(t, "hotc/projects/"+name, creds...)
 		}}
 	}
 	one, two := project("one"), project("two")
-	ofOne, ofTwo := one.MakeRoot(t, rootKey, coordinator.Limit{}), two.MakeRoot(t, deploytest.Another, coordinator.Limit{})
+	ofOne, ofTwo := one.MakeRoot(t, rootKey, store.Limit{}), two.MakeRoot(t, deploytest.Another, store.Limit{})
 	other := deploytest.ThreeTier()
 	other.Servers[0].Roles[0].Timeout = 7
 	if done, err := one.In(t, ofOne, deploytest.ThreeTier()); err != nil || done.Outcome != deploy.Created {
@@ -110,18 +111,18 @@ func TestTwoProjects(t *testing.T) {
 // agents have made in them; and it reads no cell, no keys and no secret.
 func TestRootKeyClears(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
-		root := b.MakeRoot(t, rootKey, coordinator.Limit{})
-		if _, err := b.In(t, root, everyClass(), deploytest.Enrolling(coordinator.EnrolOnce)); err != nil {
+		root := b.MakeRoot(t, rootKey, store.Limit{})
+		if _, err := b.In(t, root, everyClass(), deploytest.Enrolling(protocol.EnrolOnce)); err != nil {
 			t.Fatal(err)
 		}
 		m := b.Join(t, deploytest.NewMachine(t, "db", "one"), false)
-		if err := m.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+		if err := m.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 			t.Fatal(err)
 		}
 		s := b.Open(t, rootKey.RootCredential())
-		for _, path := range []coordinator.Path{deploytest.Site.Keys("db"), deploytest.Site.Pass("app"), deploytest.Site.Public("db"), deploytest.Site.SealsFor("db", "app"), deploytest.Site.State("db"), deploytest.Site.Requests("db"),
+		for _, path := range []store.Path{deploytest.Site.Keys("db"), deploytest.Site.Pass("app"), deploytest.Site.Public("db"), deploytest.Site.SealsFor("db", "app"), deploytest.Site.State("db"), deploytest.Site.Requests("db"),
 			deploytest.Site.Cell(contract.CellRef{Cell: "app.web:port", Server: "app"}), deploytest.Site.Cell(contract.CellRef{Cell: "/operator:pw", Server: contract.Operator})} {
-			if _, err := s.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+			if _, err := s.Read(t.Context(), path); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("it reads %s: %v", path, err)
 			}
 		}
@@ -142,7 +143,7 @@ func TestRootKeyClears(t *testing.T) {
 func TestQuota(t *testing.T) {
 	server := zktest.Start(t)
 	url := server.URL("hotc/quota")
-	b := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	b := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		s, err := zookeeper.Open(t.Context(), url, creds...)
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestQuota(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return s
 	}}
-	limit := coordinator.Limit{Nodes: 500, Bytes: 40 << 20}
+	limit := store.Limit{Nodes: 500, Bytes: 40 << 20}
 	root := b.MakeRoot(t, rootKey, limit)
 	if enforces, err := deploy.Enforces(t.Context(), b.Open(t, rootKey.RootCredential()), rootKey); err != nil || !enforces {
 		t.Fatalf("the limits are enforced: %v, %v", enforces, err)
@@ -162,19 +163,19 @@ func TestQuota(t *testing.T) {
 	var err error
 	written := 0
 	for ; written < 600 && err == nil; written++ { // more than the server's 512 MB
-		err = thief.Create(t.Context(), []coordinator.NewNode{{Path: deploytest.Site.Agent("db").Join(fmt.Sprintf("life:%d", written)), Data: mega}})
+		err = thief.Create(t.Context(), []store.NewNode{{Path: deploytest.Site.Agent("db").Join(fmt.Sprintf("life:%d", written)), Data: mega}})
 	}
-	if !errors.Is(err, coordinator.ErrFull) || written > 50 {
+	if !errors.Is(err, store.ErrFull) || written > 50 {
 		t.Fatalf("%d MB were written: %v", written, err)
 	}
 	t.Logf("the token's holder writes %d nodes of %d bytes, then: %v", written-1, len(mega), err)
 	for err = nil; written < 2000 && err == nil; written++ {
-		err = thief.Create(t.Context(), []coordinator.NewNode{{Path: deploytest.Site.Agent("db").Join(fmt.Sprintf("life:%d", written))}})
+		err = thief.Create(t.Context(), []store.NewNode{{Path: deploytest.Site.Agent("db").Join(fmt.Sprintf("life:%d", written))}})
 	}
-	if !errors.Is(err, coordinator.ErrFull) || written > 600 {
+	if !errors.Is(err, store.ErrFull) || written > 600 {
 		t.Fatalf("%d nodes were made: %v", written, err)
 	}
-	if err := b.Open(t).Create(t.Context(), []coordinator.NewNode{{Path: "mine", Data: mega}}); !errors.Is(err, coordinator.ErrRefused) {
+	if err := b.Open(t).Create(t.Context(), []store.NewNode{{Path: "mine", Data: mega}}); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("a stranger writes below the ROOT: %v", err)
 	}
 	// Others go on, in the same ROOT; and what is full can be destroyed and made anew.
@@ -189,12 +190,12 @@ func TestQuota(t *testing.T) {
 		t.Errorf("made anew: %v", err)
 	}
 	// A plan that is too large is refused before anything is written.
-	small := b.MakeRoot(t, rootKey, coordinator.Limit{Nodes: 10})
+	small := b.MakeRoot(t, rootKey, store.Limit{Nodes: 10})
 	s = b.Open(t, rootKey.RootCredential())
-	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(p, func(w *deploy.Publication) { w.Deployment = "large" }, deploytest.InRoot(small))); !errors.Is(err, coordinator.ErrTooLarge) {
+	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(p, func(w *deploy.Publication) { w.Deployment = "large" }, deploytest.InRoot(small))); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("a plan over the limit: %v", err)
 	}
-	if _, exists, _ := s.Stat(t.Context(), coordinator.Deployment("large").Root()); exists {
+	if _, exists, _ := s.Stat(t.Context(), protocol.Deployment("large").Root()); exists {
 		t.Error("it was begun")
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Snapshot is the current state of a deployment, in the order of the plan. Agents may write while
@@ -22,12 +23,12 @@ type Snapshot struct {
 	Servers  []ServerSnapshot
 	// Relays is the number of connected relays, Heat what one of them last learnt from Heat.
 	Relays int
-	Heat   coordinator.HeatRecord
+	Heat   protocol.HeatRecord
 	// Unrelayed are servers whose machine has joined since the last relay was there; only where
 	// none is, and the store is a Clock.
 	Unrelayed []contract.ServerPath
 	// Members are the members of followed groups as reported by relays, by the groups' paths.
-	Members map[string]coordinator.MembersRecord
+	Members map[string]protocol.MembersRecord
 	// Supplied is the state of the plan's secrets, as of ReadGiven.
 	Given []Supplied
 }
@@ -35,32 +36,32 @@ type Snapshot struct {
 // ServerSnapshot is the current state of a server.
 type ServerSnapshot struct {
 	Path        contract.ServerPath
-	Incarnation coordinator.IncarnationRecord // Number 0: no agent has joined
+	Incarnation protocol.IncarnationRecord // Number 0: no agent has joined
 	// Alive says that the agent has a session with the coordinator.
 	Alive bool
 	// State is what the agent of this incarnation last reported; Phase "" means nothing yet.
-	State coordinator.ServerState
+	State protocol.ServerState
 	// Unreadable says which of its records cannot be read, and are omitted: a holder of the
 	// server's token may write anything there.
 	Unreadable []string
 	// Requests are the latest requests to its agent, Answers their results, and Coming the
 	// announced changes.
-	coordinator.RequestsRecord
-	Answers []coordinator.Answer
+	protocol.RequestsRecord
+	Answers []protocol.Answer
 	// Cells are the server's own cells, without their values.
-	Cells map[contract.CellName]coordinator.CellRecord
+	Cells map[contract.CellName]protocol.CellRecord
 	// Heat are the values that Heat supplies to the server, by a relay.
-	Heat coordinator.HeatValues
+	Heat protocol.HeatValues
 	// Next is the machine that waits to replace this one.
-	Next coordinator.NextRecord
+	Next protocol.NextRecord
 	// AwaitingApproval are the machines that ask to become the server, where its token is valid for
 	// one enrolment and was used.
-	AwaitingApproval []coordinator.ApprovalRequest
+	AwaitingApproval []protocol.ApprovalRequest
 }
 
 // TakeSnapshot reads everything about a deployment's servers except the values of cells, which may
 // be large, or secret.
-func TakeSnapshot(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) (*Snapshot, error) {
+func TakeSnapshot(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, p *contract.Plan) (*Snapshot, error) {
 	r, err := NewReader(ctx, s, d, secret, p)
 	if err != nil {
 		return nil, err
@@ -82,17 +83,17 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 	for i, server := range p.Servers {
 		index[server.Path] = i
 	}
-	err = coordinator.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
+	err = store.Each(ctx, len(p.Servers), func(ctx context.Context, i int) error {
 		err := r.halfway(snapshot.Servers[i].read(ctx, r, p.Servers[i].Path))
 		tidy(&snapshot.Servers[i].State, len(p.Servers[i].Roles))
-		if err == nil && coordinator.HearsOfHeat(&p.Servers[i], p.Signal == contract.RelaySignals) {
+		if err == nil && protocol.HearsOfHeat(&p.Servers[i], p.Signal == contract.RelaySignals) {
 			snapshot.Servers[i].Heat, err = r.heatValues(ctx, p.Servers[i].Path)
 			err = r.halfway(err)
 		}
 		if err == nil && p.Signal == contract.RelaySignals {
 			snapshot.Servers[i].Next, err = r.next(ctx, &snapshot.Servers[i])
 		}
-		if err == nil && r.keys.record.Enrol == coordinator.EnrolOnce {
+		if err == nil && r.keys.record.Enrol == protocol.EnrolOnce {
 			snapshot.Servers[i].AwaitingApproval, err = r.AwaitingApproval(ctx, p.Servers[i].Path)
 			err = r.halfway(snapshot.Servers[i].goOn(err))
 		}
@@ -101,8 +102,8 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 	if err != nil {
 		return nil, err
 	}
-	records, bad := make([]coordinator.CellRecord, len(p.Cells)), make([]error, len(p.Cells))
-	err = coordinator.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
+	records, bad := make([]protocol.CellRecord, len(p.Cells)), make([]error, len(p.Cells))
+	err = store.Each(ctx, len(p.Cells), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, contract.CellRef{Cell: p.Cells[i].Name, Server: p.Cells[i].Server, Sealed: p.Cells[i].Sealed})
 		record.Value = nil
 		records[i], err = record, r.halfway(err)
@@ -146,38 +147,38 @@ func (r *Reader) snapshot(ctx context.Context, p *contract.Plan) (*Snapshot, err
 }
 
 // heat reads what relays have written. A record that no relay has signed is dropped.
-func (r *Reader) heat(ctx context.Context) (relays int, said coordinator.HeatRecord, err error) {
+func (r *Reader) heat(ctx context.Context) (relays int, said protocol.HeatRecord, err error) {
 	d := r.keys.deployment
 	there, err := r.store.Children(ctx, d.Relays())
 	if err != nil {
 		return 0, said, err
 	}
-	said, err = relayed[coordinator.HeatRecord](ctx, r, d.Heat(), coordinator.KindHeat, "", "")
-	if errors.Is(err, coordinator.ErrForged) {
-		said, err = coordinator.HeatRecord{Trouble: err.Error()}, nil
+	said, err = relayed[protocol.HeatRecord](ctx, r, d.Heat(), protocol.KindHeat, "", "")
+	if errors.Is(err, protocol.ErrForged) {
+		said, err = protocol.HeatRecord{Trouble: err.Error()}, nil
 	}
 	return len(there), said, err
 }
 
 // relayed reads a record that a relay has signed.
-func relayed[T any](ctx context.Context, r *Reader, path coordinator.Path, kind string, server contract.ServerPath, item string) (record T, err error) {
+func relayed[T any](ctx context.Context, r *Reader, path store.Path, kind string, server contract.ServerPath, item string) (record T, err error) {
 	signer, err := r.keys.relay.Signer()
 	if err == nil {
-		record, _, _, err = coordinator.ReadSigned[T](ctx, r.store, path, signer.Public(), r.keys.deployment.Place(r.keys.record.ID, kind, server, item))
+		record, _, _, err = protocol.ReadSigned[T](ctx, r.store, path, signer.Public(), r.keys.deployment.Place(r.keys.record.ID, kind, server, item))
 	}
 	return record, err
 }
 
 // members reads what relays have reported of groups' members. Records that no relay has signed are
 // dropped.
-func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coordinator.MembersRecord, error) {
-	all, d := map[string]coordinator.MembersRecord{}, r.keys.deployment
+func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]protocol.MembersRecord, error) {
+	all, d := map[string]protocol.MembersRecord{}, r.keys.deployment
 	for group := range p.Groups() {
-		said, err := relayed[coordinator.MembersRecord](ctx, r, d.Members(group), coordinator.KindMembers, "", group)
+		said, err := relayed[protocol.MembersRecord](ctx, r, d.Members(group), protocol.KindMembers, "", group)
 		switch {
 		case err == nil:
 			all[group] = said
-		case !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, coordinator.ErrNotFound): // applied by an older hotc, or is being changed
+		case !errors.Is(err, protocol.ErrForged) && !errors.Is(err, store.ErrNotFound): // applied by an older hotc, or is being changed
 			return nil, err
 		}
 	}
@@ -186,7 +187,7 @@ func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]coor
 
 // unrelayed are servers that have joined since a relay last wrote what Heat says.
 func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all []contract.ServerPath, err error) {
-	clock, is := r.store.(coordinator.Clock)
+	clock, is := r.store.(store.Clock)
 	if !is {
 		return nil, nil
 	}
@@ -205,7 +206,7 @@ func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all [
 
 // withoutHandles notes which machines joined before servers began to signal Heat.
 func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) error {
-	clock, is := r.store.(coordinator.Clock)
+	clock, is := r.store.(store.Clock)
 	if !is {
 		return nil
 	}
@@ -217,9 +218,9 @@ func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) e
 }
 
 // came is when the servers' machines joined; zero for those that have not.
-func (r *Reader) came(ctx context.Context, clock coordinator.Clock, servers []ServerSnapshot) ([]time.Time, error) {
+func (r *Reader) came(ctx context.Context, clock store.Clock, servers []ServerSnapshot) ([]time.Time, error) {
 	came := make([]time.Time, len(servers))
-	err := coordinator.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
+	err := store.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
 		if servers[i].Incarnation.Number > 0 {
 			came[i], err = clock.Written(ctx, r.keys.deployment.Server(servers[i].Path))
 		}
@@ -230,9 +231,9 @@ func (r *Reader) came(ctx context.Context, clock coordinator.Clock, servers []Se
 
 // heatValues reads the values that Heat supplies to a server. A record that no relay has signed is
 // dropped.
-func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (coordinator.HeatValues, error) {
-	values, err := relayed[coordinator.HeatValues](ctx, r, r.keys.deployment.HeatValues(server), coordinator.KindHeatValues, server, "")
-	if errors.Is(err, coordinator.ErrForged) {
+func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (protocol.HeatValues, error) {
+	values, err := relayed[protocol.HeatValues](ctx, r, r.keys.deployment.HeatValues(server), protocol.KindHeatValues, server, "")
+	if errors.Is(err, protocol.ErrForged) {
 		err = nil
 	}
 	return values, err
@@ -240,44 +241,44 @@ func (r *Reader) heatValues(ctx context.Context, server contract.ServerPath) (co
 
 // halfway ignores a missing node while a change of the plan is unfinished.
 func (r *Reader) halfway(err error) error {
-	if r.keys.record.Updating != "" && errors.Is(err, coordinator.ErrNotFound) {
+	if r.keys.record.Updating != "" && errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
 // next is the machine that waits to replace the current one.
-func (r *Reader) next(ctx context.Context, there *ServerSnapshot) (coordinator.NextRecord, error) {
+func (r *Reader) next(ctx context.Context, there *ServerSnapshot) (protocol.NextRecord, error) {
 	d := r.keys.deployment
 	node, err := r.store.Read(ctx, d.Next(there.Path))
-	if errors.Is(err, coordinator.ErrNotFound) { // applied by an older hotc
-		return coordinator.NextRecord{}, nil
+	if errors.Is(err, store.ErrNotFound) { // applied by an older hotc
+		return protocol.NextRecord{}, nil
 	}
 	signer, errKey := r.keys.relay.Signer()
 	if err = errors.Join(err, errKey); err != nil {
-		return coordinator.NextRecord{}, err
+		return protocol.NextRecord{}, err
 	}
-	next := coordinator.OpenNext(node.Data, signer.Public(), d.Place(r.keys.record.ID, coordinator.KindNext, there.Path, ""))
+	next := protocol.OpenNext(node.Data, signer.Public(), d.Place(r.keys.record.ID, protocol.KindNext, there.Path, ""))
 	if next.After != there.Incarnation.Number {
-		next = coordinator.NextRecord{}
+		next = protocol.NextRecord{}
 	}
 	return next, nil
 }
 
 func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.ServerPath) error {
 	s, d := r.store, r.keys.deployment
-	v.Path, v.Cells = server, map[contract.CellName]coordinator.CellRecord{}
+	v.Path, v.Cells = server, map[contract.CellName]protocol.CellRecord{}
 	node, err := s.Read(ctx, d.Server(server))
 	if err != nil {
 		return err
 	}
-	v.Incarnation = coordinator.ParseIncarnation(node)
+	v.Incarnation = protocol.ParseIncarnation(node)
 	v.State, err = r.state(ctx, server)
 	if err = v.goOn(err); err != nil {
 		return err
 	}
 	if v.State.Incarnation != v.Incarnation.Number {
-		v.State = coordinator.ServerState{} // of the previous machine
+		v.State = protocol.ServerState{} // of the previous machine
 	}
 	v.RequestsRecord, err = r.Requests(ctx, server)
 	if err = v.goOn(err); err == nil {

@@ -11,8 +11,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Secrets supplied by an operator are in sealed cells, as roles' secret outputs are, with the
@@ -27,15 +28,15 @@ func secretReaders(p *contract.Plan) []contract.ServerPath {
 }
 
 // SuppliedLimit bounds the JSON of a secret that Give stores, in bytes.
-func SuppliedLimit(s coordinator.Store) int { return coordinator.SealedRoom(coordinator.Room(s)) }
+func SuppliedLimit(s store.Session) int { return store.SealedRoom(store.Room(s)) }
 
 // Give seals a secret of the plan for its readers. It replaces a previous value: roles that run
 // from then on read the new one, and those that have run and can be brought up to date run with it.
 // The same value keeps its version, and is written only if a reader lacks it. For each reader whose
 // public key is unusable there is a *RecordError; the others get the secret. ErrTooLarge.
-func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
+func Give(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, p *contract.Plan, given contract.Secret, value json.RawMessage, now time.Time) error {
 	if limit := SuppliedLimit(s); len(value) > limit {
-		return fmt.Errorf("store secret %s: it has %d bytes as JSON, the limit of a sealed cell is %d: %w", given.Name, len(value), limit, coordinator.ErrTooLarge)
+		return fmt.Errorf("store secret %s: it has %d bytes as JSON, the limit of a sealed cell is %d: %w", given.Name, len(value), limit, store.ErrTooLarge)
 	}
 	for {
 		r, err := NewReader(ctx, s, d, secret, p)
@@ -45,7 +46,7 @@ func Give(ctx context.Context, s coordinator.Store, d coordinator.Deployment, se
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, coordinator.ErrVersion): // ErrVersion: a concurrent command, or a lost answer
+		case !errors.Is(err, store.ErrVersion): // ErrVersion: a concurrent command, or a lost answer
 			return fmt.Errorf("store secret %s: %w", given.Name, operatorError(err))
 		}
 	}
@@ -62,7 +63,7 @@ func (r *Reader) give(ctx context.Context, given contract.Secret, value json.Raw
 	if err != nil { // another user wrote it: readers accept none older than they have seen
 		before.Incarnation = int(node.Version)
 	}
-	record := coordinator.CellRecord{State: coordinator.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: keys.secret.Fingerprint(d, given.Name, value)}
+	record := protocol.CellRecord{State: protocol.Valued, Incarnation: before.Incarnation + 1, Version: 1, Since: now.UTC(), Fingerprint: keys.secret.Fingerprint(d, given.Name, value)}
 	if err == nil && before.Fingerprint == record.Fingerprint {
 		if lack, err := r.lacking(ctx, given, seal.ID(before.Sealed)); err != nil || len(lack) == 0 {
 			return err
@@ -74,14 +75,14 @@ func (r *Reader) give(ctx context.Context, given contract.Secret, value json.Raw
 		return err
 	}
 	record.Sealed = box
-	data, err := coordinator.Signed(keys.signer, d.CellPlace(keys.record.ID, given.Ref()), 0, record)
+	data, err := protocol.Signed(keys.signer, d.CellPlace(keys.record.ID, given.Ref()), 0, record)
 	if err != nil {
 		return err
 	}
-	sealing := giving{Store: s, keyring: keys, given: given, box: seal.ID(box), content: content}
-	sealed := make([][]coordinator.Op, len(given.Readers))
+	sealing := giving{Session: s, keyring: keys, given: given, box: seal.ID(box), content: content}
+	sealed := make([][]store.Op, len(given.Readers))
 	lacking := make([]error, len(given.Readers))
-	err = coordinator.Each(ctx, len(sealed), func(ctx context.Context, i int) (err error) {
+	err = store.Each(ctx, len(sealed), func(ctx context.Context, i int) (err error) {
 		sealed[i], err = sealing.keyFor(ctx, given.Readers[i])
 		if _, bad := unreadable(err); bad {
 			lacking[i], err = err, nil // the other readers get theirs
@@ -89,21 +90,21 @@ func (r *Reader) give(ctx context.Context, given contract.Secret, value json.Raw
 		return err
 	})
 	if err == nil { // the box last: then all readers have its key
-		err = inCommits(ctx, s, append(sealed, []coordinator.Op{{Path: path, Version: node.Version, Write: true, Data: data}}))
+		err = inCommits(ctx, s, append(sealed, []store.Op{{Path: path, Version: node.Version, Write: true, Data: data}}))
 	}
 	return errors.Join(append(lacking, err)...)
 }
 
 // inCommits commits writes in as few requests as possible, each group in one.
-func inCommits(ctx context.Context, s coordinator.Store, writes [][]coordinator.Op) error {
+func inCommits(ctx context.Context, s store.Session, writes [][]store.Op) error {
 	for len(writes) > 0 {
-		var ops []coordinator.Op
+		var ops []store.Op
 		size := 0
 		for len(writes) > 0 {
 			for _, op := range writes[0] {
-				size += coordinator.OpSize(op)
+				size += store.OpSize(op)
 			}
-			if len(ops) > 0 && size > coordinator.Room(s) {
+			if len(ops) > 0 && size > store.Room(s) {
 				break
 			}
 			ops, writes = append(ops, writes[0]...), writes[1:]
@@ -117,7 +118,7 @@ func inCommits(ctx context.Context, s coordinator.Store, writes [][]coordinator.
 
 // giving is one box with what is needed to seal its key for its readers.
 type giving struct {
-	coordinator.Store
+	store.Session
 	*keyring
 	given   contract.Secret
 	box     string
@@ -125,18 +126,18 @@ type giving struct {
 }
 
 // keyFor returns the write of the box's key for one reader.
-func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coordinator.Op, error) {
+func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]store.Op, error) {
 	path := g.deployment.SealsFor(contract.Operator, reader)
 	node, err := g.Read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := decodeOf[coordinator.SealsRecord](reader, "the keys for "+string(reader), path, node.Data)
+	keys, err := decodeOf[protocol.SealsRecord](reader, "the keys for "+string(reader), path, node.Data)
 	if err != nil {
 		keys = nil // start over: the reader itself has overwritten them
 	}
 	if keys == nil {
-		keys = coordinator.SealsRecord{}
+		keys = protocol.SealsRecord{}
 	}
 	to, unchanged, err := g.publicKey(ctx, reader)
 	if err != nil {
@@ -144,17 +145,17 @@ func (g giving) keyFor(ctx context.Context, reader contract.ServerPath) ([]coord
 	}
 	wrapped, err := g.content.Wrap(to, g.deployment.KeyPlace(g.given.Cell, reader, g.box))
 	if err != nil {
-		return nil, &coordinator.RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err}
+		return nil, &protocol.RecordError{Server: reader, What: "the public key of server " + string(reader), Err: err}
 	}
-	keys[g.given.Cell] = coordinator.SealedKey{Box: g.box, To: seal.ID(to), Key: wrapped}
-	data, err := coordinator.Encode(keys)
-	return append(unchanged, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data}), err
+	keys[g.given.Cell] = protocol.SealedKey{Box: g.box, To: seal.ID(to), Key: wrapped}
+	data, err := protocol.Encode(keys)
+	return append(unchanged, store.Op{Path: path, Version: node.Version, Write: true, Data: data}), err
 }
 
 // publicKey is the key with which to seal for a reader: that of its token, or, where tokens are
 // valid for one enrolment, that of its machine once one has enrolled.
-func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key string, unchanged []coordinator.Op, err error) {
-	if g.record.Enrol == coordinator.EnrolOnce {
+func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key string, unchanged []store.Op, err error) {
+	if g.record.Enrol == protocol.EnrolOnce {
 		path := g.deployment.Public(reader)
 		node, err := g.Read(ctx, path)
 		if err != nil {
@@ -164,12 +165,12 @@ func (g giving) publicKey(ctx context.Context, reader contract.ServerPath) (key 
 		if err != nil {
 			return "", nil, err
 		}
-		unchanged = []coordinator.Op{{Path: path, Version: node.Version}}
+		unchanged = []store.Op{{Path: path, Version: node.Version}}
 		if public.Key != "" {
 			return public.Key, unchanged, nil
 		}
 	}
-	token, err := coordinator.TokenKey(g.token(reader))
+	token, err := protocol.TokenKey(g.token(reader))
 	return token.Public(), unchanged, err
 }
 
@@ -186,15 +187,15 @@ type Supplied struct {
 }
 
 // Record is its cell, without the value.
-func (g *Supplied) Record() coordinator.CellRecord {
+func (g *Supplied) Record() protocol.CellRecord {
 	if g.Since.IsZero() {
-		return coordinator.CellRecord{State: coordinator.Empty}
+		return protocol.CellRecord{State: protocol.Empty}
 	}
-	return coordinator.CellRecord{State: coordinator.Valued, Incarnation: g.incarnation, Version: 1, Since: g.Since, Fingerprint: g.fingerprint}
+	return protocol.CellRecord{State: protocol.Valued, Incarnation: g.incarnation, Version: 1, Since: g.Since, Fingerprint: g.fingerprint}
 }
 
 // Becomes reports whether a value differs from the one that was supplied before.
-func (g *Supplied) Becomes(secret coordinator.Secret, d coordinator.Deployment, name string, value json.RawMessage) bool {
+func (g *Supplied) Becomes(secret protocol.Secret, d protocol.Deployment, name string, value json.RawMessage) bool {
 	return !g.Since.IsZero() && g.fingerprint != secret.Fingerprint(d, name, value)
 }
 
@@ -202,7 +203,7 @@ func (g *Supplied) Becomes(secret coordinator.Secret, d coordinator.Deployment, 
 func (g *Supplied) Next() int { return g.incarnation + 1 }
 
 // ReadGiven returns the state of a plan's secrets, in their order.
-func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan) ([]Supplied, error) {
+func ReadGiven(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, p *contract.Plan) ([]Supplied, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
 	}
@@ -219,16 +220,16 @@ func ReadGiven(ctx context.Context, s coordinator.Store, d coordinator.Deploymen
 
 func (r *Reader) supplied(ctx context.Context, p *contract.Plan) ([]Supplied, error) {
 	all := make([]Supplied, len(p.Secrets))
-	err := coordinator.Each(ctx, len(all), func(ctx context.Context, i int) error {
+	err := store.Each(ctx, len(all), func(ctx context.Context, i int) error {
 		record, err := r.Cell(ctx, p.Secrets[i].Ref())
 		if _, is := unreadable(err); is {
 			all[i].bad = err
 			return nil
 		}
-		if errors.Is(err, coordinator.ErrNotFound) { // the live plan has no such secret
+		if errors.Is(err, store.ErrNotFound) { // the live plan has no such secret
 			return nil
 		}
-		if err != nil || record.State != coordinator.Valued {
+		if err != nil || record.State != protocol.Valued {
 			return err
 		}
 		all[i].Since, all[i].incarnation, all[i].fingerprint = record.Since, record.Incarnation, record.Fingerprint
@@ -243,13 +244,13 @@ func (r *Reader) supplied(ctx context.Context, p *contract.Plan) ([]Supplied, er
 // it was sealed for.
 func (r *Reader) lacking(ctx context.Context, given contract.Secret, box string) ([]contract.ServerPath, error) {
 	s, d := r.store, r.keys.deployment
-	return coordinator.Those(ctx, given.Readers, func(ctx context.Context, reader contract.ServerPath) (bool, error) {
-		keys, err := readOf[coordinator.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(contract.Operator, reader))
+	return store.Those(ctx, given.Readers, func(ctx context.Context, reader contract.ServerPath) (bool, error) {
+		keys, err := readOf[protocol.SealsRecord](ctx, s, reader, "its keys", d.SealsFor(contract.Operator, reader))
 		k := keys[given.Cell]
-		if _, bad := unreadable(err); bad || errors.Is(err, coordinator.ErrNotFound) {
+		if _, bad := unreadable(err); bad || errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}
-		if err != nil || k.Box != box || r.keys.record.Enrol != coordinator.EnrolOnce {
+		if err != nil || k.Box != box || r.keys.record.Enrol != protocol.EnrolOnce {
 			return k.Box != box, err
 		}
 		node, err := s.Read(ctx, d.Public(reader))

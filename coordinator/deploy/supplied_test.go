@@ -10,11 +10,12 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A secret that the operator gives reaches those who read it, whether they are
@@ -56,7 +57,7 @@ func TestGivenSecretsReachTheirReaders(t *testing.T) {
 		}
 		b.Give(t, p, `"hush-hush"`) // the same value is the same version, also of another box
 		operator := b.Operator(t)
-		if err := operator.Commit(t.Context(), coordinator.Op{Path: deploytest.Site.SealsFor(contract.Operator, "db"), Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")}); err != nil {
+		if err := operator.Commit(t.Context(), store.Op{Path: deploytest.Site.SealsFor(contract.Operator, "db"), Version: store.AnyVersion, Write: true, Data: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 		b.Give(t, p, `"hush-hush"`)
@@ -85,23 +86,23 @@ func TestWhoCannotOpenWhatIsGiven(t *testing.T) {
 		p := deploytest.WithGiven("app", "db")
 		b.Publish(t, p)
 		b.Give(t, p, `"hush-hush"`)
-		for _, path := range []coordinator.Path{deploytest.Site.Cell(p.Secrets[0].Ref()), deploytest.Site.SealsFor(contract.Operator, "app")} {
+		for _, path := range []store.Path{deploytest.Site.Cell(p.Secrets[0].Ref()), deploytest.Site.SealsFor(contract.Operator, "app")} {
 			deploytest.ExpectRights(t, "the balancer", b.Session(t, "lb"), path, false, false)
 			deploytest.ExpectRights(t, "the reader", b.Session(t, "app"), path, true, false)
 		}
 		deploytest.ExpectRights(t, "another reader", b.Session(t, "db"), deploytest.Site.SealsFor(contract.Operator, "app"), false, false)
 		token := deploytest.Secret.ServerToken(deploytest.Site, "app")
-		password := coordinator.ServerCredential("app", token).Password
+		password := protocol.ServerCredential("app", token).Password
 		for what, known := range map[string]string{"the password": password, "another server's token": deploytest.Secret.ServerToken(deploytest.Site, "db")} {
 			spy := member.Join(b.Session(t, "app"), deploytest.Site, "app", known)
-			if _, err := spy.Plan(t.Context()); !errors.Is(err, coordinator.ErrForged) {
+			if _, err := spy.Plan(t.Context()); !errors.Is(err, protocol.ErrForged) {
 				t.Errorf("an agent with %s in the place of its token believes what it reads: %v", what, err)
 			}
 			node, err := b.Session(t, "app").Read(t.Context(), deploytest.Site.SealsFor(contract.Operator, "app"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			var seals coordinator.SealsRecord
+			var seals protocol.SealsRecord
 			if err := json.Unmarshal(node.Data, &seals); err != nil {
 				t.Fatal(err)
 			}
@@ -145,15 +146,15 @@ func TestGiveRefuses(t *testing.T) {
 	b := deploytest.InMemory()
 	p := deploytest.WithGiven("app")
 	b.Publish(t, p)
-	store := b.Operator(t)
-	large := json.RawMessage(`"` + strings.Repeat("s", deploy.SuppliedLimit(store)) + `"`)
-	err := deploy.Give(t.Context(), store, deploytest.Site, deploytest.Secret, p, p.Secrets[0], large, deploytest.Noon)
-	if !errors.Is(err, coordinator.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
+	operator := b.Operator(t)
+	large := json.RawMessage(`"` + strings.Repeat("s", deploy.SuppliedLimit(operator)) + `"`)
+	err := deploy.Give(t.Context(), operator, deploytest.Site, deploytest.Secret, p, p.Secrets[0], large, deploytest.Noon)
+	if !errors.Is(err, store.ErrTooLarge) || strings.Contains(err.Error(), "sss") {
 		t.Errorf("too large: %.200v", err)
 	}
 	fits := large[:len(large)-3]
 	fits[len(fits)-1] = '"'
-	if err := deploy.Give(t.Context(), store, deploytest.Site, deploytest.Secret, p, p.Secrets[0], fits, deploytest.Noon); err != nil {
+	if err := deploy.Give(t.Context(), operator, deploytest.Site, deploytest.Secret, p, p.Secrets[0], fits, deploytest.Noon); err != nil {
 		t.Errorf("what just fits: %v", err)
 	}
 	if err := deploy.Give(t.Context(), b.Open(t, deploytest.Another.Operator(deploytest.Site)), deploytest.Site, deploytest.Another, p, p.Secrets[0], json.RawMessage(`1`), deploytest.Noon); !errors.Is(err, deploy.ErrWrongSecret) {
@@ -161,7 +162,7 @@ func TestGiveRefuses(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := deploy.Give(ended, store, deploytest.Site, deploytest.Secret, p, p.Secrets[0], json.RawMessage(`1`), deploytest.Noon); !errors.Is(err, context.Canceled) {
+	if err := deploy.Give(ended, operator, deploytest.Site, deploytest.Secret, p, p.Secrets[0], json.RawMessage(`1`), deploytest.Noon); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -180,7 +181,7 @@ func TestGiveThatWasInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Give(t, p, `"another"`)
-		if err := op.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: before.Data}); err != nil {
+		if err := op.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: before.Data}); err != nil {
 			t.Fatal(err)
 		}
 		given, err := deploy.ReadGiven(t.Context(), op, deploytest.Site, deploytest.Secret, p)
@@ -207,7 +208,7 @@ func TestGiveToAHostileReader(t *testing.T) {
 		hostile(b)
 		op := b.Operator(t)
 		err := deploy.Give(t.Context(), op, deploytest.Site, deploytest.Secret, p, p.Secrets[0], json.RawMessage(`"hush"`), deploytest.Noon)
-		if of := (*coordinator.RecordError)(nil); !errors.As(err, &of) || of.Server != "app" || strings.Contains(err.Error(), "hush") {
+		if of := (*protocol.RecordError)(nil); !errors.As(err, &of) || of.Server != "app" || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: it says %v", what, err)
 		}
 		given, err := deploy.ReadGiven(t.Context(), op, deploytest.Site, deploytest.Secret, p)

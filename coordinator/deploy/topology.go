@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Adding or removing servers, roles, outputs and edges adds or removes nodes and rights. A
@@ -20,8 +21,8 @@ import (
 
 // nodesOf are the nodes that a change of the plan creates, and whose rights it changes, by path:
 // not the record, the plan, the files, the identities, nor parts.
-func nodesOf(nodes []node) map[coordinator.Path]node {
-	all := map[coordinator.Path]node{}
+func nodesOf(nodes []node) map[store.Path]node {
+	all := map[store.Path]node{}
 	for _, n := range nodes {
 		switch n.class {
 		case ofRecord, ofPlan, ofFile, ofIdentity:
@@ -54,7 +55,7 @@ func (u *update) changeNodes() error {
 }
 
 // stands reports whether a node is known to exist with the rights that it needs.
-func (u *update) stands(path coordinator.Path) bool {
+func (u *update) stands(path store.Path) bool {
 	was, is := u.liveNodes[path]
 	return is && !u.resumed && !u.missing[path] && slices.Equal(was.Grants, u.nodes[path].Grants)
 }
@@ -62,7 +63,7 @@ func (u *update) stands(path coordinator.Path) bool {
 // grow creates the nodes that the plan adds, and grants servers their rights.
 func (u *update) grow(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
-	absent, err := coordinator.Those(ctx, paths, func(ctx context.Context, path coordinator.Path) (bool, error) {
+	absent, err := store.Those(ctx, paths, func(ctx context.Context, path store.Path) (bool, error) {
 		n := u.nodes[path]
 		if u.stands(path) {
 			return false, nil
@@ -71,7 +72,7 @@ func (u *update) grow(ctx context.Context) error {
 		if err != nil || !exists || rules[n.class].later == anythingLater {
 			return !exists, err
 		}
-		return false, coordinator.Allow(ctx, u.store, path, n.Grants...)
+		return false, store.Allow(ctx, u.store, path, n.Grants...)
 	})
 	if err != nil {
 		return err
@@ -85,14 +86,14 @@ func (u *update) grow(ctx context.Context) error {
 
 // overtaken adds ErrOvertaken to a conflicting write's error if another apply has begun.
 func (u *update) overtaken(ctx context.Context, err error) error {
-	if errors.Is(err, coordinator.ErrExists) || errors.Is(err, coordinator.ErrRights) || errors.Is(err, coordinator.ErrVersion) || errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrRights) || errors.Is(err, store.ErrVersion) || errors.Is(err, store.ErrNotFound) {
 		return errors.Join(u.check(ctx), err)
 	}
 	return err
 }
 
 // guard checks that the record is still the one that this change has written.
-func (u *update) guard() coordinator.Op { return coordinator.Op{Path: u.d.Root(), Version: u.version} }
+func (u *update) guard() store.Op { return store.Op{Path: u.d.Root(), Version: u.version} }
 
 // tellRelays gives relays the keys of the plan's servers.
 func (u *update) tellRelays(ctx context.Context) error {
@@ -101,15 +102,15 @@ func (u *update) tellRelays(ctx context.Context) error {
 		return err
 	}
 	path := u.d.ServersKeys()
-	var version coordinator.Version
-	there, err := u.told(ctx, coordinator.KindKeysOf, "", path, &version)
+	var version store.Version
+	there, err := u.told(ctx, protocol.KindKeysOf, "", path, &version)
 	if err != nil {
 		return err
 	}
-	if bare, err := coordinator.Encode(keys); err != nil || string(there) == string(bare) {
+	if bare, err := protocol.Encode(keys); err != nil || string(there) == string(bare) {
 		return err
 	}
-	text, err := u.keys.sign(coordinator.KindKeysOf, "", keys)
+	text, err := u.keys.sign(protocol.KindKeysOf, "", keys)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (u *update) welcome(ctx context.Context) error {
 	for _, s := range u.live.Servers {
 		before[s.Path] = !u.missing[u.d.Identity(s.Path)]
 	}
-	return coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
+	return store.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) error {
 		s := u.to.Servers[i].Path
 		if before[s] && !u.resumed {
 			return nil
@@ -140,25 +141,25 @@ func (u *update) welcome(ctx context.Context) error {
 		}
 		path := u.d.Identity(s)
 		node, err := u.store.Read(ctx, path)
-		if errors.Is(err, coordinator.ErrNotFound) {
-			return u.overtaken(ctx, u.store.Create(ctx, []coordinator.NewNode{{Path: path, Data: text, Grants: u.keys.grants(ofIdentity, s)}}))
+		if errors.Is(err, store.ErrNotFound) {
+			return u.overtaken(ctx, u.store.Create(ctx, []store.NewNode{{Path: path, Data: text, Grants: u.keys.grants(ofIdentity, s)}}))
 		}
 		if err != nil || u.keys.removed(s, node.Data).IsZero() {
 			return err
 		}
-		return u.overtaken(ctx, u.store.Commit(ctx, u.guard(), coordinator.Op{Path: path, Version: node.Version, Write: true, Data: text}))
+		return u.overtaken(ctx, u.store.Commit(ctx, u.guard(), store.Op{Path: path, Version: node.Version, Write: true, Data: text}))
 	})
 }
 
 // shrink removes what the plan does not have: rights, nodes, servers.
 func (u *update) shrink(ctx context.Context) error {
 	paths := slices.Sorted(maps.Keys(u.nodes))
-	err := coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+	err := store.Each(ctx, len(paths), func(ctx context.Context, i int) error {
 		n := u.nodes[paths[i]]
 		if u.stands(n.Path) || rules[n.class].later == anythingLater {
 			return nil
 		}
-		return coordinator.SetRights(ctx, u.store, n.Path, u.guard(), n.Grants...)
+		return store.SetRights(ctx, u.store, n.Path, u.guard(), n.Grants...)
 	})
 	if err == nil {
 		err = u.closeFiles(ctx)
@@ -200,7 +201,7 @@ func (u *update) closeFiles(ctx context.Context) error {
 		return nil
 	}
 	before, now := usersOf(u.live), usersOf(u.to)
-	may := map[coordinator.Path][]coordinator.Grant{}
+	may := map[store.Path][]store.Grant{}
 	for _, f := range slices.Concat(u.live.Files, u.to.Files) {
 		users, grants := before[f.Digest], u.keys.grants(ofFile, "", now[f.Digest]...)
 		staying := slices.DeleteFunc(slices.Clone(users), func(s contract.ServerPath) bool { return goes[s] })
@@ -214,18 +215,18 @@ func (u *update) closeFiles(ctx context.Context) error {
 		may[u.d.File(f.Digest)] = grants
 	}
 	paths := slices.Sorted(maps.Keys(may))
-	return coordinator.Each(ctx, len(paths), func(ctx context.Context, i int) error {
+	return store.Each(ctx, len(paths), func(ctx context.Context, i int) error {
 		path := paths[i]
 		parts, err := u.store.Children(ctx, path)
 		if err == nil {
-			err = coordinator.SetRights(ctx, u.store, path, u.guard(), may[path]...)
+			err = store.SetRights(ctx, u.store, path, u.guard(), may[path]...)
 		}
 		for _, part := range parts {
 			if err == nil {
-				err = coordinator.SetRights(ctx, u.store, path.Join(part), u.guard(), may[path]...)
+				err = store.SetRights(ctx, u.store, path.Join(part), u.guard(), may[path]...)
 			}
 		}
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil // the previous change is deleting it: see layAgain
 		}
 		return err
@@ -233,14 +234,14 @@ func (u *update) closeFiles(ctx context.Context) error {
 }
 
 // gone are the nodes that the plan does not have, without those below others.
-func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
+func (u *update) gone(ctx context.Context) ([]store.Path, error) {
 	there := maps.Clone(u.liveNodes)
 	if u.resumed { // the interrupted change's plan is unknown
 		if err := u.explore(ctx, there); err != nil {
 			return nil, err
 		}
 	}
-	var all []coordinator.Path
+	var all []store.Path
 	for _, path := range slices.Sorted(maps.Keys(there)) {
 		if _, stays := u.nodes[path]; stays {
 			continue
@@ -253,10 +254,10 @@ func (u *update) gone(ctx context.Context) ([]coordinator.Path, error) {
 }
 
 // explore adds the nodes that exist below the groups and the servers.
-func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) error {
-	list := func(path coordinator.Path) (paths []coordinator.Path, err error) {
+func (u *update) explore(ctx context.Context, found map[store.Path]node) error {
+	list := func(path store.Path) (paths []store.Path, err error) {
 		names, err := u.store.Children(ctx, path)
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}
 		for _, name := range names {
@@ -282,7 +283,7 @@ func (u *update) explore(ctx context.Context, found map[coordinator.Path]node) e
 		if s, _ := u.isServer(server); s != contract.Operator && u.nodes[server].Path == "" {
 			continue // all of it is removed
 		}
-		for _, folder := range []coordinator.Path{server, server.Join("cells"), server.Join("seals")} {
+		for _, folder := range []store.Path{server, server.Join("cells"), server.Join("seals")} {
 			if _, err := list(folder); err != nil {
 				return err
 			}

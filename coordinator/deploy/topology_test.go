@@ -10,11 +10,12 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // aRole is one whose outputs and reads are cells of these names.
@@ -135,15 +136,15 @@ func after() *contract.Plan {
 
 // standing is a tree as far as a plan says it: nodes, what the operator has written, and who may
 // do what. Files are left out, which may stay a while, and what agents have made.
-func standing(t *testing.T, b deploytest.Bed, p *contract.Plan) map[coordinator.Path]string {
+func standing(t *testing.T, b deploytest.Bed, p *contract.Plan) map[store.Path]string {
 	t.Helper()
-	s, all := b.Operator(t), map[coordinator.Path]string{}
-	servers := map[coordinator.Path]bool{}
+	s, all := b.Operator(t), map[store.Path]string{}
+	servers := map[store.Path]bool{}
 	for _, server := range p.Servers {
 		servers[deploytest.Site.Server(server.Path)] = true
 	}
 	servers[deploytest.Site.Server(contract.Operator)] = true
-	parts := map[coordinator.Path]bool{}
+	parts := map[store.Path]bool{}
 	for _, n := range treeOf(t, s, deploytest.Site.Root()) {
 		server := n.Path
 		for server.Parent() != deploytest.Site.Servers() && server != "" {
@@ -166,20 +167,20 @@ func standing(t *testing.T, b deploytest.Bed, p *contract.Plan) map[coordinator.
 		data := ""
 		switch {
 		case n.Path == deploytest.Site.Root():
-			var r coordinator.DeploymentRecord
+			var r protocol.DeploymentRecord
 			if err := json.Unmarshal(sign.Bare(n.Data), &r); err != nil {
 				t.Fatal(err)
 			}
 			data = r.Plan + r.Updating
 		case kind == "plan" || kind == "keys" || n.Path == deploytest.Site.Plan():
-			text, _, err := coordinator.ReadParts(t.Context(), s, n.Path)
+			text, _, err := protocol.ReadParts(t.Context(), s, n.Path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			data, parts[n.Path] = string(sign.Bare(text)), true
 		case kind == "identity":
-			var r coordinator.IdentityRecord
-			var is coordinator.Identity
+			var r protocol.IdentityRecord
+			var is protocol.Identity
 			if json.Unmarshal(n.Data, &r) != nil || json.Unmarshal(sign.Bare(r.Identity), &is) != nil {
 				t.Fatalf("%s holds %s", n.Path, n.Data)
 			}
@@ -192,7 +193,7 @@ func standing(t *testing.T, b deploytest.Bed, p *contract.Plan) map[coordinator.
 	return all
 }
 
-func differ(t *testing.T, what string, got, want map[coordinator.Path]string) {
+func differ(t *testing.T, what string, got, want map[store.Path]string) {
 	t.Helper()
 	for path, is := range want {
 		if got[path] != is {
@@ -210,21 +211,21 @@ func differ(t *testing.T, what string, got, want map[coordinator.Path]string) {
 // nothing but what says so.
 func outside(t *testing.T, b deploytest.Bed, server contract.ServerPath, sets map[string]string) {
 	t.Helper()
-	creds := []coordinator.Credential{coordinator.ServerCredential(server, deploytest.TokenOf(server))}
+	creds := []store.Credential{protocol.ServerCredential(server, deploytest.TokenOf(server))}
 	for id, password := range sets {
-		creds = append(creds, coordinator.ReaderCredential(id, password))
+		creds = append(creds, protocol.ReaderCredential(id, password))
 	}
 	s := b.Open(t, creds...)
 	for _, n := range treeOf(t, b.Operator(t), deploytest.Site.Root()) {
 		_, err := s.Read(t.Context(), n.Path)
 		open := n.Path == deploytest.Site.Server(server) || n.Path == deploytest.Site.Identity(server)
-		if open != (err == nil) || !open && !errors.Is(err, coordinator.ErrRefused) {
+		if open != (err == nil) || !open && !errors.Is(err, store.ErrRefused) {
 			t.Errorf("with the token of %s: %s: %v", server, n.Path, err)
 		}
-		if err := s.Commit(t.Context(), coordinator.Op{Path: n.Path, Version: coordinator.AnyVersion, Write: true, Data: []byte("x")}); !errors.Is(err, coordinator.ErrRefused) {
+		if err := s.Commit(t.Context(), store.Op{Path: n.Path, Version: store.AnyVersion, Write: true, Data: []byte("x")}); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("with the token of %s: write %s: %v", server, n.Path, err)
 		}
-		if err := s.Create(t.Context(), []coordinator.NewNode{{Path: n.Path.Join("x"), Data: []byte("x")}}); !errors.Is(err, coordinator.ErrRefused) {
+		if err := s.Create(t.Context(), []store.NewNode{{Path: n.Path.Join("x"), Data: []byte("x")}}); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("with the token of %s: below %s: %v", server, n.Path, err)
 		}
 	}
@@ -236,7 +237,7 @@ func setsOf(t *testing.T, b deploytest.Bed, server contract.ServerPath) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	var keys coordinator.KeysRecord
+	var keys protocol.KeysRecord
 	if err := json.Unmarshal(sign.Bare(node.Data), &keys); err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +253,9 @@ func runs(t *testing.T, b deploytest.Bed, p *contract.Plan) map[contract.ServerP
 			continue
 		}
 		m := b.Keyed(t, s.Path, "first")
-		state := coordinator.ServerState{Phase: coordinator.PhaseDone}
+		state := protocol.ServerState{Phase: protocol.PhaseDone}
 		for _, r := range s.Roles {
-			state.Roles = append(state.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone})
+			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone})
 		}
 		if err := m.Report(t.Context(), state, nil); err != nil {
 			t.Fatal(err)
@@ -295,7 +296,7 @@ func TestAPlanIsReshaped(t *testing.T) {
 		}
 		// And back: servers come again under their names, with numbers that go on.
 		b.Publish(t, before())
-		differ(t, "back", standing(t, b, before()), func() map[coordinator.Path]string {
+		differ(t, "back", standing(t, b, before()), func() map[store.Path]string {
 			fresh := deploytest.InMemory()
 			fresh.Publish(t, before())
 			return standing(t, fresh, before())
@@ -313,7 +314,7 @@ func TestAPlanIsReshaped(t *testing.T) {
 
 // Wherever it is interrupted, the same command finishes it; and so does the way back.
 func TestAnInterruptedReshapingIsFinished(t *testing.T) {
-	trees := map[bool]map[coordinator.Path]string{}
+	trees := map[bool]map[store.Path]string{}
 	for _, back := range []bool{false, true} {
 		fresh, p := deploytest.InMemory(), after()
 		if back {
@@ -326,7 +327,7 @@ func TestAnInterruptedReshapingIsFinished(t *testing.T) {
 		b.Publish(t, before())
 		sets := setsOf(t, b, "node/3")
 		runs(t, b, before())
-		s := &dying{Store: b.Open(t), left: n, after: late}
+		s := &dying{Session: b.Open(t), left: n, after: late}
 		_, err := deploy.Publish(t.Context(), s, deploytest.Publication(after()))
 		if err == nil {
 			return false
@@ -386,7 +387,7 @@ func TestAPlanIsReshapedWhereTokensAreGoodOnce(t *testing.T) {
 		b deploytest.Bed
 		p *contract.Plan
 	}{{b, before()}, {fresh, after()}} {
-		if _, err := deploy.Publish(t.Context(), x.b.Open(t), deploytest.Publication(x.p, deploytest.Enrolling(coordinator.EnrolOnce))); err != nil {
+		if _, err := deploy.Publish(t.Context(), x.b.Open(t), deploytest.Publication(x.p, deploytest.Enrolling(protocol.EnrolOnce))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -432,8 +433,8 @@ func TestAServerThatALaterChangeKeeps(t *testing.T) {
 	lb := contract.Server{Path: "lb", Roles: []contract.Role{aRole("lb", "proxy", false, nil)}}
 	b.Publish(t, planOf(nil, app, lb))
 	keeps := planOf(nil, app, lb, contract.Server{Path: "db", Roles: []contract.Role{aRole("db", "mysql", false, nil)}})
-	s := &deploytest.Between{Store: b.Open(t), Do: func() { b.Publish(t, keeps) }, When: func(ops []coordinator.Op) bool {
-		return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == deploytest.Site.Identity("lb") })
+	s := &deploytest.Between{Session: b.Open(t), Do: func() { b.Publish(t, keeps) }, When: func(ops []store.Op) bool {
+		return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == deploytest.Site.Identity("lb") })
 	}}
 	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(planOf(nil, app))); !errors.Is(err, deploy.ErrOvertaken) {
 		t.Errorf("the first change: %v, want ErrOvertaken", err)

@@ -6,26 +6,27 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // beforeCommit does something else, once, before it writes a node.
 type beforeCommit struct {
-	coordinator.Store
-	path coordinator.Path
+	store.Session
+	path store.Path
 	do   func()
 	done atomic.Bool
 }
 
-func (s *beforeCommit) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *beforeCommit) Commit(ctx context.Context, ops ...store.Op) error {
 	for _, op := range ops {
 		if op.Write && op.Path == s.path && s.done.CompareAndSwap(false, true) {
 			s.do()
 		}
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A machine enrols while its server is removed, after the change has read the server's incarnation:
@@ -33,12 +34,12 @@ func (s *beforeCommit) Commit(ctx context.Context, ops ...coordinator.Op) error 
 func TestAMachineEnrolsWhileItsServerIsRemoved(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.FanOut(2))
-	s := &beforeCommit{Store: b.Open(t), path: deploytest.Site.Server("node/1"), do: func() { b.Agent(t, "node/1") }}
+	s := &beforeCommit{Session: b.Open(t), path: deploytest.Site.Server("node/1"), do: func() { b.Agent(t, "node/1") }}
 	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(deploytest.FanOut(1))); err != nil {
 		t.Fatal(err)
 	}
 	node, err := b.Operator(t).Read(t.Context(), deploytest.Site.Server("node/1"))
-	if there := coordinator.ParseIncarnation(node); err != nil || !s.done.Load() || there.ID != "" || there.Number != 1 {
+	if there := protocol.ParseIncarnation(node); err != nil || !s.done.Load() || there.ID != "" || there.Number != 1 {
 		t.Errorf("the server's record is %+v (%v), the machine has enrolled: %v", there, err, s.done.Load())
 	}
 }
@@ -51,13 +52,13 @@ func TestAServerThatTheNextChangeKeepsIsNotRemoved(t *testing.T) {
 	b.Agent(t, "node/1")
 	last := deploytest.FanOut(2)
 	last.Servers[0].Roles[0].Timeout = 77
-	s := &beforeCommit{Store: b.Open(t), path: deploytest.Site.Server("node/1"), do: func() { b.Publish(t, last) }}
+	s := &beforeCommit{Session: b.Open(t), path: deploytest.Site.Server("node/1"), do: func() { b.Publish(t, last) }}
 	if _, err := deploy.Publish(t.Context(), s, deploytest.Publication(deploytest.FanOut(1))); !errors.Is(err, deploy.ErrOvertaken) {
 		t.Errorf("the first change: %v", err)
 	}
 	b.ExpectWhole(t, last)
 	node, err := b.Operator(t).Read(t.Context(), deploytest.Site.Server("node/1"))
-	if there := coordinator.ParseIncarnation(node); err != nil || !s.done.Load() || there.ID == "" {
+	if there := protocol.ParseIncarnation(node); err != nil || !s.done.Load() || there.ID == "" {
 		t.Errorf("the server's record is %+v (%v), it was overtaken: %v", there, err, s.done.Load())
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A live plan is changed in this order, and an interrupted change is resumed where it stopped
@@ -84,10 +85,10 @@ func (e *RunningError) Error() string { return strings.Join(e.Lines, "; ") }
 
 // update is the change of a live plan.
 type update struct {
-	store    coordinator.Store
-	d        coordinator.Deployment
+	store    store.Session
+	d        protocol.Deployment
 	tokens   tokens
-	root     *coordinator.Credential
+	root     *store.Credential
 	keys     *keyring
 	live, to *contract.Plan
 	planJSON []byte
@@ -96,20 +97,20 @@ type update struct {
 	files    Files
 	digest   string // of planJSON
 	now      time.Time
-	laid     []node                       // the files of to
-	record   coordinator.DeploymentRecord // as it has to be during the change
-	version  coordinator.Version          // of the record
-	found    coordinator.DeploymentRecord // as it was found
-	missing  map[coordinator.Path]bool    // nodes of the live plan that were deleted
+	laid     []node                    // the files of to
+	record   protocol.DeploymentRecord // as it has to be during the change
+	version  store.Version             // of the record
+	found    protocol.DeploymentRecord // as it was found
+	missing  map[store.Path]bool       // nodes of the live plan that were deleted
 	// resumed says that an earlier change, perhaps to another plan, was interrupted.
 	resumed          bool
-	leaving          []RoleChange              // of removed servers
-	nodes, liveNodes map[coordinator.Path]node // nodesOf to, and of live
+	leaving          []RoleChange        // of removed servers
+	nodes, liveNodes map[store.Path]node // nodesOf to, and of live
 	liveKeys         *keyring
 }
 
 // newUpdate reads the current state. *ChangedPlanError.
-func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t tokens, digest string) (*update, error) {
+func newUpdate(ctx context.Context, s store.Session, w *Publication, t tokens, digest string) (*update, error) {
 	d := w.Deployment
 	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, lock: w.Lock, files: w.Files, digest: digest, now: w.Now}
 	if err := u.begin(ctx); err != nil {
@@ -119,14 +120,14 @@ func newUpdate(ctx context.Context, s coordinator.Store, w *Publication, t token
 	if err := o.node(ctx, u.keys.node(d.Plan(), nil, ofPlan, "")); err != nil {
 		return nil, operatorError(err)
 	}
-	text, _, err := coordinator.ReadParts(ctx, s, d.Plan())
+	text, _, err := protocol.ReadParts(ctx, s, d.Plan())
 	if err != nil {
 		return nil, operatorError(err)
 	}
-	if !coordinator.HasDigest(text, u.found.Plan) {
+	if !protocol.HasDigest(text, u.found.Plan) {
 		return nil, ErrOvertaken
 	}
-	if u.live, err = coordinator.ParsePlan(text); err != nil {
+	if u.live, err = protocol.ParsePlan(text); err != nil {
 		return nil, err
 	}
 	if lines := lines(differences(u.live, w.Plan), func(d difference) bool { return !d.inPlace }); len(lines) > 0 {
@@ -175,24 +176,24 @@ func (u *update) nextNumber(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	states := make([]coordinator.ServerState, len(u.to.Servers))
-	err = coordinator.Each(ctx, len(states), func(ctx context.Context, i int) error {
+	states := make([]protocol.ServerState, len(u.to.Servers))
+	err = store.Each(ctx, len(states), func(ctx context.Context, i int) error {
 		node, err := u.store.Read(ctx, u.d.State(u.to.Servers[i].Path))
-		if errors.Is(err, coordinator.ErrNotFound) { // the change adds the server
+		if errors.Is(err, store.ErrNotFound) { // the change adds the server
 			return nil
 		}
 		states[i], _ = keys.state(node.Data, u.to.Servers[i].Path) // one that cannot be read says nothing
 		return err
 	})
 	next := int64(0)
-	for _, kind := range []string{coordinator.KindIdentity, coordinator.KindPlan, coordinator.KindKeys} {
-		next = max(next, coordinator.NextNumber(u.found.Counter, kind, states...))
+	for _, kind := range []string{protocol.KindIdentity, protocol.KindPlan, protocol.KindKeys} {
+		next = max(next, protocol.NextNumber(u.found.Counter, kind, states...))
 	}
 	return next, err
 }
 
 // after is the record when the change is complete.
-func (u *update) after() coordinator.DeploymentRecord {
+func (u *update) after() protocol.DeploymentRecord {
 	r := u.record
 	r.Plan, r.Updating = u.digest, ""
 	return r
@@ -201,7 +202,7 @@ func (u *update) after() coordinator.DeploymentRecord {
 // rehearse says what run would do, and refuses what it would refuse.
 func (u *update) rehearse(ctx context.Context) ([]RoleChange, error) {
 	found := make([]*serverChange, len(u.to.Servers))
-	err := coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
+	err := store.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
 		found[i], err = u.look(ctx, &u.to.Servers[i])
 		return err
 	})
@@ -232,7 +233,7 @@ func (u *update) leave(ctx context.Context) (all []RoleChange, err error) {
 			continue
 		}
 		node, err := u.store.Read(ctx, u.d.Server(s.Path))
-		if errors.Is(err, coordinator.ErrNotFound) || err == nil && coordinator.ParseIncarnation(node).Number == 0 {
+		if errors.Is(err, store.ErrNotFound) || err == nil && protocol.ParseIncarnation(node).Number == 0 {
 			continue
 		}
 		if err != nil {
@@ -252,17 +253,17 @@ func (u *update) run(ctx context.Context) ([]RoleChange, error) {
 		return nil, err
 	}
 	announce := func(ctx context.Context) error { return u.announce(ctx, expected) }
-	if err := coordinator.InTurn(ctx, u.mark, u.layFiles, u.grow, announce); err != nil {
+	if err := store.InTurn(ctx, u.mark, u.layFiles, u.grow, announce); err != nil {
 		return nil, err
 	}
 	changes := make([][]RoleChange, len(u.to.Servers))
 	keep := make([][]string, len(u.to.Servers))
-	err = coordinator.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
+	err = store.Each(ctx, len(u.to.Servers), func(ctx context.Context, i int) (err error) {
 		changes[i], keep[i], err = u.server(ctx, &u.to.Servers[i])
 		return err
 	})
 	if err == nil {
-		err = coordinator.InTurn(ctx, u.tellRelays, u.welcome, u.shrink)
+		err = store.InTurn(ctx, u.tellRelays, u.welcome, u.shrink)
 	}
 	if err != nil {
 		return nil, err
@@ -292,13 +293,13 @@ func (u *update) mark(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = u.store.Commit(ctx, append(u.lock.guards(), coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
+		err = u.store.Commit(ctx, append(u.lock.guards(), store.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
 		if err == nil {
 			u.found = u.record
 			u.version++
 			return nil
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, store.ErrVersion) {
 			return err
 		}
 		before := u.found
@@ -324,17 +325,17 @@ func (u *update) layFiles(ctx context.Context) error {
 	}
 	before, now := usersOf(u.live), usersOf(u.to)
 	o := &owner{store: u.store, keys: u.keys}
-	return coordinator.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
+	return store.Each(ctx, len(nodes), func(ctx context.Context, i int) error {
 		n := nodes[i]
 		digest, _, _ := strings.Cut(strings.TrimPrefix(string(n.Path), string(u.d.Files())+"/"), "/")
 		if slices.Equal(before[digest], now[digest]) {
 			return nil
 		}
-		err := coordinator.Allow(ctx, u.store, n.Path, n.Grants...)
+		err := store.Allow(ctx, u.store, n.Path, n.Grants...)
 		if err == nil {
 			err = o.rights(ctx, n)
 		}
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return nil // the change before deletes it just now: see layAgain
 		}
 		return err
@@ -353,7 +354,7 @@ func (u *update) layAgain(ctx context.Context) error {
 
 // absent are those nodes that do not exist.
 func (u *update) absent(ctx context.Context, nodes []node) ([]node, error) {
-	return coordinator.Those(ctx, nodes, func(ctx context.Context, n node) (bool, error) {
+	return store.Those(ctx, nodes, func(ctx context.Context, n node) (bool, error) {
 		_, exists, err := u.store.Stat(ctx, n.Path)
 		return !exists, err
 	})
@@ -383,7 +384,7 @@ func (u *update) finish(ctx context.Context) error {
 	}
 	if u.to.Signal == contract.AgentsSignal && u.live.Signal != u.to.Signal {
 		u.record.Handles = u.now
-		if clock, is := u.store.(coordinator.Clock); is { // when the change began
+		if clock, is := u.store.(store.Clock); is { // when the change began
 			if u.record.Handles, err = clock.Written(ctx, u.d.Root()); err != nil {
 				return err
 			}
@@ -397,13 +398,13 @@ func (u *update) finish(ctx context.Context) error {
 
 // end writes the final record, with further writes. If it is there already, only the answer was
 // lost.
-func (u *update) end(ctx context.Context, with ...coordinator.Op) error {
+func (u *update) end(ctx context.Context, with ...store.Op) error {
 	data, err := u.keys.deploymentRecord(u.after())
 	if err != nil {
 		return err
 	}
-	err = u.store.Commit(ctx, append(with, coordinator.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
-	if errors.Is(err, coordinator.ErrVersion) {
+	err = u.store.Commit(ctx, append(with, store.Op{Path: u.d.Root(), Version: u.version, Write: true, Data: data})...)
+	if errors.Is(err, store.ErrVersion) {
 		there, readErr := readRecord(ctx, u.store, u.d, u.tokens.secret)
 		switch {
 		case readErr != nil:
@@ -421,9 +422,9 @@ func (u *update) end(ctx context.Context, with ...coordinator.Op) error {
 }
 
 // replace is the write that replaces a node's text, and what cleans up after it (ReplaceParts).
-func (u *update) replace(ctx context.Context, path coordinator.Path, version coordinator.Version, text []byte, c class, own contract.ServerPath) (coordinator.Op, func(context.Context) error, error) {
-	head, clean, err := coordinator.ReplaceParts(ctx, u.store, path, u.record.Updates, text, u.keys.grants(c, own))
-	return coordinator.Op{Path: path, Version: version, Write: true, Data: head}, clean, err
+func (u *update) replace(ctx context.Context, path store.Path, version store.Version, text []byte, c class, own contract.ServerPath) (store.Op, func(context.Context) error, error) {
+	head, clean, err := protocol.ReplaceParts(ctx, u.store, path, u.record.Updates, text, u.keys.grants(c, own))
+	return store.Op{Path: path, Version: version, Write: true, Data: head}, clean, err
 }
 
 // unused are files that only plans before the live one used: servers may still be about to read

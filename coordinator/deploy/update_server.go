@@ -11,16 +11,17 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // One server's part of a change: what is read before, and the commit.
 
 // serverChange is the state of a server, and what the change means for it.
 type serverChange struct {
-	planVersion, keysVersion, stateVersion coordinator.Version
-	incarnation                            coordinator.IncarnationRecord
-	incarnationVersion                     coordinator.Version
+	planVersion, keysVersion, stateVersion store.Version
+	incarnation                            protocol.IncarnationRecord
+	incarnationVersion                     store.Version
 	files                                  []string // that it has used so far
 	same                                   bool     // its part of the plan is up to date
 	changes                                []RoleChange
@@ -35,12 +36,12 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	if err != nil {
 		return nil, err
 	}
-	slice, err := coordinator.Encode(part)
+	slice, err := protocol.Encode(part)
 	if err != nil {
 		return nil, err
 	}
 	v := &serverChange{}
-	text, err := u.told(ctx, coordinator.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
+	text, err := u.told(ctx, protocol.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +54,11 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	for i := range from.Roles {
 		v.files = append(v.files, from.Roles[i].AllFiles()...)
 	}
-	sets, err := u.told(ctx, coordinator.KindKeys, to.Path, u.d.Keys(to.Path), &v.keysVersion)
+	sets, err := u.told(ctx, protocol.KindKeys, to.Path, u.d.Keys(to.Path), &v.keysVersion)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := coordinator.Decode[coordinator.KeysRecord](u.d.Keys(to.Path), []byte(cmp.Or(string(sets), "{}")))
+	keys, err := protocol.Decode[protocol.KeysRecord](u.d.Keys(to.Path), []byte(cmp.Or(string(sets), "{}")))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: r.Name, What: []string{"added with its server"}, Effect: EffectRun})
 		}
 		_, err := u.readState(ctx, to.Path, nil, v)
-		if errors.Is(err, coordinator.ErrNotFound) { // nothing was created yet
+		if errors.Is(err, store.ErrNotFound) { // nothing was created yet
 			err = nil
 		}
 		return v, err
@@ -83,38 +84,38 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 }
 
 // told is a record that the operator has written for a server; nil if there is none yet.
-func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path coordinator.Path, version *coordinator.Version) ([]byte, error) {
-	text, at, err := coordinator.ReadParts(ctx, u.store, path)
+func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path store.Path, version *store.Version) ([]byte, error) {
+	text, at, err := protocol.ReadParts(ctx, u.store, path)
 	*version = at
-	if errors.Is(err, coordinator.ErrNotFound) || err == nil && (len(text) == 0 || string(text) == "{}") {
+	if errors.Is(err, store.ErrNotFound) || err == nil && (len(text) == 0 || string(text) == "{}") {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if text, _, err = u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text); err != nil {
-		return nil, coordinator.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
+		return nil, protocol.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
 	}
 	return text, nil
 }
 
 // readState reads the server's incarnation and the status of its roles.
-func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *serverChange) (map[string]coordinator.RoleStatus, error) {
+func (u *update) readState(ctx context.Context, server contract.ServerPath, roles []contract.Role, v *serverChange) (map[string]protocol.RoleStatus, error) {
 	node, err := u.store.Read(ctx, u.d.Server(server))
 	if err != nil {
 		return nil, err
 	}
 	v.incarnationVersion = node.Version
-	v.incarnation = coordinator.ParseIncarnation(node)
+	v.incarnation = protocol.ParseIncarnation(node)
 	if node, err = u.store.Read(ctx, u.d.State(server)); err != nil {
 		return nil, err
 	}
 	v.stateVersion = node.Version
-	statuses := map[string]coordinator.RoleStatus{}
+	statuses := map[string]protocol.RoleStatus{}
 	state, err := u.keys.state(node.Data, server)
 	if err != nil { // its agent, asked to run the hook, knows what has run
 		for _, r := range roles {
-			statuses[r.Name] = coordinator.RoleDone
+			statuses[r.Name] = protocol.RoleDone
 		}
 		return statuses, nil
 	}
@@ -128,7 +129,7 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 }
 
 // compare notes what the change means for a server's roles.
-func (v *serverChange) compare(from, to *contract.Server, state map[string]coordinator.RoleStatus) {
+func (v *serverChange) compare(from, to *contract.Server, state map[string]protocol.RoleStatus) {
 	lost := map[contract.CellName]bool{}
 	for _, r := range from.Reads {
 		lost[r.Cell] = true
@@ -144,12 +145,12 @@ func (v *serverChange) compare(from, to *contract.Server, state map[string]coord
 		case "removed":
 			v.watched = true
 			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: a.Name, What: []string{"removed"}, Effect: EffectRemoved})
-			if state[a.Name] == coordinator.RoleRunning {
+			if state[a.Name] == protocol.RoleRunning {
 				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would be removed", to.Path, a.Name))
 			}
 			return
 		}
-		if state[a.Name] == coordinator.RoleRunning {
+		if state[a.Name] == protocol.RoleRunning {
 			v.reads(to.Path, &a, lost)
 			if v.watched = v.watched || hasNewOutputs(&b, &a); hasNewOutputs(&b, &a) {
 				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would lose an output, or its type", to.Path, a.Name))
@@ -161,11 +162,11 @@ func (v *serverChange) compare(from, to *contract.Server, state map[string]coord
 
 // added describes how a role is added: one that is placed before others that have begun still runs
 // after them.
-func (v *serverChange) added(to *contract.Server, role string, state map[string]coordinator.RoleStatus) string {
+func (v *serverChange) added(to *contract.Server, role string, state map[string]protocol.RoleStatus) string {
 	after := false
 	for _, r := range to.Roles {
 		after = after || r.Name == role
-		if s := state[r.Name]; after && (s == coordinator.RoleDone || s == coordinator.RoleRunning) {
+		if s := state[r.Name]; after && (s == protocol.RoleDone || s == protocol.RoleRunning) {
 			return "added before " + r.Name + ", which has begun"
 		}
 	}
@@ -188,13 +189,13 @@ func (v *serverChange) reads(server contract.ServerPath, r *contract.Role, lost 
 }
 
 // role notes what the change means for a role.
-func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, state map[string]coordinator.RoleStatus) {
+func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, state map[string]protocol.RoleStatus) {
 	what := roleDifferences(*a, *b)
 	if len(what) == 0 {
 		return
 	}
 	c := RoleChange{Server: server, Role: b.Name, What: what, Effect: EffectNone}
-	ran, asked := state[b.Name] == coordinator.RoleRunning || state[b.Name] == coordinator.RoleDone, EffectHook
+	ran, asked := state[b.Name] == protocol.RoleRunning || state[b.Name] == protocol.RoleDone, EffectHook
 	if contract.FindTask(b.Hooks, contract.HookUpdate) == nil {
 		asked = EffectAgain
 	}
@@ -207,7 +208,7 @@ func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, sta
 		switch {
 		case ran:
 			c.Effect = asked
-		case state[b.Name] == coordinator.RoleFailed:
+		case state[b.Name] == protocol.RoleFailed:
 			c.Effect, v.watched = EffectRetry, true
 		default:
 			c.Effect, v.watched = EffectRun, true
@@ -246,9 +247,9 @@ func (u *update) server(ctx context.Context, to *contract.Server) (changes []Rol
 		changes, keep = v.changes, v.files
 		clean, err := u.commit(ctx, to, v)
 		if err == nil {
-			return changes, keep, coordinator.InTurn(ctx, clean...)
+			return changes, keep, store.InTurn(ctx, clean...)
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, store.ErrVersion) {
 			return nil, nil, err
 		}
 		if err := u.check(ctx); err != nil {
@@ -268,13 +269,13 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 	if err != nil {
 		return nil, err
 	}
-	ops := []coordinator.Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnationVersion}}
+	ops := []store.Op{{Path: u.d.Root(), Version: u.version}, {Path: u.d.Server(to.Path), Version: v.incarnationVersion}}
 	if v.watched {
-		ops = append(ops, coordinator.Op{Path: u.d.State(to.Path), Version: v.stateVersion})
+		ops = append(ops, store.Op{Path: u.d.State(to.Path), Version: v.stateVersion})
 	}
 	for _, x := range []struct {
-		path    coordinator.Path
-		version coordinator.Version
+		path    store.Path
+		version store.Version
 		text    []byte
 		class   class
 	}{{u.d.ServerPlan(to.Path), v.planVersion, slice, ofServerPlan}, {u.d.Keys(to.Path), v.keysVersion, keys, ofKeys}} {
@@ -295,8 +296,8 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 }
 
 // requests are the requests for the hooks of a server's roles.
-func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Request {
-	var all []coordinator.Request
+func (u *update) requests(to *contract.Server, v *serverChange) []protocol.Request {
+	var all []protocol.Request
 	for _, r := range to.Roles {
 		if !slices.ContainsFunc(v.changes, func(c RoleChange) bool {
 			return c.Role == r.Name && (c.Effect == EffectHook || c.Effect == EffectAgain)
@@ -304,7 +305,7 @@ func (u *update) requests(to *contract.Server, v *serverChange) []coordinator.Re
 			continue
 		}
 		number := v.incarnation.Number
-		all = append(all, coordinator.Request{ID: rand.Text(), Kind: coordinator.Hook, Name: contract.HookUpdate, Role: r.Name,
+		all = append(all, protocol.Request{ID: rand.Text(), Kind: protocol.Hook, Name: contract.HookUpdate, Role: r.Name,
 			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
 	}
 	return all

@@ -13,10 +13,11 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // withoutHook takes the hook out again.
@@ -31,7 +32,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		app := b.Agent(t, "app")
-		deploytest.Stands(t, app, "web", coordinator.RoleDone)
+		deploytest.Stands(t, app, "web", protocol.RoleDone)
 		to := deploytest.WithUpdate(func(p *contract.Plan) { p.Servers[2].Roles[0].Timeout = 60 })
 		rehearsed, err := deploy.Rehearse(t.Context(), b.Open(t), deploytest.Publication(to))
 		if err != nil {
@@ -54,7 +55,7 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 		if err != nil || len(asked.Requests) != 1 || asked.Coming != nil {
 			t.Fatalf("%+v, %v", asked, err)
 		}
-		if r := asked.Requests[0]; r.Kind != coordinator.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
+		if r := asked.Requests[0]; r.Kind != protocol.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
 			t.Errorf("asked for %+v", r)
 		}
 		s, err := app.PlanAgain(t.Context())
@@ -98,18 +99,18 @@ func told(changes []deploy.RoleChange) string {
 func TestEffectsOfAChange(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		status coordinator.RoleStatus // "" is a server that never came
+		status protocol.RoleStatus // "" is a server that never came
 		hook   bool
 		want   deploy.Effect // "" is refused
 	}{
 		{"never came", "", false, deploy.EffectRun},
-		{"pending", coordinator.RolePending, false, deploy.EffectRun},
-		{"skipped", coordinator.RoleSkipped, false, deploy.EffectRun},
-		{"failed", coordinator.RoleFailed, false, deploy.EffectRetry},
-		{"running", coordinator.RoleRunning, true, deploy.EffectHook},
-		{"done", coordinator.RoleDone, true, deploy.EffectHook},
-		{"running without the hook", coordinator.RoleRunning, false, ""},
-		{"done without the hook", coordinator.RoleDone, false, ""},
+		{"pending", protocol.RolePending, false, deploy.EffectRun},
+		{"skipped", protocol.RoleSkipped, false, deploy.EffectRun},
+		{"failed", protocol.RoleFailed, false, deploy.EffectRetry},
+		{"running", protocol.RoleRunning, true, deploy.EffectHook},
+		{"done", protocol.RoleDone, true, deploy.EffectHook},
+		{"running without the hook", protocol.RoleRunning, false, ""},
+		{"done without the hook", protocol.RoleDone, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := deploytest.InMemory()
@@ -184,7 +185,7 @@ func TestALivePlanTakesARelay(t *testing.T) {
 			return p
 		}
 		b.Publish(t, plan(contract.AgentsSignal, "hotc_handle_app.web"))
-		deploytest.Stands(t, b.Agent(t, "app"), "web", coordinator.RoleDone)
+		deploytest.Stands(t, b.Agent(t, "app"), "web", protocol.RoleDone)
 		done, err := b.Apply(t, plan(contract.RelaySignals, "hotc_done_app.web"))
 		if err != nil || done.Outcome != deploy.Updated {
 			t.Fatalf("%+v, %v", done, err)
@@ -203,11 +204,11 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		app := b.Agent(t, "app")
-		deploytest.Stands(t, app, "web", coordinator.RolePending)
-		running := coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{{Name: "web", Status: coordinator.RoleRunning}}}
+		deploytest.Stands(t, app, "web", protocol.RolePending)
+		running := protocol.ServerState{Phase: protocol.PhaseRunning, Roles: []protocol.RoleState{{Name: "web", Status: protocol.RoleRunning}}}
 		// The operator looks, and before it writes the role starts.
-		s := &deploytest.Between{Store: b.Open(t), When: func(ops []coordinator.Op) bool {
-			return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == deploytest.Site.ServerPlan("app") })
+		s := &deploytest.Between{Session: b.Open(t), When: func(ops []store.Op) bool {
+			return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == deploytest.Site.ServerPlan("app") })
 		}}
 		s.Do = func() {
 			if err := app.ReportStart(t.Context(), running); err != nil {
@@ -237,7 +238,7 @@ func TestARoleStartsBeforeTheChangeOrAfterIt(t *testing.T) {
 
 // dying is a store that dies at its n-th write, before or after that has been done.
 type dying struct {
-	coordinator.Store
+	store.Session
 	mu    sync.Mutex
 	left  int
 	after bool
@@ -257,25 +258,25 @@ func (s *dying) write(do func() error) error {
 	return errPlug
 }
 
-func (s *dying) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *dying) Create(ctx context.Context, nodes []store.NewNode) error {
 	for _, n := range nodes {
-		if err := s.write(func() error { return s.Store.Create(ctx, []coordinator.NewNode{n}) }); err != nil {
+		if err := s.write(func() error { return s.Session.Create(ctx, []store.NewNode{n}) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	return s.write(func() error { return s.Store.Commit(ctx, ops...) })
+func (s *dying) Commit(ctx context.Context, ops ...store.Op) error {
+	return s.write(func() error { return s.Session.Commit(ctx, ops...) })
 }
 
-func (s *dying) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
-	return s.write(func() error { return s.Store.ChangeRights(ctx, path, c) })
+func (s *dying) ChangeRights(ctx context.Context, path store.Path, c store.RightsChange) error {
+	return s.write(func() error { return s.Session.ChangeRights(ctx, path, c) })
 }
 
-func (s *dying) DeleteTree(ctx context.Context, path coordinator.Path) error {
-	return s.write(func() error { return s.Store.DeleteTree(ctx, path) })
+func (s *dying) DeleteTree(ctx context.Context, path store.Path) error {
+	return s.write(func() error { return s.Session.DeleteTree(ctx, path) })
 }
 
 // Wherever a change is interrupted, the same one again brings it to its end, and each
@@ -301,9 +302,9 @@ func TestAnInterruptedChangeIsMadeOnce(t *testing.T) {
 		from, to := hooked(deploytest.ThreeTier()), deploytest.WithUpdate(change)
 		b.Publish(t, from)
 		for server, role := range roles {
-			deploytest.Stands(t, b.Agent(t, server), role, coordinator.RoleDone)
+			deploytest.Stands(t, b.Agent(t, server), role, protocol.RoleDone)
 		}
-		s := &dying{Store: b.Open(t), left: n, after: after}
+		s := &dying{Session: b.Open(t), left: n, after: after}
 		_, err := deploy.Publish(t.Context(), s, deploytest.Publication(to))
 		if err == nil {
 			return false
@@ -367,7 +368,7 @@ func TestTwoChangesAtOnce(t *testing.T) {
 	b.Publish(t, deploytest.ThreeTier())
 	other := deploytest.ThreeTier()
 	other.Servers[2].Roles[0].Timeout = 5
-	s := &deploytest.Between{Store: b.Open(t), When: func(ops []coordinator.Op) bool { return len(ops) > 1 }}
+	s := &deploytest.Between{Session: b.Open(t), When: func(ops []store.Op) bool { return len(ops) > 1 }}
 	s.Do = func() {
 		if _, err := b.Apply(t, other); err != nil {
 			t.Errorf("the second: %v", err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Ask starts a machine whose token was used, and returns when it has asked for approval.
@@ -43,6 +43,6 @@ func (b Bed) Overwrite(t *testing.T, server contract.ServerPath, text string) {
 	}
 }
 
-func set(ctx context.Context, s coordinator.Store, path coordinator.Path, text string) error {
-	return s.Commit(ctx, coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(text)})
+func set(ctx context.Context, s store.Session, path store.Path, text string) error {
+	return s.Commit(ctx, store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(text)})
 }

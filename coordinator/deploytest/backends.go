@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -28,7 +28,7 @@ func ForEachCoordinator(t *testing.T, test func(t *testing.T, b Bed)) {
 // InZooKeeper is a root of its own on a real server, unique to each run.
 func InZooKeeper(t *testing.T) Bed {
 	url := Shared.Server(t).URL("hotc/" + rand.Text())
-	return Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	return Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		t.Helper()
 		s, err := zookeeper.Open(t.Context(), url, creds...)
 		if err != nil {

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Write writes a node as someone allowed to.
-func Write(t *testing.T, s coordinator.Store, path coordinator.Path, data string) {
+func Write(t *testing.T, s store.Session, path store.Path, data string) {
 	t.Helper()
-	if err := s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
+	if err := s.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -22,8 +23,8 @@ func Write(t *testing.T, s coordinator.Store, path coordinator.Path, data string
 // Signed is a text as a holder of a server's token can write it: signed, if it is a record.
 func (b Bed) Signed(t *testing.T, kind string, server contract.ServerPath, item, text string) string {
 	t.Helper()
-	var record coordinator.IdentityRecord
-	var identity coordinator.Identity
+	var record protocol.IdentityRecord
+	var identity protocol.Identity
 	node, err := b.Session(t, server).Read(t.Context(), Site.Identity(server))
 	if err := errors.Join(err, json.Unmarshal(node.Data, &record), json.Unmarshal(record.Identity, &identity)); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,9 @@ package deploytest
 import (
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func (b Bed) ExpectLife(t *testing.T, id string, want bool) {
@@ -23,7 +23,7 @@ func (b Bed) WithoutLife(t *testing.T, id string) {
 	}
 }
 
-func (b Bed) Again(t *testing.T, s coordinator.Store) (*member.Session, error) {
+func (b Bed) Again(t *testing.T, s store.Session) (*member.Session, error) {
 	t.Helper()
 	m := member.Join(s, Site, "db", TokenOf("db"))
 	if _, err := m.Plan(t.Context()); err != nil {

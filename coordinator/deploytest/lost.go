@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // forgetful is a session whose coordinator may be restored to an older state.
 type forgetful struct {
-	coordinator.Store
+	store.Session
 	ended *atomic.Int64
 }
 
-func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
-	return coordinator.Connection{Up: true, Ended: int(f.ended.Load())}, nil
+func (f *forgetful) Connection() (store.Connection, <-chan struct{}) {
+	return store.Connection{Up: true, Ended: int(f.ended.Load())}, nil
 }
 
 // Remains is a machine's agent with its disk, as it restarts.

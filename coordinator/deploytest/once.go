@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
 // PublishOnce applies a plan with tokens that are valid for one enrolment.
 func (b Bed) PublishOnce(t *testing.T, p *contract.Plan) {
 	t.Helper()
-	if _, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, Enrolling(coordinator.EnrolOnce))); err != nil {
+	if _, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, Enrolling(protocol.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -62,7 +62,7 @@ func Enrolled(t *testing.T, m *member.Member, id string, enrolledBefore bool) *m
 func (b Bed) PublishAt(t *testing.T, now time.Time) {
 	t.Helper()
 	p := WithGiven("app")
-	if _, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, func(w *deploy.Publication) { w.Now = now }, Enrolling(coordinator.EnrolOnce))); err != nil {
+	if _, err := deploy.Publish(t.Context(), b.Open(t), Publication(p, func(w *deploy.Publication) { w.Now = now }, Enrolling(protocol.EnrolOnce))); err != nil {
 		t.Fatal(err)
 	}
 }

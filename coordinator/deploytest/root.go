@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // MakeRoot closes the bed's ROOT, and returns what Publish needs to know of it.
-func (b Bed) MakeRoot(t *testing.T, key coordinator.Secret, limit coordinator.Limit) deploy.InRoot {
+func (b Bed) MakeRoot(t *testing.T, key protocol.Secret, limit store.Limit) deploy.InRoot {
 	t.Helper()
 	root, err := deploy.MakeRoot(t.Context(), b.Open(t), key, limit, Noon)
 	if err != nil || root.State != deploy.RootOurs || root.Record.Limit != limit {

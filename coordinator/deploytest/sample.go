@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-const Site coordinator.Deployment = "site"
+const Site protocol.Deployment = "site"
 
 var (
 	Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -26,8 +27,8 @@ var (
 	Another = MustSecret("0a9b8c7d6e5f40312233445566778899aabbccddeeff00112a3b4c5d6e7f8091")
 )
 
-func MustSecret(text string) coordinator.Secret {
-	s, err := coordinator.ParseSecret(text)
+func MustSecret(text string) protocol.Secret {
+	s, err := protocol.ParseSecret(text)
 	if err != nil {
 		panic(err)
 	}
@@ -36,27 +37,27 @@ func MustSecret(text string) coordinator.Secret {
 
 // Bed is a coordinator that tests open sessions with.
 type Bed struct {
-	Open func(t *testing.T, creds ...coordinator.Credential) coordinator.Store
+	Open func(t *testing.T, creds ...store.Credential) store.Session
 }
 
 func InMemory() Bed {
 	tree := memory.New()
-	return Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	return Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		s := tree.Open(creds...)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}}
 }
 
-func (b Bed) Operator(t *testing.T) coordinator.Store {
+func (b Bed) Operator(t *testing.T) store.Session {
 	return b.Open(t, Secret.Operator(Site))
 }
 
 func TokenOf(server contract.ServerPath) string { return Secret.ServerToken(Site, server) }
 
 // Session is that of a server's agent, before any request.
-func (b Bed) Session(t *testing.T, server contract.ServerPath) coordinator.Store {
-	return b.Open(t, coordinator.ServerCredential(server, TokenOf(server)))
+func (b Bed) Session(t *testing.T, server contract.ServerPath) store.Session {
+	return b.Open(t, protocol.ServerCredential(server, TokenOf(server)))
 }
 
 // Agent is one that has read its plan and is enrolled.
@@ -92,7 +93,7 @@ func Publication(p *contract.Plan, with ...func(*deploy.Publication)) deploy.Pub
 	return w
 }
 
-func Enrolling(e coordinator.Enrolment) func(*deploy.Publication) {
+func Enrolling(e protocol.Enrolment) func(*deploy.Publication) {
 	return func(w *deploy.Publication) { w.Enrol = &e }
 }
 
@@ -233,16 +234,16 @@ func Soon[T any](t *testing.T, from <-chan T) T {
 }
 
 // ReadCell reads a cell as the operator.
-func ReadCell(ctx context.Context, s coordinator.Store, c contract.CellRef) (coordinator.CellRecord, error) {
+func ReadCell(ctx context.Context, s store.Session, c contract.CellRef) (protocol.CellRecord, error) {
 	r, err := deploy.NewReader(ctx, s, Site, Secret, &contract.Plan{})
 	if err != nil {
-		return coordinator.CellRecord{}, err
+		return protocol.CellRecord{}, err
 	}
 	return r.Cell(ctx, c)
 }
 
 // Reading is an operator who reads what servers have written.
-func Reading(t *testing.T, s coordinator.Store) *deploy.Reader {
+func Reading(t *testing.T, s store.Session) *deploy.Reader {
 	t.Helper()
 	r, err := deploy.NewReader(t.Context(), s, Site, Secret, ThreeTier())
 	if err != nil {

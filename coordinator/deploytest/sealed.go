@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 const Password = contract.CellName("db.mysql:password")
@@ -88,11 +88,11 @@ func ExpectValue(t *testing.T, m awaiter, cell contract.CellName, want string) {
 }
 
 // ExpectNowhere searches everything on the coordinator, as it is and decoded from base64.
-func ExpectNowhere(t *testing.T, s coordinator.Store, path coordinator.Path, secret string) {
+func ExpectNowhere(t *testing.T, s store.Session, path store.Path, secret string) {
 	t.Helper()
 	node, err := s.Read(t.Context(), path)
 	if err != nil {
-		if errors.Is(err, coordinator.ErrRefused) {
+		if errors.Is(err, store.ErrRefused) {
 			return // an agent's own presence
 		}
 		t.Fatal(err)

@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Attacker holds a session with all rights.
 type Attacker struct {
 	T     *testing.T
-	Store coordinator.Store
+	Store store.Session
 }
 
 func (b Bed) Attacker(t *testing.T) Attacker { return Attacker{t, b.Operator(t)} }
 
-func (a Attacker) Read(path coordinator.Path) string {
+func (a Attacker) Read(path store.Path) string {
 	a.T.Helper()
 	node, err := a.Store.Read(a.T.Context(), path)
 	if err != nil {
@@ -29,15 +30,15 @@ func (a Attacker) Read(path coordinator.Path) string {
 	return string(node.Data)
 }
 
-func (a Attacker) Write(path coordinator.Path, text string) {
+func (a Attacker) Write(path store.Path, text string) {
 	a.T.Helper()
-	err := a.Store.Commit(a.T.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(text)})
+	err := a.Store.Commit(a.T.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(text)})
 	if err != nil {
 		a.T.Fatal(err)
 	}
 }
 
-func (a Attacker) Replace(path coordinator.Path, old, by string) {
+func (a Attacker) Replace(path store.Path, old, by string) {
 	a.T.Helper()
 	text := a.Read(path)
 	if !strings.Contains(text, old) {
@@ -66,7 +67,7 @@ type Disk struct {
 	values member.Kept
 }
 
-func (d *Disk) Keep(cell contract.CellName, r coordinator.CellRecord) error {
+func (d *Disk) Keep(cell contract.CellName, r protocol.CellRecord) error {
 	if d.values == nil {
 		d.values = member.Kept{}
 	}
@@ -77,7 +78,7 @@ func (d *Disk) Keep(cell contract.CellName, r coordinator.CellRecord) error {
 func (d *Disk) Kept() (member.Kept, error) { return maps.Clone(d.values), nil }
 
 // Record is what is kept of a cell.
-func (d *Disk) Record(cell contract.CellName) coordinator.CellRecord { return d.values[cell] }
+func (d *Disk) Record(cell contract.CellName) protocol.CellRecord { return d.values[cell] }
 
 func (d *Disk) Remembered() member.Remembered { return d.kept }
 

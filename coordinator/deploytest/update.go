@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 var (
@@ -29,9 +30,9 @@ func WithUpdate(changes ...func(*contract.Plan)) *contract.Plan {
 }
 
 // Stands makes a server's agent report the status of its one role.
-func Stands(t *testing.T, m *member.Session, role string, status coordinator.RoleStatus) {
+func Stands(t *testing.T, m *member.Session, role string, status protocol.RoleStatus) {
 	t.Helper()
-	err := m.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{{Name: role, Status: status}}}, nil)
+	err := m.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseRunning, Roles: []protocol.RoleState{{Name: role, Status: status}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,16 +40,16 @@ func Stands(t *testing.T, m *member.Session, role string, status coordinator.Rol
 
 // Between does something once, before a certain commit.
 type Between struct {
-	coordinator.Store
-	When func([]coordinator.Op) bool
+	store.Session
+	When func([]store.Op) bool
 	Do   func()
 }
 
-func (s *Between) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *Between) Commit(ctx context.Context, ops ...store.Op) error {
 	if s.Do != nil && s.When(ops) {
 		do := s.Do
 		s.Do = nil
 		do()
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }

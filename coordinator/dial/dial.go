@@ -8,8 +8,8 @@ import (
 	"net"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 )
 
@@ -17,7 +17,7 @@ import (
 type backEnd struct {
 	scheme string
 	form   string // of a URL, for messages
-	open   func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
+	open   func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error)
 	// endpoints are what Probe dials.
 	endpoints func(url string) ([]endpoint, error)
 	portable  func(url string, withClient bool) (string, error)
@@ -30,7 +30,7 @@ var backEnds = []backEnd{
 	{"unix", "unix:///PATH", openSocket, socketOf, sameSocket},
 }
 
-// choose finds the back end of a URL. *coordinator.URLError.
+// choose finds the back end of a URL. *store.URLError.
 func choose(url string) (backEnd, error) {
 	scheme, _, _ := strings.Cut(url, "://")
 	var forms []string
@@ -40,14 +40,14 @@ func choose(url string) (backEnd, error) {
 		}
 		forms = append(forms, b.form)
 	}
-	return backEnd{}, &coordinator.URLError{Err: fmt.Errorf("%q is not a coordinator URL: write %s",
-		coordinator.ShownURL(url), strings.Join(forms, " or "))}
+	return backEnd{}, &store.URLError{Err: fmt.Errorf("%q is not a coordinator URL: write %s",
+		store.ShownURL(url), strings.Join(forms, " or "))}
 }
 
 // Open starts a session with the coordinator at a URL under some identities. It retries until the
-// context ends; an error in the URL itself, or a file that it names, is a *coordinator.URLError at
+// context ends; an error in the URL itself, or a file that it names, is a *store.URLError at
 // once.
-func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+func Open(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 	b, err := choose(url)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coo
 	return b.open(ctx, url, creds...)
 }
 
-func openSocket(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+func openSocket(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 	path, err := socketPath(url)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func openSocket(ctx context.Context, url string, creds ...coordinator.Credential
 func socketPath(url string) (string, error) {
 	path := strings.TrimPrefix(url, "unix://")
 	if !strings.HasPrefix(path, "/") {
-		return "", &coordinator.URLError{URL: url, Err: errors.New("a socket's URL is unix:// followed by an absolute path")}
+		return "", &store.URLError{URL: url, Err: errors.New("a socket's URL is unix:// followed by an absolute path")}
 	}
 	return path, nil
 }
@@ -94,7 +94,7 @@ func socketOf(url string) ([]endpoint, error) {
 
 // Portable is a coordinator's URL for servers: it embeds those of this machine's files that they
 // need. With withClient the client's certificate and key stay file names, of the servers' own
-// files. *coordinator.URLError.
+// files. *store.URLError.
 func Portable(url string, withClient bool) (string, error) {
 	b, err := choose(url)
 	if err != nil {

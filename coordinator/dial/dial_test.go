@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func TestOpenSocket(t *testing.T) {
@@ -17,7 +17,7 @@ func TestOpenSocket(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- memory.Serve(ctx, memory.New(), socket) }()
-	s, err := dial.Open(t.Context(), "unix://"+socket, coordinator.Credential{User: "u", Password: "p"})
+	s, err := dial.Open(t.Context(), "unix://"+socket, store.Credential{User: "u", Password: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 		_, opened := dial.Open(t.Context(), url)
 		_, portable := dial.Portable(url, true)
 		for _, err := range []error{opened, portable} {
-			var wrong *coordinator.URLError
+			var wrong *store.URLError
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: got %v, want %s", url, err, want)
 			}

@@ -7,15 +7,16 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Asked reads the requests to the server's agent. An older list may be shown again: each request has
 // a random id, and is answered once. Operators are told that it is older, so that the number of the
 // next one is larger. ErrForged.
-func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) {
+func (m *Member) Asked(ctx context.Context) (protocol.RequestsRecord, error) {
 	path, what := m.deployment.Requests(m.server), "the request list of server "+string(m.server)
-	return lasts(ctx, m, func() (asked coordinator.RequestsRecord, err error) {
+	return lasts(ctx, m, func() (asked protocol.RequestsRecord, err error) {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
 			return asked, fmt.Errorf("read %s: %w", what, m.gone(ctx, err))
@@ -23,34 +24,34 @@ func (m *Member) Asked(ctx context.Context) (coordinator.RequestsRecord, error) 
 		if len(node.Data) == 0 || string(node.Data) == "{}" {
 			return asked, nil
 		}
-		text, number, err := m.open(coordinator.KindRequests, "", what, node.Data)
+		text, number, err := m.open(protocol.KindRequests, "", what, node.Data)
 		if err != nil {
 			return asked, m.explainForged(ctx, err)
 		}
-		if err := m.notOlder(ctx, coordinator.KindRequests, number); err != nil && !errors.Is(err, ErrOlder) {
+		if err := m.notOlder(ctx, protocol.KindRequests, number); err != nil && !errors.Is(err, ErrOlder) {
 			return asked, fmt.Errorf("%s: %w", what, err)
 		}
-		return coordinator.Decode[coordinator.RequestsRecord](path, text)
+		return protocol.Decode[protocol.RequestsRecord](path, text)
 	})
 }
 
 // Answers reads the answers of the server's agent.
-func (m *Member) Answers(ctx context.Context) ([]coordinator.Answer, error) {
-	r, err := readOwn[coordinator.AnswersRecord](ctx, m, coordinator.KindAnswers, "answers", m.deployment.Answers(m.server))
+func (m *Member) Answers(ctx context.Context) ([]protocol.Answer, error) {
+	r, err := readOwn[protocol.AnswersRecord](ctx, m, protocol.KindAnswers, "answers", m.deployment.Answers(m.server))
 	return r.Answers, err
 }
 
 // Answer writes the server's answers. If they are too large together, the oldest lose their output.
 // ErrFenced.
-func (m *Session) Answer(ctx context.Context, answers []coordinator.Answer) error {
+func (m *Session) Answer(ctx context.Context, answers []protocol.Answer) error {
 	answers = slices.Clone(answers)
-	data, err := coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
+	data, err := protocol.Encode(protocol.AnswersRecord{Answers: answers})
 	for i := 0; err == nil && len(data) > m.limit() && i < len(answers); i++ {
 		answers[i].Output = ""
-		data, err = coordinator.Encode(coordinator.AnswersRecord{Answers: answers})
+		data, err = protocol.Encode(protocol.AnswersRecord{Answers: answers})
 	}
 	if err == nil {
-		data, err = m.signOwn(coordinator.KindAnswers, coordinator.AnswersRecord{Answers: answers})
+		data, err = m.signOwn(protocol.KindAnswers, protocol.AnswersRecord{Answers: answers})
 	}
 	if err != nil {
 		return fmt.Errorf("write the answers of server %s: %w", m.server, err)
@@ -71,8 +72,8 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 	for _, cell := range cells {
 		switch r := kept[cell]; {
 		case err != nil:
-		case r.State == coordinator.Failed || values && r.State == coordinator.Valued:
-			m.keep(cell, coordinator.CellRecord{State: coordinator.Empty, Incarnation: r.Incarnation, Version: r.Version, Value: r.Value})
+		case r.State == protocol.Failed || values && r.State == protocol.Valued:
+			m.keep(cell, protocol.CellRecord{State: protocol.Empty, Incarnation: r.Incarnation, Version: r.Version, Value: r.Value})
 		case r.RoleFailed:
 			r.RoleFailed, r.Cause = false, nil
 			m.keep(cell, r)
@@ -81,13 +82,13 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 	if err != nil {
 		return err
 	}
-	err = m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+	err = m.rewrite(ctx, cells, func(number int, r protocol.CellRecord) (protocol.CellRecord, bool) {
 		if r.RoleFailed && !values {
 			r.RoleFailed, r.Cause = false, nil
 			return r, r.Incarnation == number
 		}
-		back := r.State == coordinator.Failed || values && r.State == coordinator.Valued && r.Incarnation == number
-		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: number, Version: r.Version}, back
+		back := r.State == protocol.Failed || values && r.State == protocol.Valued && r.Incarnation == number
+		return protocol.CellRecord{State: protocol.Empty, Incarnation: number, Version: r.Version}, back
 	})
 	if err != nil {
 		return fmt.Errorf("reset the failed cells of server %s: %w", m.server, err)
@@ -97,13 +98,13 @@ func (m *Session) TakeBack(ctx context.Context, cells []contract.CellName, value
 
 // rewrite applies change to the server's own cells. Cells that were removed from the plan are
 // skipped.
-func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change func(number int, r coordinator.CellRecord) (now coordinator.CellRecord, is bool)) error {
-	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
+func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change func(number int, r protocol.CellRecord) (now protocol.CellRecord, is bool)) error {
+	return m.commitOwn(ctx, func() ([]store.Op, error) {
 		f, err := m.enrolled()
 		if err != nil {
 			return nil, err
 		}
-		var ops []coordinator.Op
+		var ops []store.Op
 		for _, cell := range cells {
 			ref := contract.CellRef{Cell: cell, Server: m.server, Sealed: m.sealing.has(cell)}
 			record, version, err := m.readCell(ctx, ref)
@@ -121,7 +122,7 @@ func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change 
 			if err != nil {
 				return nil, err
 			}
-			ops = append(ops, coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
+			ops = append(ops, store.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data})
 		}
 		return ops, nil
 	})
@@ -129,7 +130,7 @@ func (m *Member) rewrite(ctx context.Context, cells []contract.CellName, change 
 
 // commitOwn commits writes of the server's own nodes, with a check of its incarnation, in as many
 // requests as needed. It starts over when a version has changed.
-func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op, error)) error {
+func (m *Member) commitOwn(ctx context.Context, writes func() ([]store.Op, error)) error {
 	for {
 		f, err := m.enrolled()
 		if err != nil {
@@ -138,11 +139,11 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 		learnt := m.knownPlans().learnt
 		rest, err := writes()
 		for err == nil && len(rest) > 0 {
-			var ops []coordinator.Op
+			var ops []store.Op
 			ops, rest = m.fill(m.checks(f), rest)
 			err = m.commit(ctx, learnt, ops...)
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, store.ErrVersion) {
 			return m.gone(ctx, err)
 		}
 		if err := m.checkFence(ctx); err != nil {
@@ -152,8 +153,8 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]coordinator.Op,
 }
 
 // overwrite writes a node of the server's own, whatever its content.
-func (m *Member) overwrite(ctx context.Context, path coordinator.Path, data []byte) error {
-	return m.commitOwn(ctx, func() ([]coordinator.Op, error) {
-		return []coordinator.Op{{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}}, nil
+func (m *Member) overwrite(ctx context.Context, path store.Path, data []byte) error {
+	return m.commitOwn(ctx, func() ([]store.Op, error) {
+		return []store.Op{{Path: path, Version: store.AnyVersion, Write: true, Data: data}}, nil
 	})
 }

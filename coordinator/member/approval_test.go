@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -43,12 +43,12 @@ func TestAMachineIsAdmittedWhateverOthersWrite(t *testing.T) {
 		b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 		right, next := deploytest.NewMachine(t, "app", "right"), deploytest.NewMachine(t, "app", "next")
 		entered := b.Ask(t, right)
-		var crowd coordinator.ApprovalRequests
+		var crowd protocol.ApprovalRequests
 		var thieves []deploytest.Machine
 		for i := range 8 {
 			thief := deploytest.NewMachine(t, "app", fmt.Sprint("thief", i))
 			thieves = append(thieves, thief)
-			crowd.Machines = append(crowd.Machines, coordinator.ApprovalRequest{Instance: "i-" + thief.Id, Key: thief.Key.Public(), Since: deploytest.Noon, Seen: deploytest.Noon})
+			crowd.Machines = append(crowd.Machines, protocol.ApprovalRequest{Instance: "i-" + thief.Id, Key: thief.Key.Public(), Since: deploytest.Noon, Seen: deploytest.Noon})
 		}
 		text, err := json.Marshal(crowd)
 		if err != nil {
@@ -97,16 +97,16 @@ func TestAStaleKnockLeavesItsPlace(t *testing.T) {
 	b.PublishOnce(t, deploytest.WithGiven("app"))
 	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 	gone, there, now := deploytest.NewMachine(t, "app", "gone"), deploytest.NewMachine(t, "app", "there"), deploytest.NewMachine(t, "app", "now")
-	record := func(of deploytest.Machine, seen time.Time) coordinator.ApprovalRequest {
-		return coordinator.ApprovalRequest{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
+	record := func(of deploytest.Machine, seen time.Time) protocol.ApprovalRequest {
+		return protocol.ApprovalRequest{Instance: "i-" + of.Id, Key: of.Key.Public(), Since: deploytest.Noon.Add(-3 * time.Hour), Seen: seen}
 	}
-	asked := []coordinator.ApprovalRequest{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}
+	asked := []protocol.ApprovalRequest{record(gone, deploytest.Noon.Add(-61*time.Minute)), record(there, deploytest.Noon.Add(-20*time.Minute))}
 	others := []deploytest.Machine{there}
 	for i := range 6 {
 		others = append(others, deploytest.NewMachine(t, "app", fmt.Sprint("other", i)))
 		asked = append(asked, record(others[i+1], deploytest.Noon))
 	}
-	text, err := json.Marshal(coordinator.ApprovalRequests{Machines: asked})
+	text, err := json.Marshal(protocol.ApprovalRequests{Machines: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +127,12 @@ func TestMachinesThatAskWithOtherClocks(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		keys = append(keys, deploytest.NewMachine(t, "app", name).Key.Public())
 	}
-	var asking coordinator.ApprovalRequests
+	var asking protocol.ApprovalRequests
 	writes := 0
 	for look := range 120 { // each looks every half minute
 		for i, key := range keys {
 			seen := deploytest.Noon.Add(time.Duration(look)*30*time.Second + time.Duration(i)*2*time.Hour)
-			next, changed := asking.With(coordinator.ApprovalRequest{Key: key, Since: seen, Seen: seen})
+			next, changed := asking.With(protocol.ApprovalRequest{Key: key, Since: seen, Seen: seen})
 			if asking = next; changed {
 				writes++
 			}
@@ -170,7 +170,7 @@ func TestAnyKnock(t *testing.T) {
 
 func TestShellWord(t *testing.T) {
 	for text, want := range map[string]string{"db": "db", "tier/2/db": "tier/2/db", "": "''", "a b": "'a b'", "it's; rm -rf": `'it'\''s; rm -rf'`, "$(x)": "'$(x)'"} {
-		if got := coordinator.ShellWord(text); got != want {
+		if got := protocol.ShellWord(text); got != want {
 			t.Errorf("%q is written %s, want %s", text, got, want)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // LostProducerError says that the agent that has to write a cell had joined, and has been gone for
@@ -47,8 +48,8 @@ func (m *Member) Await(ctx context.Context, cell contract.CellName, o AwaitOptio
 }
 
 // AwaitRecord is Await, and returns the whole record, of a failed cell, too.
-func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (coordinator.CellRecord, error) {
-	var none coordinator.CellRecord
+func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o AwaitOptions) (protocol.CellRecord, error) {
+	var none protocol.CellRecord
 	news := m.knownPlans().news
 	ref, err := m.place(cell)
 	if err != nil {
@@ -94,7 +95,7 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 		case since = <-lost:
 		}
 		if !open {
-			return none, fmt.Errorf("wait for %s: %w", cell, coordinator.WatchEnded(ctx))
+			return none, fmt.Errorf("wait for %s: %w", cell, store.WatchEnded(ctx))
 		}
 		if record, done, err := m.look(ctx, ref, o.Machine); done || err != nil {
 			return record, err
@@ -106,30 +107,30 @@ func (m *Member) AwaitRecord(ctx context.Context, cell contract.CellName, o Awai
 }
 
 // look reads a cell; done says that it has a value, and not of a machine that is gone.
-func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contract.Member) (record coordinator.CellRecord, done bool, err error) {
+func (m *Member) look(ctx context.Context, ref contract.CellRef, machine *contract.Member) (record protocol.CellRecord, done bool, err error) {
 	record, _, err = m.readCell(ctx, ref)
-	if err == nil && machine != nil && record.State != coordinator.Empty {
+	if err == nil && machine != nil && record.State != protocol.Empty {
 		said, err := m.Members(ctx, machine.Group)
 		if err != nil {
-			return coordinator.CellRecord{}, false, err
+			return protocol.CellRecord{}, false, err
 		}
-		if now := said.Of(machine, record).State; now == coordinator.Gone || now == coordinator.Unknown {
-			return coordinator.CellRecord{}, false, err
+		if now := said.Of(machine, record).State; now == protocol.Gone || now == protocol.Unknown {
+			return protocol.CellRecord{}, false, err
 		}
 	}
 	if err == nil {
 		record, err = m.opened(ctx, ref, record)
 	}
 	if err != nil {
-		return coordinator.CellRecord{}, false, err
+		return protocol.CellRecord{}, false, err
 	}
 	switch record.State {
-	case coordinator.Valued:
+	case protocol.Valued:
 		return record, true, nil
-	case coordinator.Failed:
+	case protocol.Failed:
 		return record, false, &FailedCellError{ref.Cell, record.Cause}
 	default:
-		return coordinator.CellRecord{}, false, nil
+		return protocol.CellRecord{}, false, nil
 	}
 }
 
@@ -234,18 +235,18 @@ var errMissing = errors.New("its node does not exist, or this server has no acce
 // opened checks a cell's record against the plan, and opens a sealed one. One whose key is not
 // there yet is empty. One of another type is unknown: if it is due to a change of the plan, the next
 // value has the right one.
-func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
-	record, err := coordinator.CheckCell(ref, record)
-	if err == nil && record.State == coordinator.Valued && ref.Sealed {
-		if record, err = m.openRecord(ctx, ref, record); err == nil && record.State == coordinator.Valued {
-			if wrong := coordinator.CheckType(ref, record); wrong != nil {
-				err = coordinator.NewCellError(ref, wrong)
+func (m *Member) opened(ctx context.Context, ref contract.CellRef, record protocol.CellRecord) (protocol.CellRecord, error) {
+	record, err := protocol.CheckCell(ref, record)
+	if err == nil && record.State == protocol.Valued && ref.Sealed {
+		if record, err = m.openRecord(ctx, ref, record); err == nil && record.State == protocol.Valued {
+			if wrong := protocol.CheckType(ref, record); wrong != nil {
+				err = protocol.NewCellError(ref, wrong)
 			}
 		}
 	}
-	if errors.Is(err, coordinator.ErrOtherType) {
+	if errors.Is(err, protocol.ErrOtherType) {
 		m.tell(err.Error())
-		return coordinator.CellRecord{State: coordinator.Unknown}, nil
+		return protocol.CellRecord{State: protocol.Unknown}, nil
 	}
 	return record, err
 }
@@ -254,7 +255,7 @@ func (m *Member) opened(ctx context.Context, ref contract.CellRef, record coordi
 // identity, which differs in each deployment, why it is refused. Either the deployment was
 // destroyed, the server was removed, or the plan no longer has the node.
 func (m *Member) gone(ctx context.Context, err error) error {
-	if !errors.Is(err, coordinator.ErrNotFound) && (m.member.Load() == nil || !errors.Is(err, coordinator.ErrRefused)) {
+	if !errors.Is(err, store.ErrNotFound) && (m.member.Load() == nil || !errors.Is(err, store.ErrRefused)) {
 		return err
 	}
 	if lost := m.stands(ctx); lost != nil {
@@ -273,7 +274,7 @@ func (m *Member) stands(ctx context.Context) error {
 	if err != nil {
 		return cmp.Or(m.Removed(ctx), ErrDestroyed)
 	}
-	for _, path := range []coordinator.Path{m.deployment.Ready(), m.deployment.Server(m.server), m.deployment.Life(m.server, f.record.ID)} {
+	for _, path := range []store.Path{m.deployment.Ready(), m.deployment.Server(m.server), m.deployment.Life(m.server, f.record.ID)} {
 		_, stands, err := m.store.Stat(ctx, path)
 		if err != nil {
 			return err
@@ -288,11 +289,11 @@ func (m *Member) stands(ctx context.Context) error {
 // goneOf is gone for a node of another server: if it is missing, or refused, that says nothing
 // about this one's deployment.
 func (m *Member) goneOf(ctx context.Context, server contract.ServerPath, what string, err error) error {
-	if server == m.server || !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) {
+	if server == m.server || !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrRefused) {
 		return m.gone(ctx, err)
 	}
 	if lost := m.stands(ctx); lost != nil {
 		return fmt.Errorf("%w: %w", lost, err)
 	}
-	return &coordinator.RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
+	return &protocol.RecordError{Server: server, What: what, Err: fmt.Errorf("%w: %w", errMissing, err)}
 }

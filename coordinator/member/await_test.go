@@ -8,10 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func TestReadBlocksUntilTheWrite(t *testing.T) {
@@ -56,7 +57,7 @@ func TestLostProducer(t *testing.T) {
 		}
 		db := b.Agent(t, "db")
 		session, leave := context.WithCancel(t.Context())
-		if err := db.Announce(session, coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+		if err := db.Announce(session, protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 			t.Fatal(err)
 		}
 		if err := wait(300*time.Millisecond, quick); !errors.Is(err, context.DeadlineExceeded) {
@@ -89,7 +90,7 @@ func TestAProducerThatComesBack(t *testing.T) {
 		}()
 		time.Sleep(time.Minute - time.Second)
 		session, leave := context.WithCancel(t.Context())
-		if err := db.Announce(session, coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+		if err := db.Announce(session, protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -137,7 +138,7 @@ func TestDestroyedAndMadeAgain(t *testing.T) {
 		if err := old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("a value of the destroyed deployment's server: %v, want ErrDestroyed", err)
 		}
-		if err := old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: deploytest.Noon}, nil); !errors.Is(err, member.ErrDestroyed) {
+		if err := old.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseRunning, Since: deploytest.Noon}, nil); !errors.Is(err, member.ErrDestroyed) {
 			t.Errorf("a report of the destroyed deployment's server: %v, want ErrDestroyed", err)
 		}
 		if err := fresh.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"new"`), deploytest.Noon); err != nil {
@@ -148,8 +149,8 @@ func TestDestroyedAndMadeAgain(t *testing.T) {
 
 // A wait whose session is closed ends with that reason: the agent tells it from a role's failure.
 func TestWaitsEndWithTheirSession(t *testing.T) {
-	for name, wait := range map[string]func(t *testing.T, b deploytest.Bed, s coordinator.Store) error{
-		"for a value": func(t *testing.T, b deploytest.Bed, s coordinator.Store) error {
+	for name, wait := range map[string]func(t *testing.T, b deploytest.Bed, s store.Session) error{
+		"for a value": func(t *testing.T, b deploytest.Bed, s store.Session) error {
 			b.Publish(t, deploytest.ThreeTier())
 			app := member.Join(s, deploytest.Site, "app", deploytest.TokenOf("app"))
 			if _, err := app.Plan(t.Context()); err != nil {
@@ -158,10 +159,10 @@ func TestWaitsEndWithTheirSession(t *testing.T) {
 			_, err := app.Await(t.Context(), "db.mysql:endpoint", member.AwaitOptions{IfDown: -1})
 			return err
 		},
-		"for the deployment": func(t *testing.T, _ deploytest.Bed, s coordinator.Store) error {
+		"for the deployment": func(t *testing.T, _ deploytest.Bed, s store.Session) error {
 			return member.Join(s, deploytest.Site, "app", deploytest.TokenOf("app")).AwaitDeployment(t.Context(), nil)
 		},
-		"for a slot": func(t *testing.T, _ deploytest.Bed, s coordinator.Store) error {
+		"for a slot": func(t *testing.T, _ deploytest.Bed, s store.Session) error {
 			_, err := claim("m1").Take(t.Context(), s)
 			return err
 		},
@@ -174,7 +175,7 @@ func TestWaitsEndWithTheirSession(t *testing.T) {
 				go func() { ended <- wait(t, b, s) }()
 				synctest.Wait()
 				s.Close()
-				if err := <-ended; !errors.Is(err, coordinator.ErrClosed) {
+				if err := <-ended; !errors.Is(err, store.ErrClosed) {
 					t.Errorf("it ended with %v", err)
 				}
 			})

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What an operator fails in a server's name is as good as what the server writes, to its
@@ -23,9 +24,9 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		fail := func(cells ...contract.CellRef) error {
-			causes := make([]*coordinator.Cause, len(cells))
+			causes := make([]*protocol.Cause, len(cells))
 			for i := range causes {
-				causes[i] = &coordinator.Cause{Role: "db.mysql", Reason: "a dependency cycle"}
+				causes[i] = &protocol.Cause{Role: "db.mysql", Reason: "a dependency cycle"}
 			}
 			return r.Break(t.Context(), cells, causes, deploytest.Noon)
 		}
@@ -33,10 +34,10 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 		if err := db.Put(t.Context(), endpoint.Cell, json.RawMessage(`"here"`), deploytest.Noon); err != nil {
 			t.Fatal(err)
 		}
-		if err := fail(port, endpoint); !errors.Is(err, coordinator.ErrVersion) {
+		if err := fail(port, endpoint); !errors.Is(err, store.ErrVersion) {
 			t.Errorf("one of two has a value: %v, want ErrVersion", err)
 		}
-		if rec, err := r.Cell(t.Context(), port); err != nil || rec.State != coordinator.Empty {
+		if rec, err := r.Cell(t.Context(), port); err != nil || rec.State != protocol.Empty {
 			t.Errorf("the other one became %s (%v)", rec.State, err)
 		}
 		if err := fail(port); err != nil {
@@ -49,7 +50,7 @@ func TestCellsThatAnOperatorFails(t *testing.T) {
 		if err := app.Put(t.Context(), port.Cell, json.RawMessage(`80`), deploytest.Noon); !errors.As(err, &failed) {
 			t.Errorf("its writer got %v, want a FailedCellError", err)
 		}
-		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{port.Cell: failed.Cause}); err != nil {
+		if err := app.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{port.Cell: failed.Cause}); err != nil {
 			t.Errorf("the writer's report: %v", err)
 		}
 	})

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // ErrOtherValue says that the cell already holds a different value of this incarnation.
@@ -19,7 +20,7 @@ var ErrOtherValue = errors.New("it was already published with a different value"
 // FailedCellError says that a cell was marked failed, and why.
 type FailedCellError struct {
 	Cell  contract.CellName
-	Cause *coordinator.Cause
+	Cause *protocol.Cause
 }
 
 func (e *FailedCellError) Error() string {
@@ -51,7 +52,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 		return fmt.Errorf("publish %s: the value is not JSON: %w", cell, err)
 	}
 	if size, limit := compact.Len(), m.valueLimit(cell); size > limit {
-		return fmt.Errorf("publish %s: the value has %d bytes as JSON, the limit of a cell is %d: %w", cell, size, limit, coordinator.ErrTooLarge)
+		return fmt.Errorf("publish %s: the value has %d bytes as JSON, the limit of a cell is %d: %w", cell, size, limit, store.ErrTooLarge)
 	}
 	if m.sealing.has(cell) {
 		select {
@@ -70,7 +71,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 		if err != nil {
 			return err
 		}
-		if record.State != coordinator.Empty && record.Incarnation == f.record.Number {
+		if record.State != protocol.Empty && record.Incarnation == f.record.Number {
 			if record, err = m.opened(ctx, ref, record); err != nil {
 				return fmt.Errorf("publish %s: %w", cell, err)
 			}
@@ -85,7 +86,7 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 		if record.Incarnation == 0 { // never written, or emptied by somebody: readers may have seen more
 			last = kept[cell]
 		}
-		fresh := coordinator.CellRecord{State: coordinator.Valued, Incarnation: f.record.Number, Version: last.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
+		fresh := protocol.CellRecord{State: protocol.Valued, Incarnation: f.record.Number, Version: last.Next(f.record.Number), Value: compact.Bytes(), Since: now.UTC()}
 		if again != nil {
 			fresh = again.follow(record, kept[cell], fresh)
 		}
@@ -93,12 +94,12 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 		if err = m.writeCell(ctx, f, ref, version, fresh); err == nil {
 			return nil
 		}
-		if errors.Is(err, coordinator.ErrTooLarge) || errors.Is(err, errMissing) { // it was not published
+		if errors.Is(err, store.ErrTooLarge) || errors.Is(err, errMissing) { // it was not published
 			before := kept[cell]
-			before.State = cmp.Or(before.State, coordinator.Empty)
+			before.State = cmp.Or(before.State, protocol.Empty)
 			m.keep(cell, before)
 		}
-		if errors.Is(err, coordinator.ErrVersion) { // or the answer to this commit was lost
+		if errors.Is(err, store.ErrVersion) { // or the answer to this commit was lost
 			err = m.checkFence(ctx)
 		}
 		if err != nil {
@@ -108,10 +109,10 @@ func (m *Member) put(ctx context.Context, cell contract.CellName, value json.Raw
 }
 
 // writeCell writes a cell of the server's own, and seals it if needed.
-func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, version coordinator.Version, record coordinator.CellRecord) error {
+func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, version store.Version, record protocol.CellRecord) error {
 	var box sealedBox
-	var key []coordinator.Op
-	if record.State == coordinator.Valued {
+	var key []store.Op
+	if record.State == protocol.Valued {
 		var err error
 		if record, key, box, err = m.fillRecord(ctx, ref, record); err != nil {
 			return err
@@ -121,36 +122,36 @@ func (m *Member) writeCell(ctx context.Context, f fence, ref contract.CellRef, v
 	if err != nil {
 		return err
 	}
-	write := coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
-	err = m.store.Commit(ctx, m.checks(f, append([]coordinator.Op{write}, key...)...)...)
+	write := store.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+	err = m.store.Commit(ctx, m.checks(f, append([]store.Op{write}, key...)...)...)
 	m.forget(ref.Cell)
 	if record.Sealed != "" {
 		m.sealing.written(ref.Cell, box, err == nil)
 	}
-	if err != nil && !errors.Is(err, coordinator.ErrVersion) {
+	if err != nil && !errors.Is(err, store.ErrVersion) {
 		err = m.gone(ctx, err)
 	}
 	return err
 }
 
 // ownCell is a cell of the server's own, from the cache if it is known to be empty.
-func (m *Member) ownCell(ctx context.Context, ref contract.CellRef) (coordinator.Version, coordinator.CellRecord, error) {
+func (m *Member) ownCell(ctx context.Context, ref contract.CellRef) (store.Version, protocol.CellRecord, error) {
 	m.mu.Lock()
 	version, empty := m.empty[ref.Cell]
 	m.mu.Unlock()
 	if empty {
-		return version, coordinator.CellRecord{State: coordinator.Empty}, nil
+		return version, protocol.CellRecord{State: protocol.Empty}, nil
 	}
 	record, version, err := m.readCell(ctx, ref)
 	return version, record, err
 }
 
 // compareCell returns nil if a written cell already holds this value.
-func compareCell(cell contract.CellName, there coordinator.CellRecord, value json.RawMessage) error {
+func compareCell(cell contract.CellName, there protocol.CellRecord, value json.RawMessage) error {
 	switch {
-	case there.State == coordinator.Failed:
+	case there.State == protocol.Failed:
 		return fmt.Errorf("publish: %w", &FailedCellError{cell, there.Cause})
-	case coordinator.SameValue(there.Value, value):
+	case protocol.SameValue(there.Value, value):
 		return nil
 	default:
 		return fmt.Errorf("publish %s: %w", cell, ErrOtherValue)

@@ -10,23 +10,24 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Renew is Put for a run that may be a later one of its role: a different value replaces the
 // current one, as the cell's next version.
-func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error {
+func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, now time.Time) error {
 	return m.put(ctx, cell, value, &renewal{stamp}, now)
 }
 
 // renewal says that a value may replace another, and its stamp.
-type renewal struct{ stamp coordinator.Stamp }
+type renewal struct{ stamp protocol.Stamp }
 
 // follow returns the record that replaces another, which may have been reset: the same value keeps
 // its version.
-func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.CellRecord {
+func (n *renewal) follow(there, kept, fresh protocol.CellRecord) protocol.CellRecord {
 	fresh.Stamp = n.stamp.Keeping(there.Stamp)
-	if there.State == coordinator.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
+	if there.State == protocol.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
 		fresh.Version = there.Version
 	}
 	return fresh
@@ -35,15 +36,15 @@ func (n *renewal) follow(there, kept, fresh coordinator.CellRecord) coordinator.
 // HowFar says which changes a role's values include, and whether its last run failed.
 type HowFar struct {
 	// Stamp returns the stamp of the values, from the previous one.
-	Stamp func(before coordinator.Stamp) coordinator.Stamp
+	Stamp func(before protocol.Stamp) protocol.Stamp
 	// Cause is why the run failed, RoleFailed that it was the role itself and not an update.
-	Cause      *coordinator.Cause
+	Cause      *protocol.Cause
 	RoleFailed bool
 }
 
 // of returns the record with this status, and whether it differs.
-func (h *HowFar) of(r coordinator.CellRecord) (coordinator.CellRecord, bool) {
-	stamp, cause := h.Stamp(r.Stamp), coordinator.Shorten(h.Cause)
+func (h *HowFar) of(r protocol.CellRecord) (protocol.CellRecord, bool) {
+	stamp, cause := h.Stamp(r.Stamp), protocol.Shorten(h.Cause)
 	same := maps.Equal(r.Stamp, stamp) && r.RoleFailed == h.RoleFailed && r.Cause.String() == cause.String()
 	r.Stamp, r.Cause, r.RoleFailed = stamp, cause, h.RoleFailed
 	return r, !same
@@ -52,11 +53,11 @@ func (h *HowFar) of(r coordinator.CellRecord) (coordinator.CellRecord, bool) {
 // Say writes this status into those of the server's own cells that hold values. ErrFenced.
 func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar) error {
 	m.forget(cells...)
-	err := m.rewrite(ctx, cells, func(number int, r coordinator.CellRecord) (coordinator.CellRecord, bool) {
+	err := m.rewrite(ctx, cells, func(number int, r protocol.CellRecord) (protocol.CellRecord, bool) {
 		now, another := is.of(r)
-		return now, another && r.State == coordinator.Valued && r.Incarnation == number
+		return now, another && r.State == protocol.Valued && r.Incarnation == number
 	})
-	if err != nil && !errors.Is(err, coordinator.ErrClosed) {
+	if err != nil && !errors.Is(err, store.ErrClosed) {
 		err = fmt.Errorf("update the stamps of the values of server %s: %w", m.server, err)
 	}
 	if err != nil {
@@ -64,7 +65,7 @@ func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar)
 	}
 	kept, err := m.memory.Kept()
 	for _, cell := range cells { // to publish it again after a loss
-		if now, another := is.of(kept[cell]); err == nil && another && now.State == coordinator.Valued {
+		if now, another := is.of(kept[cell]); err == nil && another && now.State == protocol.Valued {
 			m.keep(cell, now)
 		}
 	}
@@ -77,7 +78,7 @@ func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed fun
 	if err != nil {
 		return err
 	}
-	paths := []coordinator.Path{m.deployment.Cell(ref)}
+	paths := []store.Path{m.deployment.Cell(ref)}
 	if ref.Sealed && ref.Server != m.server {
 		paths = append(paths, m.deployment.SealsFor(ref.Server, m.server))
 	}
@@ -89,8 +90,8 @@ func (m *Member) Follow(ctx context.Context, cell contract.CellName, changed fun
 	return nil
 }
 
-func (m *Member) followPath(ctx context.Context, what string, path coordinator.Path, changed func()) error {
-	if err := coordinator.OnChange(ctx, m.store, path, changed); err != nil {
+func (m *Member) followPath(ctx context.Context, what string, path store.Path, changed func()) error {
+	if err := store.OnChange(ctx, m.store, path, changed); err != nil {
 		return fmt.Errorf("follow %s: %w", what, err)
 	}
 	return nil

@@ -8,8 +8,9 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // identify reads the identity record, and remembers it. ErrForged, ErrOlder,
@@ -28,7 +29,7 @@ func (m *Member) identify(ctx context.Context) error {
 	m.within(identity.ID)
 	m.mu.Unlock()
 	if err == nil {
-		err = m.notOlder(ctx, coordinator.KindIdentity, counter)
+		err = m.notOlder(ctx, protocol.KindIdentity, counter)
 	}
 	if err != nil {
 		return fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
@@ -39,9 +40,9 @@ func (m *Member) identify(ctx context.Context) error {
 
 // knowledge is the identity and the keys that a member knows. It is replaced as a whole.
 type knowledge struct {
-	identity *coordinator.Identity // as it was read
-	strange  bool                  // of a deployment that the machine does not know
-	key      sign.Key              // with which the server signs
+	identity *protocol.Identity // as it was read
+	strange  bool               // of a deployment that the machine does not know
+	key      sign.Key           // with which the server signs
 	publics  map[contract.ServerPath]contract.PublicKey
 }
 
@@ -71,20 +72,20 @@ func (m *Member) pin() error {
 
 // readIdentity reads the identity record, authenticated by the server's token and, once the machine
 // knows it, by the operator's key.
-func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64, error) {
+func (m *Member) readIdentity(ctx context.Context) (*protocol.Identity, int64, error) {
 	node, err := m.store.Read(ctx, m.deployment.Identity(m.server))
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		_, known, statErr := m.store.Stat(ctx, m.deployment.Server(m.server))
 		switch {
 		case statErr != nil:
 			err = statErr
 		case known:
-			err = fmt.Errorf("the deployment %s: %w", m.deployment, &coordinator.FormatError{})
+			err = fmt.Errorf("the deployment %s: %w", m.deployment, &protocol.FormatError{})
 		default:
 			err = ErrNotInPlan
 		}
 	}
-	if errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrRefused) {
 		return nil, 0, fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, err)
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func (m *Member) readIdentity(ctx context.Context) (*coordinator.Identity, int64
 	m.pinned = cmp.Or(m.pinned, remembered.Identity)
 	pinned := m.pinned
 	m.mu.Unlock()
-	identity, counter, err := coordinator.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
+	identity, counter, err := protocol.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the identity of the deployment %s: %w", m.deployment, err)
 	}
@@ -115,12 +116,12 @@ func (m *Member) deriveKey(p *contract.Server) error {
 	if member := m.member.Load(); member != nil {
 		password = member.Password
 	}
-	key, err := coordinator.ServerKey(m.token, password)
+	key, err := protocol.ServerKey(m.token, password)
 	if err != nil {
 		return err
 	}
 	if sign.Public(p.Keys[m.server]) != key.Public() {
-		return coordinator.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has a different key"))
+		return protocol.Forged("the password of server "+string(m.server), "the deployment's operator", errors.New("its plan has a different key"))
 	}
 	m.learn(func(k *knowledge) { k.key, k.publics = key, p.Keys })
 	return nil
@@ -130,7 +131,7 @@ func (m *Member) deriveKey(p *contract.Server) error {
 func (m *Member) open(kind, item, what string, data []byte) (text []byte, counter int64, err error) {
 	text, counter, err = m.known().identity.Operator.Open(m.deployment.Place(m.known().identity.ID, kind, m.server, item), data)
 	if err != nil {
-		return nil, 0, coordinator.Forged(what, "the deployment's operator", err)
+		return nil, 0, protocol.Forged(what, "the deployment's operator", err)
 	}
 	return text, counter, nil
 }
@@ -144,11 +145,11 @@ func (m *Member) meet(ctx context.Context) error {
 }
 
 // newestIdentity is readIdentity, but not of a record older than this machine has seen. ErrOlder.
-func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, error) {
+func (m *Member) newestIdentity(ctx context.Context) (*protocol.Identity, error) {
 	now, counter, err := m.readIdentity(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil && now.ID == m.scope && counter < m.counters[coordinator.KindIdentity] {
+	if err == nil && now.ID == m.scope && counter < m.counters[protocol.KindIdentity] {
 		return nil, ErrOlder
 	}
 	return now, err
@@ -157,7 +158,7 @@ func (m *Member) newestIdentity(ctx context.Context) (*coordinator.Identity, err
 // explainForged explains a forged record: the deployment may have been destroyed and applied again since
 // this machine joined it.
 func (m *Member) explainForged(ctx context.Context, err error) error {
-	if !errors.Is(err, coordinator.ErrForged) {
+	if !errors.Is(err, protocol.ErrForged) {
 		return err
 	}
 	now, look := m.newestIdentity(ctx)
@@ -172,17 +173,17 @@ func (m *Member) explainForged(ctx context.Context, err error) error {
 
 // signOwn encodes and signs a record of the server's own.
 func (m *Member) signOwn(kind string, record any) ([]byte, error) {
-	return coordinator.Signed(m.known().key, m.ownPlace(kind), 0, record)
+	return protocol.Signed(m.known().key, m.ownPlace(kind), 0, record)
 }
 
 // readOwn reads such a record.
-func readOwn[T any](ctx context.Context, m *Member, kind, what string, path coordinator.Path) (T, error) {
+func readOwn[T any](ctx context.Context, m *Member, kind, what string, path store.Path) (T, error) {
 	return lasts(ctx, m, func() (record T, err error) {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
 			return record, fmt.Errorf("read the %s of server %s: %w", what, m.server, m.gone(ctx, err))
 		}
-		record, _, err = coordinator.OpenIfAny[T](path, node.Data, m.known().key.Public(), m.ownPlace(kind))
+		record, _, err = protocol.OpenIfAny[T](path, node.Data, m.known().key.Public(), m.ownPlace(kind))
 		return record, m.explainForged(ctx, err)
 	})
 }
@@ -193,8 +194,8 @@ func (m *Member) ownPlace(kind string) sign.Place {
 }
 
 // signCell encodes and signs a cell's record.
-func (m *Member) signCell(c contract.CellRef, record coordinator.CellRecord) ([]byte, error) {
-	return coordinator.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
+func (m *Member) signCell(c contract.CellRef, record protocol.CellRecord) ([]byte, error) {
+	return protocol.Signed(m.known().key, m.deployment.CellPlace(m.known().identity.ID, c), 0, record)
 }
 
 // keyOf is the key with which a cell's writer signs.
@@ -209,22 +210,22 @@ func (m *Member) keyOf(writer contract.ServerPath) sign.Public {
 }
 
 // unseen reports whether a record of another writer is not older than one that was seen.
-func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (bool, error) {
+func (m *Member) unseen(ctx context.Context, ref contract.CellRef, record protocol.CellRecord) (bool, error) {
 	if ref.Server == contract.Operator || record.Incarnation == 0 { // whose values are numbered as incarnations; or it was never written
-		return m.notSeenLater(ref.Cell, coordinator.Count{record.Incarnation, 0})
+		return m.notSeenLater(ref.Cell, protocol.Count{record.Incarnation, 0})
 	}
 	if err := m.hasCome(ctx, ref, record.Incarnation); err != nil {
 		return false, err
 	}
-	newest, err := m.notSeenLater(contract.CellName(ref.Server), coordinator.Count{record.Incarnation, 0})
+	newest, err := m.notSeenLater(contract.CellName(ref.Server), protocol.Count{record.Incarnation, 0})
 	if newest && err == nil {
-		newest, err = m.notSeenLater(ref.Cell, coordinator.Count{record.Incarnation, record.Version})
+		newest, err = m.notSeenLater(ref.Cell, protocol.Count{record.Incarnation, record.Version})
 	}
 	return newest, err
 }
 
 // hasCome checks that an incarnation of a server exists before it is remembered: one far ahead
-// would keep out what all later machines of the name write. *coordinator.RecordError.
+// would keep out what all later machines of the name write. *protocol.RecordError.
 func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) error {
 	if number <= 1 || ref.Server == contract.Operator {
 		return nil
@@ -237,7 +238,7 @@ func (m *Member) hasCome(ctx context.Context, ref contract.CellRef, number int) 
 	}
 	version, _, err := m.store.Stat(ctx, m.deployment.Server(ref.Server))
 	if err == nil && number > int(version) {
-		err = coordinator.NewCellError(ref, fmt.Errorf("its incarnation %d never existed", number))
+		err = protocol.NewCellError(ref, fmt.Errorf("its incarnation %d never existed", number))
 	}
 	return err
 }

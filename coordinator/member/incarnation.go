@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // ErrFenced says that another machine has taken over the server's name.
@@ -25,9 +26,9 @@ var errNotEnrolled = errors.New("write before enrolment")
 // fence is this agent's incarnation, the version of its node, and that of the machine's life, which
 // each of the machine's agents increases: every write checks both.
 type fence struct {
-	record  coordinator.IncarnationRecord
-	version coordinator.Version
-	turn    coordinator.Version
+	record  protocol.IncarnationRecord
+	version store.Version
+	turn    store.Version
 }
 
 // RememberTries makes Enrol note each incarnation's number before it tries to get it. tried is the
@@ -50,7 +51,7 @@ func (m *Member) try(number int) error {
 // Session is a member that has become the server: all writes for the server need one.
 type Session struct {
 	*Member
-	Incarnation coordinator.IncarnationRecord
+	Incarnation protocol.IncarnationRecord
 }
 
 // Enrol makes this machine the server (docs/coordination.md, "Incarnations"). Call it after Plan.
@@ -75,7 +76,7 @@ func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore 
 	return &Session{m, record}, nil
 }
 
-func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (coordinator.IncarnationRecord, error) {
+func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (protocol.IncarnationRecord, error) {
 	path := m.deployment.Server(m.server)
 	tried := m.tried // the number we may have got without an answer
 	replaced := ""   // the machine that the last attempt replaces
@@ -83,30 +84,30 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
-		there := coordinator.ParseIncarnation(node)
+		there := protocol.ParseIncarnation(node)
 		if there.Number > 0 && there.ID == id {
 			if m.noteTry != nil && m.tried > 0 && there.Number != m.tried {
-				return coordinator.IncarnationRecord{}, coordinator.Forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, which it never had", there.Number))
+				return protocol.IncarnationRecord{}, protocol.Forged("the incarnation of server "+string(m.server), "this machine", fmt.Errorf("it has number %d, which it never had", there.Number))
 			}
 			if made, err := m.mendLife(ctx, id); err != nil {
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+				return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			} else if made {
 				continue
 			}
 			turn, err := m.takeTurn(ctx, id)
-			if errors.Is(err, coordinator.ErrVersion) {
+			if errors.Is(err, store.ErrVersion) {
 				continue
 			}
 			if err != nil {
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+				return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			}
 			m.hold(fence{there, node.Version, turn})
-			if err := m.catchUp(ctx, before); errors.Is(err, coordinator.ErrVersion) {
+			if err := m.catchUp(ctx, before); errors.Is(err, store.ErrVersion) {
 				continue
 			} else if err != nil {
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+				return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			}
 			m.endLife(ctx, replaced)
 			return there, errors.Join(m.showKey(ctx), m.sweep(ctx))
@@ -117,19 +118,19 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if was {
 			// A read may come from a lagging server of the ensemble; a commit checks the current
 			// state.
-			err := m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version})
+			err := m.store.Commit(ctx, store.Op{Path: path, Version: node.Version})
 			switch {
-			case errors.Is(err, coordinator.ErrVersion):
+			case errors.Is(err, store.ErrVersion):
 				continue
 			case err != nil:
-				return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+				return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 			}
 			if there.Number == 0 || there.Instance == instance || m.known().strange {
 				return there, fenced(there)
 			}
 		}
 		if !again && there.Number > 0 && there.Instance != instance {
-			own := coordinator.NextRecord{ID: id, Instance: instance, After: there.Number, Since: now.UTC()}
+			own := protocol.NextRecord{ID: id, Instance: instance, After: there.Number, Since: now.UTC()}
 			switch may, err := m.mayReplace(ctx, there, node.Version, own, was); {
 			case err != nil:
 				return there, err
@@ -139,9 +140,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		slot, err := m.slotCheck(ctx)
 		if err != nil {
-			return coordinator.IncarnationRecord{}, err
+			return protocol.IncarnationRecord{}, err
 		}
-		turn := coordinator.Version(0)
+		turn := store.Version(0)
 		err = m.beginLife(ctx, id)
 		if err == nil {
 			err = m.checkIdentity(ctx, id)
@@ -150,18 +151,18 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			turn, _, err = m.store.Stat(ctx, m.deployment.Life(m.server, id))
 		}
 		if err != nil {
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
-		next := coordinator.IncarnationRecord{Number: nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
+		next := protocol.IncarnationRecord{Number: nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
 		if again {
 			next.Number = m.tried
 		}
 		if err := m.try(next.Number); err != nil {
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
+			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, err)
 		}
 		replaced = there.ID
 		left, err := m.takeOver(ctx, fence{next, node.Version, turn}, slot)
-		if errors.Is(err, coordinator.ErrVersion) {
+		if errors.Is(err, store.ErrVersion) {
 			tried = next.Number
 			continue
 		}
@@ -169,10 +170,10 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 			err = m.catchUp(ctx, before)
 		}
 		switch {
-		case errors.Is(err, coordinator.ErrVersion):
+		case errors.Is(err, store.ErrVersion):
 			continue
 		case err != nil:
-			return coordinator.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
+			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
 		m.endLife(ctx, replaced)
 		if left {
@@ -188,7 +189,7 @@ const mostAhead = 1000
 
 // nextNumber is the number of the next machine. No number is larger than its node's version, which
 // cannot be set: so readers recognize one that never existed.
-func nextNumber(there coordinator.IncarnationRecord, version coordinator.Version) int {
+func nextNumber(there protocol.IncarnationRecord, version store.Version) int {
 	if there.Number-int(version) > mostAhead { // made up by an earlier machine
 		return int(version) + 1
 	}
@@ -202,8 +203,8 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 	f, err := m.enrolled()
 	for err == nil && (int(f.version) < f.record.Number || f.version == before.version) {
 		var data []byte
-		if data, err = coordinator.Encode(f.record); err == nil {
-			err = m.store.Commit(ctx, coordinator.Op{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data})
+		if data, err = protocol.Encode(f.record); err == nil {
+			err = m.store.Commit(ctx, store.Op{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data})
 		}
 		if err == nil {
 			f.version++
@@ -215,9 +216,9 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 
 // takeOver commits the next incarnation, in place of the version of f, and empties the predecessor's
 // cells, with further checks. left says that not all of them fitted into one commit.
-func (m *Member) takeOver(ctx context.Context, f fence, checks []coordinator.Op) (left bool, err error) {
+func (m *Member) takeOver(ctx context.Context, f fence, checks []store.Op) (left bool, err error) {
 	next := f.record
-	var old, untouched []coordinator.Op
+	var old, untouched []store.Op
 	learnt := m.knownPlans().learnt
 	if next.Number > 1 {
 		if old, untouched, err = m.leftovers(ctx, next.Number, true); err != nil {
@@ -226,11 +227,11 @@ func (m *Member) takeOver(ctx context.Context, f fence, checks []coordinator.Op)
 	} else {
 		m.believeEmpty()
 	}
-	data, err := coordinator.Encode(next)
+	data, err := protocol.Encode(next)
 	if err != nil {
 		return false, err
 	}
-	ops := append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data}, m.checkLife(f)}, checks...)
+	ops := append([]store.Op{{Path: m.deployment.Server(m.server), Version: f.version, Write: true, Data: data}, m.checkLife(f)}, checks...)
 	if public, err := m.publicOp(next.Number); err != nil {
 		return false, err
 	} else if public != nil {
@@ -262,7 +263,7 @@ func (m *Member) sweep(ctx context.Context) error {
 			return nil
 		}
 		ops, _ := m.fill(m.checks(f), old)
-		if err := m.commit(ctx, learnt, ops...); err != nil && !errors.Is(err, coordinator.ErrVersion) {
+		if err := m.commit(ctx, learnt, ops...); err != nil && !errors.Is(err, store.ErrVersion) {
 			return fmt.Errorf("empty the cells of server %s: %w", m.server, m.gone(ctx, err))
 		}
 		m.forgetAll()
@@ -275,33 +276,33 @@ func (m *Member) sweep(ctx context.Context) error {
 // leftovers are the writes that empty the cells of incarnations before number, and the checks that
 // the others are unchanged: until the name is taken over, the predecessor may write, even as the
 // next incarnation; such cells come first. Empty cells are noted as such.
-func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old, untouched []coordinator.Op, err error) {
+func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old, untouched []store.Op, err error) {
 	m.mu.Lock()
 	cells := slices.Sorted(maps.Keys(m.own))
 	m.mu.Unlock()
-	found, forged := make([]coordinator.Op, len(cells)), make([]bool, len(cells))
-	err = coordinator.Each(ctx, len(cells), func(ctx context.Context, i int) error {
+	found, forged := make([]store.Op, len(cells)), make([]bool, len(cells))
+	err = store.Each(ctx, len(cells), func(ctx context.Context, i int) error {
 		ref := contract.CellRef{Cell: cells[i], Server: m.server}
-		data, err := m.signCell(ref, coordinator.CellRecord{State: coordinator.Empty, Incarnation: number})
+		data, err := m.signCell(ref, protocol.CellRecord{State: protocol.Empty, Incarnation: number})
 		if err != nil {
 			return err
 		}
 		record, version, err := m.readCell(ctx, ref)
-		var bad *coordinator.RecordError
+		var bad *protocol.RecordError
 		switch {
-		case errors.As(err, &bad), errors.Is(err, coordinator.ErrForged):
-			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+		case errors.As(err, &bad), errors.Is(err, protocol.ErrForged):
+			found[i] = store.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		case err != nil && m.hasLeft(cells[i]):
 		case err != nil:
 			return err
-		case record.State == coordinator.Empty:
+		case record.State == protocol.Empty:
 			if record.Version == 0 || record.Incarnation != number { // otherwise the next one's version must be known
 				m.noteEmpty(cells[i], version)
 			}
-			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version}
+			found[i] = store.Op{Path: m.deployment.Cell(ref), Version: version}
 		case record.Incarnation != number, takesOver:
 			forged[i] = record.Incarnation == number
-			found[i] = coordinator.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
+			found[i] = store.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
 		}
 		return nil
 	})
@@ -319,13 +320,13 @@ func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old
 }
 
 // fill adds as many operations to a commit as fit into one request; the first write always fits.
-func (m *Member) fill(ops, more []coordinator.Op) (filled, rest []coordinator.Op) {
+func (m *Member) fill(ops, more []store.Op) (filled, rest []store.Op) {
 	size, writes := 0, false
 	for _, op := range ops {
-		size, writes = size+coordinator.OpSize(op), writes || op.Write
+		size, writes = size+store.OpSize(op), writes || op.Write
 	}
 	for i, op := range more {
-		if size += coordinator.OpSize(op); size > m.limit() && (i > 0 || writes) {
+		if size += store.OpSize(op); size > m.limit() && (i > 0 || writes) {
 			return ops, more[i:]
 		}
 		ops = append(ops, op)
@@ -335,7 +336,7 @@ func (m *Member) fill(ops, more []coordinator.Op) (filled, rest []coordinator.Op
 
 // limit is how many bytes of values fit into one cell or commit: a node's size less the overhead of
 // the record and the request.
-func (m *Member) limit() int { return coordinator.Room(m.store) }
+func (m *Member) limit() int { return store.Room(m.store) }
 
 func (m *Member) hold(f fence) {
 	m.mu.Lock()
@@ -354,8 +355,8 @@ func (m *Member) enrolled() (fence, error) {
 
 // checks are operations that make a commit fail if the agent was fenced, the deployment destroyed, or
 // the machine has another agent.
-func (m *Member) checks(f fence, more ...coordinator.Op) []coordinator.Op {
-	return append([]coordinator.Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f)}, more...)
+func (m *Member) checks(f fence, more ...store.Op) []store.Op {
+	return append([]store.Op{{Path: m.deployment.Server(m.server), Version: f.version}, m.checkLife(f)}, more...)
 }
 
 // checkFence is called when a commit failed with ErrVersion: either a cell was
@@ -371,7 +372,7 @@ func (m *Member) checkFence(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(ctx, err))
 	}
-	there := coordinator.ParseIncarnation(node)
+	there := protocol.ParseIncarnation(node)
 	if there.ID != f.record.ID {
 		return fenced(there)
 	}
@@ -380,7 +381,7 @@ func (m *Member) checkFence(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read the incarnation of server %s: %w", m.server, err)
 	case stands && turn != f.turn: // an older state was restored, or a write of an agent that died has arrived
-		if now.turn, err = m.takeTurn(ctx, there.ID); errors.Is(err, coordinator.ErrVersion) {
+		if now.turn, err = m.takeTurn(ctx, there.ID); errors.Is(err, store.ErrVersion) {
 			return m.checkFence(ctx)
 		} else if err != nil {
 			return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(ctx, err))
@@ -392,14 +393,14 @@ func (m *Member) checkFence(ctx context.Context) error {
 
 // fenced is the error of an agent whose server is now another machine, or none: an operator has
 // destroyed the deployment and applied it again.
-func fenced(by coordinator.IncarnationRecord) error {
+func fenced(by protocol.IncarnationRecord) error {
 	if by.Number == 0 {
 		return fmt.Errorf("%w, and applied again since this machine joined it", ErrDestroyed)
 	}
 	return fmt.Errorf("%w: instance %s, since %s", ErrFenced, by.Instance, by.Since.UTC().Format(time.RFC3339))
 }
 
-func (m *Member) noteEmpty(cell contract.CellName, version coordinator.Version) {
+func (m *Member) noteEmpty(cell contract.CellName, version store.Version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.empty[cell] = version

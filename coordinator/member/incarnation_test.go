@@ -10,10 +10,11 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A server that is built anew has the same name and token. It fences the old one,
@@ -33,7 +34,7 @@ func TestIncarnations(t *testing.T) {
 			t.Fatalf("%+v, %v", old, err)
 		}
 		old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon)
-		old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil)
+		old.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseDone}, nil)
 
 		rebooted, err := enrol("old", true)
 		if err != nil || rebooted.Incarnation.Number != 1 {
@@ -42,7 +43,7 @@ func TestIncarnations(t *testing.T) {
 		if err := rebooted.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon); err != nil {
 			t.Errorf("the same value after a reboot: %v", err)
 		}
-		if state, err := rebooted.State(t.Context()); err != nil || state.Phase != coordinator.PhaseDone {
+		if state, err := rebooted.State(t.Context()); err != nil || state.Phase != protocol.PhaseDone {
 			t.Errorf("the state after a reboot: %+v, %v", state, err)
 		}
 
@@ -50,7 +51,7 @@ func TestIncarnations(t *testing.T) {
 		if err != nil || anew.Incarnation.Number != 2 {
 			t.Fatalf("built anew: %+v, %v", anew, err)
 		}
-		if cell, err := anew.Cell(t.Context(), "db.mysql:endpoint"); err != nil || cell.State != coordinator.Empty || cell.Incarnation != 2 {
+		if cell, err := anew.Cell(t.Context(), "db.mysql:endpoint"); err != nil || cell.State != protocol.Empty || cell.Incarnation != 2 {
 			t.Errorf("the cell is %+v (%v), want empty of incarnation 2", cell, err)
 		}
 		if state, err := anew.State(t.Context()); err != nil || state.Phase != "" {
@@ -59,7 +60,7 @@ func TestIncarnations(t *testing.T) {
 		for what, err := range map[string]error{
 			"Put":       old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"late"`), deploytest.Noon),
 			"Put again": rebooted.Put(t.Context(), "db.mysql", json.RawMessage(`null`), deploytest.Noon),
-			"Report":    old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "late"}}),
+			"Report":    old.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"db.mysql": {Reason: "late"}}),
 			"WriteLog":  old.WriteLog(t.Context(), "mysql", []byte("late")),
 		} {
 			if !errors.Is(err, member.ErrFenced) {
@@ -92,7 +93,7 @@ func TestDestroyedAndAppliedAnew(t *testing.T) {
 		_, enrolment := rebooted.Enrol(t.Context(), "journal-db", "i-db", true, deploytest.Noon)
 		for what, err := range map[string]error{
 			"Put":      old.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"late"`), deploytest.Noon),
-			"Report":   old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil),
+			"Report":   old.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseDone}, nil),
 			"WriteLog": old.WriteLog(t.Context(), "mysql", []byte("late")),
 			"Enrol":    enrolment,
 		} {
@@ -105,16 +106,16 @@ func TestDestroyedAndAppliedAnew(t *testing.T) {
 
 // preceded lets something happen right before a commit.
 type preceded struct {
-	coordinator.Store
+	store.Session
 	before func()
 }
 
-func (s *preceded) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *preceded) Commit(ctx context.Context, ops ...store.Op) error {
 	if before := s.before; before != nil {
 		s.before = nil
 		before()
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // An agent is killed after it got its number and before it noted so; then a later
@@ -151,17 +152,17 @@ func TestKilledBetweenNumberAndNote(t *testing.T) {
 
 // held keeps commits back, as a network does.
 type held struct {
-	coordinator.Store
+	store.Session
 	on  bool
-	ops []coordinator.Op
+	ops []store.Op
 }
 
-func (s *held) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *held) Commit(ctx context.Context, ops ...store.Op) error {
 	if s.on {
 		s.ops = ops
 		return errors.New("killed before it had an answer")
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A report arrives when the agent that made it is dead and its successor on the same
@@ -169,8 +170,8 @@ func (s *held) Commit(ctx context.Context, ops ...coordinator.Op) error {
 func TestLateReport(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		slow := &held{Store: b.Session(t, "db")}
-		agent := func(s coordinator.Store) *member.Session {
+		slow := &held{Session: b.Session(t, "db")}
+		agent := func(s store.Session) *member.Session {
 			m := member.Join(s, deploytest.Site, "db", deploytest.TokenOf("db"))
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
@@ -178,21 +179,21 @@ func TestLateReport(t *testing.T) {
 			return deploytest.Enrolled(t, m, "journal-one", false)
 		}
 		first := agent(slow)
-		if err := first.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning}, nil); err != nil {
+		if err := first.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseRunning}, nil); err != nil {
 			t.Fatal(err)
 		}
 		slow.on = true
-		if err := first.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning}, nil); err == nil {
+		if err := first.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseRunning}, nil); err == nil {
 			t.Fatal("the report was not kept back")
 		}
 		second := agent(b.Session(t, "db"))
-		if err := second.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+		if err := second.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseDone}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := slow.Store.Commit(t.Context(), slow.ops...); !errors.Is(err, coordinator.ErrVersion) {
+		if err := slow.Session.Commit(t.Context(), slow.ops...); !errors.Is(err, store.ErrVersion) {
 			t.Errorf("the late report: %v, want ErrVersion", err)
 		}
-		if state, err := second.State(t.Context()); err != nil || state.Phase != coordinator.PhaseDone {
+		if state, err := second.State(t.Context()); err != nil || state.Phase != protocol.PhaseDone {
 			t.Errorf("the state is %+v, %v", state, err)
 		}
 	})
@@ -200,18 +201,18 @@ func TestLateReport(t *testing.T) {
 
 // lagging answers the first read of a node with what stood there before.
 type lagging struct {
-	coordinator.Store
-	path   coordinator.Path
-	before []coordinator.Node
+	store.Session
+	path   store.Path
+	before []store.Node
 }
 
-func (s *lagging) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+func (s *lagging) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	if path == s.path && len(s.before) > 0 {
 		node := s.before[0]
 		s.before = s.before[1:]
 		return node, nil
 	}
-	return s.Store.Read(ctx, path)
+	return s.Session.Read(ctx, path)
 }
 
 // An agent that was enrolled and starts again on a server of the ensemble that lags
@@ -224,7 +225,7 @@ func TestEnrolledAgentReadsThePast(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Agent(t, "db")
-		again := member.Join(&lagging{b.Session(t, "db"), deploytest.Site.Server("db"), []coordinator.Node{before, before}}, deploytest.Site, "db", deploytest.TokenOf("db"))
+		again := member.Join(&lagging{b.Session(t, "db"), deploytest.Site.Server("db"), []store.Node{before, before}}, deploytest.Site, "db", deploytest.TokenOf("db"))
 		if _, err := again.Plan(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +253,7 @@ func TestPredecessorWritesDuringTheTakeOver(t *testing.T) {
 		if rec, err := next.Enrol(t.Context(), "next", "i-next", false, deploytest.Noon); err != nil || rec.Incarnation.Number != 2 {
 			t.Fatalf("%+v, %v", rec, err)
 		}
-		if rec, err := next.Cell(t.Context(), "db.mysql:endpoint"); err != nil || rec.State != coordinator.Empty {
+		if rec, err := next.Cell(t.Context(), "db.mysql:endpoint"); err != nil || rec.State != protocol.Empty {
 			t.Errorf("the new incarnation begins with %+v (%v)", rec, err)
 		}
 	})
@@ -270,25 +271,25 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		}
 		b.Publish(t, p)
 		old := b.Agent(t, "db")
-		causes := map[contract.CellName]*coordinator.Cause{}
+		causes := map[contract.CellName]*protocol.Cause{}
 		for _, c := range p.Servers[0].Writes {
-			causes[c] = &coordinator.Cause{Role: "db.mysql", Reason: "exit status 1"}
+			causes[c] = &protocol.Cause{Role: "db.mysql", Reason: "exit status 1"}
 		}
-		if err := old.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, causes); err != nil {
+		if err := old.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, causes); err != nil {
 			t.Fatal(err)
 		}
-		states := func() map[coordinator.CellState]int {
+		states := func() map[protocol.CellState]int {
 			snapshot, err := deploy.TakeSnapshot(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret, p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			n := map[coordinator.CellState]int{}
+			n := map[protocol.CellState]int{}
 			for _, c := range snapshot.Servers[0].Cells {
 				n[c.State]++
 			}
 			return n
 		}
-		if n := states(); n[coordinator.Failed] != many+3 {
+		if n := states(); n[protocol.Failed] != many+3 {
 			t.Errorf("poisoned %v", n)
 		}
 		m := member.Join(b.Session(t, "db"), deploytest.Site, "db", deploytest.TokenOf("db"))
@@ -296,7 +297,7 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		if _, err := m.Enrol(t.Context(), "new", "i-2", false, deploytest.Noon); err != nil {
 			t.Fatal(err)
 		}
-		if n := states(); n[coordinator.Empty] != many+3 {
+		if n := states(); n[protocol.Empty] != many+3 {
 			t.Errorf("after the take-over: %v", n)
 		}
 	})

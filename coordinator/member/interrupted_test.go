@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // interruption is what happens to one commit: it returns what the caller sees.
@@ -24,40 +25,40 @@ func answerLost(commit func() error) error {
 	return commit()
 }
 
-func killedBefore(func() error) error { return coordinator.ErrClosed }
+func killedBefore(func() error) error { return store.ErrClosed }
 
 func killedAfter(commit func() error) error {
 	if err := commit(); err != nil {
 		return err
 	}
-	return coordinator.ErrClosed
+	return store.ErrClosed
 }
 
 // refusedAsTooLarge is a server whose limit is lower than its clients think.
-func refusedAsTooLarge(func() error) error { return coordinator.ErrTooLarge }
+func refusedAsTooLarge(func() error) error { return store.ErrTooLarge }
 
 // interrupted interrupts the next commit that writes a cell.
 type interrupted struct {
-	coordinator.Store
-	cell coordinator.Path
+	store.Session
+	cell store.Path
 	next *interruption
 }
 
-func (s *interrupted) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *interrupted) Commit(ctx context.Context, ops ...store.Op) error {
 	for _, op := range ops {
 		if interrupt := *s.next; interrupt != nil && op.Write && op.Path == s.cell {
 			*s.next = nil
-			return interrupt(func() error { return s.Store.Commit(context.WithoutCancel(ctx), ops...) })
+			return interrupt(func() error { return s.Session.Commit(context.WithoutCancel(ctx), ops...) })
 		}
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // interrupts are sessions at the same coordinator whose commits of a cell are interrupted when next
 // is set.
 func interrupts(b deploytest.Bed, ref contract.CellRef) (_ deploytest.Bed, next *interruption) {
 	next = new(interruption)
-	return deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	return deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		t.Helper()
 		return &interrupted{b.Open(t, creds...), deploytest.Site.Cell(ref), next}
 	}}, next
@@ -73,25 +74,25 @@ func TestInterruptedPublicationsAreRecovered(t *testing.T) {
 			cell    contract.CellName
 			before  string // published before
 			publish func(ctx context.Context, m *member.Session) error
-			state   coordinator.CellState
+			state   protocol.CellState
 			version int
 			value   string
 		}{
 			{"value", "db.mysql", "", func(ctx context.Context, m *member.Session) error {
 				return m.Put(ctx, "db.mysql", json.RawMessage("null"), deploytest.Noon)
-			}, coordinator.Valued, 1, "null"},
+			}, protocol.Valued, 1, "null"},
 			{"secret", deploytest.Password, "", func(ctx context.Context, m *member.Session) error {
 				return m.Put(ctx, deploytest.Password, json.RawMessage(`"hush"`), deploytest.Noon)
-			}, coordinator.Valued, 1, `"hush"`},
+			}, protocol.Valued, 1, `"hush"`},
 			{"next version of a secret", deploytest.Password, `"hush"`, func(ctx context.Context, m *member.Session) error {
 				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon)
-			}, coordinator.Valued, 2, `"newer"`},
+			}, protocol.Valued, 2, `"newer"`},
 			{"failure", "db.mysql", "", func(ctx context.Context, m *member.Session) error {
-				return m.Report(ctx, coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}})
-			}, coordinator.Failed, 1, ""},
+				return m.Report(ctx, protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"db.mysql": {Reason: "no"}})
+			}, protocol.Failed, 1, ""},
 			{"the same value after a retry", deploytest.Password, `"hush"`, func(ctx context.Context, m *member.Session) error {
 				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"hush"`), nil, deploytest.Noon)
-			}, coordinator.Valued, 1, `"hush"`},
+			}, protocol.Valued, 1, `"hush"`},
 		} {
 			t.Run(c.name+" "+name, func(t *testing.T) {
 				b, p, machine := deploytest.InMemory(), deploytest.WithPassword(), newRemains(t, "db", "d1")
@@ -194,18 +195,18 @@ func TestARefusedValueIsNotKept(t *testing.T) {
 // reported or sealed.
 func TestWritesOfAnAgentThatDied(t *testing.T) {
 	answer := func(ids ...string) func(context.Context, *member.Session, *member.Session) error {
-		var all []coordinator.Answer
+		var all []protocol.Answer
 		for _, id := range ids {
-			all = append(all, coordinator.Answer{ID: id, Status: coordinator.AnswerDone})
+			all = append(all, protocol.Answer{ID: id, Status: protocol.AnswerDone})
 		}
 		return func(ctx context.Context, m, _ *member.Session) error { return m.Answer(ctx, all) }
 	}
 	log := func(text string) func(context.Context, *member.Session, *member.Session) error {
 		return func(ctx context.Context, m, _ *member.Session) error { return m.WriteLog(ctx, "mysql", []byte(text)) }
 	}
-	state := func(p coordinator.Phase) func(context.Context, *member.Session, *member.Session) error {
+	state := func(p protocol.Phase) func(context.Context, *member.Session, *member.Session) error {
 		return func(ctx context.Context, m, _ *member.Session) error {
-			return m.Report(ctx, coordinator.ServerState{Phase: p}, nil)
+			return m.Report(ctx, protocol.ServerState{Phase: p}, nil)
 		}
 	}
 	sealed := func(value string) func(context.Context, *member.Session, *member.Session) error {
@@ -216,7 +217,7 @@ func TestWritesOfAnAgentThatDied(t *testing.T) {
 			defer func() { stop(); <-ended }()
 			err := m.Renew(ctx, deploytest.Password, json.RawMessage(value), nil, deploytest.Noon)
 			for err == nil {
-				var record coordinator.CellRecord
+				var record protocol.CellRecord
 				if record, err = app.Cell(ctx, deploytest.Password); string(record.Value) == value {
 					break
 				}
@@ -225,12 +226,12 @@ func TestWritesOfAnAgentThatDied(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		path       coordinator.Path
+		path       store.Path
 		dead, next func(ctx context.Context, m, app *member.Session) error
 	}{
 		"answers":           {deploytest.Site.Answers("db"), answer("one"), answer("one", "two")},
 		"log":               {deploytest.Site.Log("db", "mysql"), log("before"), log("after")},
-		"state":             {deploytest.Site.State("db"), state(coordinator.PhaseRunning), state(coordinator.PhaseDone)},
+		"state":             {deploytest.Site.State("db"), state(protocol.PhaseRunning), state(protocol.PhaseDone)},
 		"keys of a reader":  {deploytest.Site.SealsFor("db", "app"), sealed(`"hush"`), sealed(`"newer"`)},
 		"its own last keys": {deploytest.Site.SealsFor("db", "db"), sealed(`"hush"`), sealed(`"newer"`)},
 	} {
@@ -243,9 +244,9 @@ func TestWritesOfAnAgentThatDied(t *testing.T) {
 				began <- true
 				<-arrives
 				arrived <- commit()
-				return coordinator.ErrClosed // nobody hears the answer
+				return store.ErrClosed // nobody hears the answer
 			}))
-			slow := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+			slow := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 				t.Helper()
 				return &interrupted{b.Open(t, creds...), c.path, next}
 			}}
@@ -262,7 +263,7 @@ func TestWritesOfAnAgentThatDied(t *testing.T) {
 			kill()
 			close(arrives)
 			<-ended
-			if err := <-arrived; !errors.Is(err, coordinator.ErrVersion) {
+			if err := <-arrived; !errors.Is(err, store.ErrVersion) {
 				t.Errorf("it arrived: %v", err)
 			}
 			if got := a.Read(c.path); got != want {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A machine's life is a node named by its random id, which it creates before it becomes the server.
@@ -12,34 +13,34 @@ import (
 // one of the same name (docs/coordination.md, "Incarnations"). Its version distinguishes the machine's
 // agent from the ones before: what an agent that was killed has sent may arrive later.
 
-func (m *Member) checkLife(f fence) coordinator.Op {
-	return coordinator.Op{Path: m.deployment.Life(m.server, f.record.ID), Version: f.turn}
+func (m *Member) checkLife(f fence) store.Op {
+	return store.Op{Path: m.deployment.Life(m.server, f.record.ID), Version: f.turn}
 }
 
 // takeTurn makes this agent the machine's: no write of an agent before it counts from now on. The
 // journal's lock excludes another one that lives. ErrVersion: the life is gone, since another machine has
 // replaced this one, or the deployment was destroyed; the server's record says which.
-func (m *Member) takeTurn(ctx context.Context, id string) (coordinator.Version, error) {
+func (m *Member) takeTurn(ctx context.Context, id string) (store.Version, error) {
 	path := m.deployment.Life(m.server, id)
 	for {
 		version, exists, err := m.store.Stat(ctx, path)
 		if err == nil && !exists {
-			err = coordinator.ErrVersion
+			err = store.ErrVersion
 		}
 		if err != nil {
 			return 0, err
 		}
-		err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: version, Write: true})
+		err = m.store.Commit(ctx, store.Op{Path: path, Version: version, Write: true})
 		if err == nil {
 			return version + 1, nil
 		}
-		if errors.Is(err, coordinator.ErrRefused) && m.member.Load() != nil { // a life that an agent of an older release made
+		if errors.Is(err, store.ErrRefused) && m.member.Load() != nil { // a life that an agent of an older release made
 			return version, nil
 		}
-		if errors.Is(err, coordinator.ErrNotFound) {
-			return 0, coordinator.ErrVersion
+		if errors.Is(err, store.ErrNotFound) {
+			return 0, store.ErrVersion
 		}
-		if !errors.Is(err, coordinator.ErrVersion) { // or the answer was lost
+		if !errors.Is(err, store.ErrVersion) { // or the answer was lost
 			return 0, err
 		}
 	}
@@ -47,9 +48,9 @@ func (m *Member) takeTurn(ctx context.Context, id string) (coordinator.Version, 
 
 func (m *Member) beginLife(ctx context.Context, id string) error {
 	path := m.deployment.Life(m.server, id)
-	err := m.store.Create(ctx, []coordinator.NewNode{{Path: path, Grants: m.ownGrants(coordinator.MayRead | coordinator.MayWrite)}})
-	if errors.Is(err, coordinator.ErrRights) { // an agent of an older release made it
-		err = m.store.Create(ctx, []coordinator.NewNode{{Path: path, Grants: m.ownGrants(coordinator.MayRead)}})
+	err := m.store.Create(ctx, []store.NewNode{{Path: path, Grants: m.ownGrants(store.MayRead | store.MayWrite)}})
+	if errors.Is(err, store.ErrRights) { // an agent of an older release made it
+		err = m.store.Create(ctx, []store.NewNode{{Path: path, Grants: m.ownGrants(store.MayRead)}})
 	}
 	return err
 }
@@ -62,7 +63,7 @@ func (m *Member) checkIdentity(ctx context.Context, id string) error {
 	if err == nil && now.ID == m.known().identity.ID {
 		return nil
 	}
-	if format := (*coordinator.FormatError)(nil); err == nil || errors.Is(err, ErrNotInPlan) || errors.As(err, &format) {
+	if format := (*protocol.FormatError)(nil); err == nil || errors.Is(err, ErrNotInPlan) || errors.As(err, &format) {
 		err = ErrAnew
 	}
 	m.endLife(ctx, id)

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A machine that enrolled with an agent which made no life goes on after an upgrade.
@@ -31,12 +32,12 @@ func TestEnrolledWithoutALife(t *testing.T) {
 
 // sinceRead lets something happen after the first read of the server's incarnation.
 type sinceRead struct {
-	coordinator.Store
+	store.Session
 	then func()
 }
 
-func (s *sinceRead) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	node, err := s.Store.Read(ctx, path)
+func (s *sinceRead) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	node, err := s.Session.Read(ctx, path)
 	if then := s.then; then != nil && path == deploytest.Site.Server("db") {
 		s.then = nil
 		then()
@@ -83,24 +84,24 @@ func TestLivesOfReplacedMachinesEnd(t *testing.T) {
 
 // olderAgent makes lives as agents of an earlier release did, and dies at its first write after that.
 type olderAgent struct {
-	coordinator.Store
+	store.Session
 	dies bool
 }
 
-func (s *olderAgent) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *olderAgent) Create(ctx context.Context, nodes []store.NewNode) error {
 	for i := range nodes {
 		for k := range nodes[i].Grants {
-			nodes[i].Grants[k].May &^= coordinator.MayWrite
+			nodes[i].Grants[k].May &^= store.MayWrite
 		}
 	}
-	return s.Store.Create(ctx, nodes)
+	return s.Session.Create(ctx, nodes)
 }
 
-func (s *olderAgent) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *olderAgent) Commit(ctx context.Context, ops ...store.Op) error {
 	if s.dies {
-		return coordinator.ErrClosed
+		return store.ErrClosed
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A life that an agent of an earlier release made cannot be written where tokens are good for one
@@ -113,7 +114,7 @@ func TestALifeThatCanOnlyBeRead(t *testing.T) {
 				b.PublishOnce(t, deploytest.WithPassword())
 			}
 			machine := deploytest.NewMachine(t, server, "d1")
-			older := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+			older := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 				t.Helper()
 				return &olderAgent{b.Open(t, creds...), dies}
 			}}
@@ -128,7 +129,7 @@ func TestALifeThatCanOnlyBeRead(t *testing.T) {
 			if _, err := m.Enrol(t.Context(), "d1", "i-d1", false, deploytest.Noon); (err != nil) != dies {
 				t.Fatal(err)
 			}
-			if err := b.Join(t, machine, !dies).Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+			if err := b.Join(t, machine, !dies).Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseDone}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,10 +149,10 @@ func TestReplacedWhileTheNextAgentStarts(t *testing.T) {
 			}
 			deploytest.Enrolled(t, m, "second", false)
 		}
-		turn := func(ops []coordinator.Op) bool {
+		turn := func(ops []store.Op) bool {
 			return ops[0].Write && ops[0].Path == deploytest.Site.Life("db", "journal-db")
 		}
-		if _, err := b.Again(t, &deploytest.Between{Store: b.Session(t, "db"), When: turn, Do: replace}); !errors.Is(err, member.ErrFenced) {
+		if _, err := b.Again(t, &deploytest.Between{Session: b.Session(t, "db"), When: turn, Do: replace}); !errors.Is(err, member.ErrFenced) {
 			t.Errorf("%v, want ErrFenced", err)
 		}
 	})

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A coordinator can lose its data, or be restored to an older state. A machine that was the server
@@ -20,7 +21,7 @@ import (
 
 // keep stores what the server has published. A full disk does not fail the role: the value then
 // cannot be republished, which is reported.
-func (m *Member) keep(cell contract.CellName, r coordinator.CellRecord) {
+func (m *Member) keep(cell contract.CellName, r protocol.CellRecord) {
 	if err := m.memory.Keep(cell, r); err != nil {
 		m.tell(fmt.Sprintf("%s cannot be republished if the coordinator loses it: %v", cell, err))
 	}
@@ -28,9 +29,9 @@ func (m *Member) keep(cell contract.CellName, r coordinator.CellRecord) {
 
 // keepFound stores a record of this machine that the coordinator has, if the disk has another: this
 // is the one that its readers have seen.
-func (m *Member) keepFound(cell contract.CellName, r coordinator.CellRecord) {
+func (m *Member) keepFound(cell contract.CellName, r protocol.CellRecord) {
 	kept, err := m.memory.Kept()
-	if k := kept[cell]; err == nil && r.State != coordinator.Empty && (k.State != r.State || k.At() != r.At() || !coordinator.SameValue(k.Value, r.Value)) {
+	if k := kept[cell]; err == nil && r.State != protocol.Empty && (k.State != r.State || k.At() != r.At() || !protocol.SameValue(k.Value, r.Value)) {
 		m.keep(cell, r)
 	}
 }
@@ -46,7 +47,7 @@ type enrolment struct {
 
 // lasting is a store whose deployment may be lost and come back.
 type lasting struct {
-	coordinator.Store
+	store.Session
 	m *Member
 }
 
@@ -64,40 +65,40 @@ func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, er
 	}
 }
 
-func (s *lasting) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	return lasts(ctx, s.m, func() (coordinator.Node, error) { return s.Store.Read(ctx, path) })
+func (s *lasting) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	return lasts(ctx, s.m, func() (store.Node, error) { return s.Session.Read(ctx, path) })
 }
 
 // Commit implements Store. After a loss, a commit prepared before is out of date.
-func (s *lasting) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *lasting) Commit(ctx context.Context, ops ...store.Op) error {
 	since := s.m.returns.Load()
-	err := s.Store.Commit(ctx, ops...)
+	err := s.Session.Commit(ctx, ops...)
 	back, lost := s.m.comeBack(ctx, since, err)
 	switch {
 	case lost != nil:
 		return errors.Join(lost, err)
 	case back:
-		return fmt.Errorf("the deployment was restored: %w", coordinator.ErrVersion)
+		return fmt.Errorf("the deployment was restored: %w", store.ErrVersion)
 	}
 	return err
 }
 
 // Stat implements Store. If a node that always exists does not, that is a sign of a loss.
-func (s *lasting) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+func (s *lasting) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	for {
 		since := s.m.returns.Load()
-		version, exists, err := s.Store.Stat(ctx, path)
+		version, exists, err := s.Session.Stat(ctx, path)
 		if err != nil || exists || path != s.m.deployment.ServerPlan(s.m.server) && path != s.m.deployment.State(s.m.server) {
 			return version, exists, err
 		}
-		if back, lost := s.m.comeBack(ctx, since, coordinator.ErrNotFound); lost != nil || !back {
+		if back, lost := s.m.comeBack(ctx, since, store.ErrNotFound); lost != nil || !back {
 			return version, exists, lost
 		}
 	}
 }
 
 // signsOfLoss are errors that may mean that the coordinator's state is not the one that this machine has seen.
-var signsOfLoss = []error{coordinator.ErrNotFound, coordinator.ErrVersion, coordinator.ErrRefused, coordinator.ErrForged}
+var signsOfLoss = []error{store.ErrNotFound, store.ErrVersion, store.ErrRefused, protocol.ErrForged}
 
 // comeBack waits, if an error means that the coordinator has lost the deployment, until the machine
 // is its server again. since is m.returns when the failed operation began: another goroutine may
@@ -129,7 +130,7 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 	if ended > m.ended.Load() {
 		return true
 	}
-	if knows && errors.Is(err, coordinator.ErrNotFound) {
+	if knows && errors.Is(err, store.ErrNotFound) {
 		if _, stands, statErr := m.store.Stat(ctx, ""); statErr == nil && !stands {
 			return true
 		}
@@ -143,9 +144,9 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 func (m *Member) sessionsEnded() (n int64, knows bool) {
 	s := m.store
 	if l, is := s.(*lasting); is {
-		s = l.Store
+		s = l.Session
 	}
-	if c, has := s.(coordinator.Connected); has {
+	if c, has := s.(store.Connected); has {
 		now, _ := c.Connection()
 		return int64(now.Ended), true
 	}
@@ -231,17 +232,17 @@ func (m *Member) leaveWord(ctx context.Context, waits string) {
 	if err != nil || m.known().key.Public() == "" {
 		return
 	}
-	state, _, err := coordinator.OpenIfAny[coordinator.ServerState](path, node.Data, m.known().key.Public(), m.ownPlace(coordinator.KindState))
+	state, _, err := protocol.OpenIfAny[protocol.ServerState](path, node.Data, m.known().key.Public(), m.ownPlace(protocol.KindState))
 	if err != nil {
 		return
 	}
 	if state.Phase == "" { // no state was reported yet
 		f, _ := m.enrolled()
-		state = coordinator.ServerState{Incarnation: f.record.Number, Phase: coordinator.PhaseWaiting, Since: time.Now().UTC()}
+		state = protocol.ServerState{Incarnation: f.record.Number, Phase: protocol.PhaseWaiting, Since: time.Now().UTC()}
 	}
 	state.Message = cmp.Or(waits, state.Message)
 	if data, err := m.encodeState(state); err == nil {
-		_ = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+		_ = m.store.Commit(ctx, store.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
 }
 
@@ -270,7 +271,7 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 		version, empty := m.empty[cell]
 		own := m.own[cell] // otherwise it was removed from the plan
 		m.mu.Unlock()
-		if !own || record.State == coordinator.Empty || record.Incarnation != f.record.Number && record.Incarnation != before {
+		if !own || record.State == protocol.Empty || record.Incarnation != f.record.Number && record.Incarnation != before {
 			continue
 		}
 		again := record.Incarnation != f.record.Number // after another machine
@@ -286,14 +287,14 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			case err != nil:
 				return fmt.Errorf("publish %s again: %w", cell, err)
 			}
-			unpublished := there.State == coordinator.Empty && there.At() == record.At() // the agent was killed in between
+			unpublished := there.State == protocol.Empty && there.At() == record.At() // the agent was killed in between
 			if !unpublished && !there.At().Less(record.At()) {
 				continue
 			}
 			version = at
 		}
 		err := m.writeCell(ctx, f, contract.CellRef{Cell: cell, Server: m.server}, version, record)
-		if errors.Is(err, coordinator.ErrVersion) { // a concurrent write: it has newer content
+		if errors.Is(err, store.ErrVersion) { // a concurrent write: it has newer content
 			err = m.checkFence(ctx)
 		}
 		if err != nil {
@@ -304,13 +305,13 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 }
 
 // anew is a record that the machine published as an earlier incarnation, with number, by its runs of then.
-func (m *Member) anew(record coordinator.CellRecord, number int) coordinator.CellRecord {
+func (m *Member) anew(record protocol.CellRecord, number int) protocol.CellRecord {
 	before, stamp := record.Incarnation, maps.Clone(record.Stamp)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for source, run := range stamp {
 		if m.own[contract.CellName(source)] && run[0] == before {
-			stamp[source] = coordinator.Count{number, run[1]}
+			stamp[source] = protocol.Count{number, run[1]}
 		}
 	}
 	record.Incarnation, record.Stamp = number, stamp

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func newRemains(t *testing.T, server contract.ServerPath, id string) *deploytest.Remains {
@@ -34,8 +35,8 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
 	writer, reader := b.MustBegin(t, db, 0), b.MustBegin(t, app, 0)
 	put(t, writer, deploytest.Password, `"hush"`)
-	cause := map[contract.CellName]*coordinator.Cause{"db.mysql": {Reason: "no"}}
-	if err := writer.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
+	cause := map[contract.CellName]*protocol.Cause{"db.mysql": {Reason: "no"}}
+	if err := writer.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, cause); err != nil {
 		t.Fatal(err)
 	}
 	b.Lose(t, db, app)
@@ -73,7 +74,7 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	expectFailed := func() {
 		t.Helper()
 		record, err := deploytest.ReadCell(t.Context(), b.Operator(t), contract.CellRef{Cell: "db.mysql", Server: "db"})
-		if err != nil || record.State != coordinator.Failed || record.Cause.Reason != "no" || record.Incarnation != 1 {
+		if err != nil || record.State != protocol.Failed || record.Cause.Reason != "no" || record.Incarnation != 1 {
 			t.Errorf("the failure: %+v, %v", record, err)
 		}
 	}
@@ -95,7 +96,7 @@ func TestAnOlderStateIsPutBack(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.ThreeTier())
 	a := b.Attacker(t)
-	paths := []coordinator.Path{deploytest.Site.Server("db"), deploytest.Site.State("db"), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql", Server: "db"})}
+	paths := []store.Path{deploytest.Site.Server("db"), deploytest.Site.State("db"), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql", Server: "db"})}
 	first, second := newRemains(t, "db", "d1"), newRemains(t, "db", "d2")
 	gone := b.MustBegin(t, first, 0)
 	var before []string
@@ -182,7 +183,7 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 	}
 	b.Become(t, first, app, false)
 	b.Lose(t)
-	b.Restore(t, p, deploytest.Enrolling(coordinator.EnrolOnce))
+	b.Restore(t, p, deploytest.Enrolling(protocol.EnrolOnce))
 
 	thief := deploytest.NewMachine(t, "app", "thief")
 	taken := b.Join(t, thief, false)
@@ -201,7 +202,7 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 		t.Fatalf("it does not wait: %v", err)
 	}
 	put(t, b.Join(t, db, false), deploytest.Password, `"hush"`)
-	if record, err := taken.Cell(t.Context(), deploytest.Password); err != nil || record.State != coordinator.Empty {
+	if record, err := taken.Cell(t.Context(), deploytest.Password); err != nil || record.State != protocol.Empty {
 		t.Errorf("the thief reads what is not sealed for him: %+v, %v", record, err)
 	}
 	if _, err := deploytest.Reading(t, b.Operator(t)).Admit(t.Context(), "app", app.Key.Public()); err != nil {
@@ -218,7 +219,7 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 		t.Errorf("a machine that was the server in the deployment before: %v", err)
 	}
 	b.Become(t, back, app, false) // without its journal it is a machine that was built anew
-	if err := taken.Report(t.Context(), coordinator.ServerState{}, nil); !errors.Is(err, member.ErrFenced) {
+	if err := taken.Report(t.Context(), protocol.ServerState{}, nil); !errors.Is(err, member.ErrFenced) {
 		t.Errorf("the thief goes on: %v", err)
 	}
 }
@@ -260,7 +261,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 		"answers": {reader, func(t *testing.T, m *member.Session) error {
-			return m.Answer(t.Context(), []coordinator.Answer{{ID: "x"}})
+			return m.Answer(t.Context(), []protocol.Answer{{ID: "x"}})
 		}},
 		"reads its state": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.State(t.Context())
@@ -271,7 +272,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 		"reports": {reader, func(t *testing.T, m *member.Session) error {
-			return m.Report(t.Context(), coordinator.ServerState{}, nil)
+			return m.Report(t.Context(), protocol.ServerState{}, nil)
 		}},
 		"publishes": {writer, func(t *testing.T, m *member.Session) error {
 			return m.Put(t.Context(), "db.mysql", json.RawMessage("null"), deploytest.Noon)
@@ -289,7 +290,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 	} {
-		for _, enrol := range []coordinator.Enrolment{coordinator.EnrolAlways, coordinator.EnrolOnce} {
+		for _, enrol := range []protocol.Enrolment{protocol.EnrolAlways, protocol.EnrolOnce} {
 			t.Run(name+", enrol="+string(enrol), func(t *testing.T) {
 				b := deploytest.InMemory()
 				if _, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(enrol))); err != nil {
@@ -300,7 +301,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 				put(t, db, "db.mysql:url", `"mysql://"`)
 				put(t, db, deploytest.Password, `"hush"`)
 				for _, m := range []*member.Session{db, app} {
-					if err := errors.Join(m.Report(t.Context(), coordinator.ServerState{}, nil), m.Answer(t.Context(), []coordinator.Answer{{ID: "before"}})); err != nil {
+					if err := errors.Join(m.Report(t.Context(), protocol.ServerState{}, nil), m.Answer(t.Context(), []protocol.Answer{{ID: "before"}})); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -312,7 +313,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 				}
 				back := b.MustBegin(t, all[other], 1) // the others were seen to come back
 				go func() { _ = back.KeepSealed(t.Context(), func(error) {}) }()
-				post := []deploy.Posting{{Server: c.server, Request: coordinator.Request{ID: "one", Kind: coordinator.Action, Since: deploytest.Noon.Add(2e9)}}}
+				post := []deploy.Posting{{Server: c.server, Request: protocol.Request{ID: "one", Kind: protocol.Action, Since: deploytest.Noon.Add(2e9)}}}
 				if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), post, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -320,7 +321,7 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 					t.Errorf("%v\n%s", err, all[c.server].Words())
 				}
 				// an empty record of its own says nothing of either deployment
-				quiet := enrol == coordinator.EnrolAlways && slices.Contains([]string{"takes back", "reads its answers", "reads its state"}, name)
+				quiet := enrol == protocol.EnrolAlways && slices.Contains([]string{"takes back", "reads its answers", "reads its state"}, name)
 				if !quiet && !strings.Contains(all[c.server].Words(), "restored the deployment") {
 					t.Errorf("it says %q", all[c.server].Words())
 				}
@@ -339,12 +340,12 @@ func TestSeveralComeBackTogether(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	b.Lose(t)
-	b.Restore(t, p, deploytest.Enrolling(coordinator.EnrolOnce))
+	b.Restore(t, p, deploytest.Enrolling(protocol.EnrolOnce))
 	sealing := make(chan error, 1)
 	go func() { sealing <- writer.KeepSealed(ctx, func(err error) { t.Error(err) }) }()
 	ended := make(chan error)
 	all := []func() error{
-		func() error { return reader.Report(t.Context(), coordinator.ServerState{}, nil) },
+		func() error { return reader.Report(t.Context(), protocol.ServerState{}, nil) },
 		func() error { return writer.WriteLog(t.Context(), "mysql", []byte("a line")) },
 		func() error { _, err := reader.Asked(t.Context()); return err },
 		func() error { _, err := reader.PlanAgain(t.Context()); return err },
@@ -359,7 +360,7 @@ func TestSeveralComeBackTogether(t *testing.T) {
 		func() error {
 			return writer.Put(t.Context(), deploytest.Password, json.RawMessage(`"hush"`), deploytest.Noon)
 		},
-		func() error { return writer.Report(t.Context(), coordinator.ServerState{}, nil) },
+		func() error { return writer.Report(t.Context(), protocol.ServerState{}, nil) },
 	}
 	for _, do := range all {
 		go func() { ended <- do() }()
@@ -384,8 +385,8 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 	a := b.Attacker(t)
 	app, db := newRemains(t, "app", "a1"), b.Agent(t, "db")
 	m := b.MustBegin(t, app, 0)
-	before := map[coordinator.Path]string{}
-	for _, path := range []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServerPlan("app"), deploytest.Site.Keys("app"), deploytest.Site.Server("app"), deploytest.Site.State("app"), deploytest.Site.Requests("app")} {
+	before := map[store.Path]string{}
+	for _, path := range []store.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServerPlan("app"), deploytest.Site.Keys("app"), deploytest.Site.Server("app"), deploytest.Site.State("app"), deploytest.Site.Requests("app")} {
 		before[path] = a.Read(path)
 	}
 	newer := deploytest.WithUpdate(func(p *contract.Plan) { p.Servers[1].Roles[0].Timeout = 77 })
@@ -404,7 +405,7 @@ func TestAnOlderPlanIsPutBack(t *testing.T) {
 	}()
 	reported := make(chan error, 1)
 	go func() {
-		reported <- m.Report(deploytest.Within(t, deploytest.Patience), coordinator.ServerState{}, nil)
+		reported <- m.Report(deploytest.Within(t, deploytest.Patience), protocol.ServerState{}, nil)
 	}()
 	for !strings.Contains(app.Words(), "an older state of the deployment") {
 		select {
@@ -448,7 +449,7 @@ func TestWhatWentIsNotPublishedAgain(t *testing.T) {
 	b.Publish(t, deploytest.ThreeTier())
 	db := newRemains(t, "db", "d1")
 	b.MustBegin(t, db, 0)
-	went := coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`"old"`)}
+	went := protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`"old"`)}
 	if err := db.Disk.Keep("db.gone:url", went); err != nil {
 		t.Fatal(err)
 	}
@@ -459,16 +460,16 @@ func TestWhatWentIsNotPublishedAgain(t *testing.T) {
 
 // beginning does something before a machine's life begins.
 type beginning struct {
-	coordinator.Store
+	store.Session
 	do *func()
 }
 
-func (s *beginning) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *beginning) Create(ctx context.Context, nodes []store.NewNode) error {
 	if do := *s.do; do != nil && nodes[0].Path == deploytest.Site.Life("db", "d1") {
 		*s.do = nil
 		do()
 	}
-	return s.Store.Create(ctx, nodes)
+	return s.Session.Create(ctx, nodes)
 }
 
 // A deployment is applied anew, or restored once more, between the reading of its identity and the
@@ -479,7 +480,7 @@ func TestAnotherDeploymentWhileAMachineEnrols(t *testing.T) {
 	p := deploytest.ThreeTier()
 	b.Publish(t, p)
 	do := new(func())
-	slow := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	slow := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		t.Helper()
 		return &beginning{b.Open(t, creds...), do}
 	}}

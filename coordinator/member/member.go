@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What an agent decides on.
@@ -35,39 +36,39 @@ var (
 // calls AwaitDeployment, Plan and Enrol, in this order. The Session that Enrol returns announces
 // the server, writes and reports.
 type Member struct {
-	store      coordinator.Store
-	deployment coordinator.Deployment
+	store      store.Session
+	deployment protocol.Deployment
 	server     contract.ServerPath
 	token      string
 	memory     Memory
 
 	mu     sync.Mutex
-	places map[contract.CellName]contract.CellRef    // of the cells that this server may read
-	own    map[contract.CellName]bool                // the cells this server writes
-	empty  map[contract.CellName]coordinator.Version // those of them that are assumed to be empty
+	places map[contract.CellName]contract.CellRef // of the cells that this server may read
+	own    map[contract.CellName]bool             // the cells this server writes
+	empty  map[contract.CellName]store.Version    // those of them that are assumed to be empty
 	fence  *fence
-	state  *coordinator.Version       // of the state's node, if known
+	state  *store.Version             // of the state's node, if known
 	left   map[contract.CellName]bool // cells that were removed
 	plans  plans
 
 	planning chan struct{} // full while the plan is read
 	learning sync.Mutex
 
-	pinned   *coordinator.Identity // as the machine remembers it
+	pinned   *protocol.Identity // as the machine remembers it
 	knows    atomic.Pointer[knowledge]
 	scope    string // the id of the deployment in which the following were seen: see Remembered
 	counters map[string]int64
-	seen     map[contract.CellName]coordinator.Count
-	older    map[string]int64                     // of the counters, those whose record is older now
-	groups   map[string]coordinator.MembersRecord // the last valid records of relays
+	seen     map[contract.CellName]protocol.Count
+	older    map[string]int64                  // of the counters, those whose record is older now
+	groups   map[string]protocol.MembersRecord // the last valid records of relays
 
 	tried   int // see RememberTries
 	noteTry func(number int) error
 
 	machine Machine
-	self    *coordinator.Credential                // the machine's identity, once the session has it
-	asks    bool                                   // another machine has used its token: it waits for approval
-	member  atomic.Pointer[coordinator.Credential] // the server's identity, where tokens are valid for one enrolment
+	self    *store.Credential                // the machine's identity, once the session has it
+	asks    bool                             // another machine has used its token: it waits for approval
+	member  atomic.Pointer[store.Credential] // the server's identity, where tokens are valid for one enrolment
 
 	claim *Claim // of a slot, in a scaling group
 	slot  int
@@ -84,15 +85,15 @@ type Member struct {
 
 // Join returns the member of a deployment for a server. The store was opened with the server's own
 // credential (ServerCredential), which is derived from its token.
-func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerPath, token string) *Member {
-	if others, has := s.(coordinator.Crowd); has {
+func Join(s store.Session, d protocol.Deployment, server contract.ServerPath, token string) *Member {
+	if others, has := s.(store.Crowd); has {
 		others.Among(d.Servers())
 	}
 	m := &Member{
 		deployment: d, server: server, token: token, memory: newMemory{},
 		places: map[contract.CellName]contract.CellRef{},
 		own:    map[contract.CellName]bool{},
-		empty:  map[contract.CellName]coordinator.Version{},
+		empty:  map[contract.CellName]store.Version{},
 		left:   map[contract.CellName]bool{},
 		plans:  plans{news: make(chan struct{})},
 
@@ -101,7 +102,7 @@ func Join(s coordinator.Store, d coordinator.Deployment, server contract.ServerP
 		returning: make(chan struct{}, 1),
 	}
 	m.store = &lasting{s, m}
-	m.sealing = newSealing(sync.OnceValues(func() (seal.Key, error) { return coordinator.TokenKey(token) }))
+	m.sealing = newSealing(sync.OnceValues(func() (seal.Key, error) { return protocol.TokenKey(token) }))
 	return m
 }
 
@@ -139,7 +140,7 @@ func (m *Member) AwaitDeployment(ctx context.Context, waiting func(why string)) 
 		}
 		again.Stop()
 	}
-	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, coordinator.WatchEnded(ctx))
+	return fmt.Errorf("wait for the deployment %s: %w", m.deployment, store.WatchEnded(ctx))
 }
 
 // lookAgain is how often a machine that waits for its deployment or approval tries again.
@@ -151,8 +152,8 @@ const lookAgain = 30 * time.Second
 func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 	for range 2 {
 		why, err = m.lookReady(ctx)
-		var format *coordinator.FormatError
-		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, coordinator.ErrRefused) && !errors.As(err, &format) {
+		var format *protocol.FormatError
+		if !errors.Is(err, ErrNotInPlan) && !errors.Is(err, ErrDestroyed) && !errors.Is(err, store.ErrRefused) && !errors.As(err, &format) {
 			break
 		}
 	}
@@ -160,9 +161,9 @@ func (m *Member) whyNotReady(ctx context.Context) (why string, err error) {
 }
 
 // whyIncomplete is "" when a deployment is complete.
-func whyIncomplete(ctx context.Context, s coordinator.Store, d coordinator.Deployment) (why string, err error) {
+func whyIncomplete(ctx context.Context, s store.Session, d protocol.Deployment) (why string, err error) {
 	for _, n := range []struct {
-		path coordinator.Path
+		path store.Path
 		why  string
 	}{
 		{d.Root(), "the deployment %s is not applied yet"},
@@ -186,7 +187,7 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 	if err := m.identify(ctx); err != nil {
 		return "", err
 	}
-	var used *coordinator.TokenUsedError
+	var used *protocol.TokenUsedError
 	switch err := m.enter(ctx); {
 	case errors.As(err, &used):
 		return err.Error(), nil
@@ -194,13 +195,13 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("join the deployment %s: %w", m.deployment, err)
 	}
 	_, err := m.store.Read(ctx, m.deployment.ServerPlan(m.server))
-	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused) {
 		m.member.Store(nil) // the deployment may have been applied again since
 	}
 	switch {
-	case errors.Is(err, coordinator.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return "", fmt.Errorf("server %s of deployment %s: %w", m.server, m.deployment, ErrNotInPlan)
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return "", fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, err)
 	case err != nil:
 		return "", fmt.Errorf("wait for the deployment %s: %w", m.deployment, err)
@@ -227,7 +228,7 @@ func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 }
 
 // readPlan reads the plan, and learns its cells and keys.
-func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Version, error) {
+func (m *Member) readPlan(ctx context.Context) (*contract.Server, store.Version, error) {
 	if ctx.Value(rejoining{}) == nil { // otherwise a reader of the plan may wait for this
 		select {
 		case m.planning <- struct{}{}:
@@ -239,11 +240,11 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	if err := m.meet(ctx); err != nil {
 		return nil, 0, err
 	}
-	text, version, err := coordinator.ReadParts(ctx, m.store, m.deployment.ServerPlan(m.server))
+	text, version, err := protocol.ReadParts(ctx, m.store, m.deployment.ServerPlan(m.server))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the plan of server %s: %w", m.server, err)
 	}
-	text, counter, err := m.open(coordinator.KindPlan, "", "the plan of server "+string(m.server), text)
+	text, counter, err := m.open(protocol.KindPlan, "", "the plan of server "+string(m.server), text)
 	if err != nil {
 		return nil, 0, m.explainForged(ctx, err)
 	}
@@ -254,7 +255,7 @@ func (m *Member) readPlan(ctx context.Context) (*contract.Server, coordinator.Ve
 	if err := m.deriveKey(&s); err != nil {
 		return nil, 0, err
 	}
-	if err := m.notOlder(ctx, coordinator.KindPlan, counter); err != nil {
+	if err := m.notOlder(ctx, protocol.KindPlan, counter); err != nil {
 		return nil, 0, fmt.Errorf("the plan of server %s: %w", m.server, err)
 	}
 	if err := m.joinSets(ctx); err != nil {
@@ -268,7 +269,7 @@ func (m *Member) CheckPlan(ctx context.Context) error {
 	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
 	switch {
 	case err == nil && !exists:
-		err = cmp.Or(m.stands(ctx), error(coordinator.ErrNotFound))
+		err = cmp.Or(m.stands(ctx), error(store.ErrNotFound))
 	case err == nil && version != m.knownPlans().read:
 		err = ErrPlanChanged
 	}
@@ -280,25 +281,25 @@ func (m *Member) CheckPlan(ctx context.Context) error {
 
 func (m *Member) joinSets(ctx context.Context) error {
 	path := m.deployment.Keys(m.server)
-	text, _, err := coordinator.ReadParts(ctx, m.store, path)
+	text, _, err := protocol.ReadParts(ctx, m.store, path)
 	if err != nil {
 		return fmt.Errorf("read the keys of server %s: %w", m.server, err)
 	}
 	if len(text) > 0 && string(text) != "{}" {
 		what, counter := "the keys of server "+string(m.server), int64(0)
-		if text, counter, err = m.open(coordinator.KindKeys, "", what, text); err != nil {
+		if text, counter, err = m.open(protocol.KindKeys, "", what, text); err != nil {
 			return err
 		}
-		if err := m.notOlder(ctx, coordinator.KindKeys, counter); err != nil {
+		if err := m.notOlder(ctx, protocol.KindKeys, counter); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	keys, err := coordinator.Decode[coordinator.KeysRecord](path, text)
+	keys, err := protocol.Decode[protocol.KeysRecord](path, text)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(keys.Sets)) {
-		if err := m.store.Authenticate(ctx, coordinator.ReaderCredential(id, keys.Sets[id])); err != nil {
+		if err := m.store.Authenticate(ctx, protocol.ReaderCredential(id, keys.Sets[id])); err != nil {
 			return fmt.Errorf("use the keys of server %s: %w", m.server, err)
 		}
 	}
@@ -307,12 +308,12 @@ func (m *Member) joinSets(ctx context.Context) error {
 
 // File reads a file of the server's roles and checks its digest.
 func (m *Member) File(ctx context.Context, digest string) ([]byte, error) {
-	content, _, err := coordinator.ReadParts(ctx, m.store, m.deployment.File(digest))
+	content, _, err := protocol.ReadParts(ctx, m.store, m.deployment.File(digest))
 	if err != nil {
 		return nil, fmt.Errorf("read the file %s: %w", digest, err)
 	}
-	if !coordinator.HasDigest(content, digest) {
-		return nil, coordinator.Forged("the file "+digest, "the deployment's operator", errors.New("its SHA-256 differs"))
+	if !protocol.HasDigest(content, digest) {
+		return nil, protocol.Forged("the file "+digest, "the deployment's operator", errors.New("its SHA-256 differs"))
 	}
 	return content, nil
 }
@@ -332,40 +333,40 @@ func (m *Member) place(cell contract.CellName) (contract.CellRef, error) {
 }
 
 // Cell reads a cell. A sealed one is Empty to this server as long as it cannot open it.
-func (m *Member) Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
+func (m *Member) Cell(ctx context.Context, cell contract.CellName) (protocol.CellRecord, error) {
 	ref, err := m.place(cell)
 	if err != nil {
-		return coordinator.CellRecord{}, err
+		return protocol.CellRecord{}, err
 	}
 	record, _, err := m.readCell(ctx, ref)
 	if err != nil {
-		return coordinator.CellRecord{}, err
+		return protocol.CellRecord{}, err
 	}
 	return m.opened(ctx, ref, record)
 }
 
 // readCell also returns the version of a cell that cannot be read.
-func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (coordinator.CellRecord, coordinator.Version, error) {
+func (m *Member) readCell(ctx context.Context, ref contract.CellRef) (protocol.CellRecord, store.Version, error) {
 	path := m.deployment.Cell(ref)
-	var version coordinator.Version
-	record, err := lasts(ctx, m, func() (none coordinator.CellRecord, err error) {
+	var version store.Version
+	record, err := lasts(ctx, m, func() (none protocol.CellRecord, err error) {
 		node, err := m.store.Read(ctx, path)
 		version = node.Version
 		if err != nil {
 			return none, fmt.Errorf("read %s: %w", ref.Cell, m.missed(ctx, ref.Cell, m.goneOf(ctx, ref.Server, "the cell "+string(ref.Cell), err)))
 		}
-		record, err := coordinator.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
+		record, err := protocol.OpenCell(path, node.Data, m.keyOf(ref.Server), m.deployment.CellPlace(m.known().identity.ID, ref))
 		switch {
-		case errors.Is(err, coordinator.ErrForged):
+		case errors.Is(err, protocol.ErrForged):
 			return none, m.explainForged(ctx, err)
 		case err != nil:
-			return none, coordinator.NewCellError(ref, err)
+			return none, protocol.NewCellError(ref, err)
 		case ref.Server == m.server:
 			return record, nil
 		}
 		fresh, err := m.unseen(ctx, ref, record)
 		if !fresh {
-			record = coordinator.CellRecord{State: coordinator.Unknown} // until the newer one is served again
+			record = protocol.CellRecord{State: protocol.Unknown} // until the newer one is served again
 		}
 		return record, err
 	})

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // An agent may be there before its deployment is: it waits, says what for, and
@@ -41,8 +42,8 @@ func TestAgentBeforeApply(t *testing.T) {
 func TestAgentThatDoesNotBelong(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		stranger := b.Open(t, coordinator.ServerCredential("db", deploytest.Another.ServerToken(deploytest.Site, "db")))
-		if err := member.Join(stranger, deploytest.Site, "db", deploytest.Another.ServerToken(deploytest.Site, "db")).AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) {
+		stranger := b.Open(t, protocol.ServerCredential("db", deploytest.Another.ServerToken(deploytest.Site, "db")))
+		if err := member.Join(stranger, deploytest.Site, "db", deploytest.Another.ServerToken(deploytest.Site, "db")).AwaitDeployment(t.Context(), nil); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("wrong token: %v, want ErrRefused", err)
 		}
 		if err := member.Join(b.Session(t, "cache"), deploytest.Site, "cache", deploytest.TokenOf("cache")).AwaitDeployment(t.Context(), nil); !errors.Is(err, member.ErrNotInPlan) {
@@ -108,15 +109,15 @@ func TestCellIsWrittenOnce(t *testing.T) {
 // lossy takes commits and loses their answers: what the caller sees is a version
 // that does not fit.
 type lossy struct {
-	coordinator.Store
+	store.Session
 	lose int
 }
 
-func (s *lossy) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	err := s.Store.Commit(ctx, ops...)
+func (s *lossy) Commit(ctx context.Context, ops ...store.Op) error {
+	err := s.Session.Commit(ctx, ops...)
 	if err == nil && s.lose > 0 {
 		s.lose--
-		return coordinator.ErrVersion
+		return store.ErrVersion
 	}
 	return err
 }
@@ -138,15 +139,15 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("Put: %v", err)
 		}
 		s.lose = 1
-		cause := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 1"}
-		if err := enrolled.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon}, map[contract.CellName]*coordinator.Cause{"db.mysql": cause}); err != nil {
+		cause := &protocol.Cause{Role: "db.mysql", Reason: "exit status 1"}
+		if err := enrolled.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed, Since: deploytest.Noon}, map[contract.CellName]*protocol.Cause{"db.mysql": cause}); err != nil {
 			t.Errorf("Report: %v", err)
 		}
 		s.lose = 1
 		if err := enrolled.WriteLog(t.Context(), "mysql", []byte("hello")); err != nil {
 			t.Errorf("WriteLog: %v", err)
 		}
-		if rec, err := m.Cell(t.Context(), "db.mysql"); err != nil || rec.State != coordinator.Failed || rec.Cause.Reason != "exit status 1" {
+		if rec, err := m.Cell(t.Context(), "db.mysql"); err != nil || rec.State != protocol.Failed || rec.Cause.Reason != "exit status 1" {
 			t.Errorf("the completion is %+v (%v)", rec, err)
 		}
 	})
@@ -159,7 +160,7 @@ func TestValuesNearTheLimit(t *testing.T) {
 		limit := s.MaxValue() - 16<<10
 		db, app := b.Agent(t, "db"), b.Agent(t, "app")
 		err := db.Put(t.Context(), "db.mysql:endpoint", deploytest.JsonString(limit+1), deploytest.Noon)
-		if !errors.Is(err, coordinator.ErrTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(limit+1)) || !strings.Contains(err.Error(), fmt.Sprint(limit)) {
+		if !errors.Is(err, store.ErrTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(limit+1)) || !strings.Contains(err.Error(), fmt.Sprint(limit)) {
 			t.Errorf("%v, want ErrTooLarge with both sizes", err)
 		}
 		value := deploytest.JsonString(limit)

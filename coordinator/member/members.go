@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Members reads a relay's record of a group's members; empty if none was written. If it is invalid,
 // missing or older than one that was seen, the last valid one is returned, or one that says that
 // nothing is known.
-func (m *Member) Members(ctx context.Context, group string) (coordinator.MembersRecord, error) {
+func (m *Member) Members(ctx context.Context, group string) (protocol.MembersRecord, error) {
 	node, err := m.store.Read(ctx, m.deployment.Members(group))
-	if err != nil && !errors.Is(err, coordinator.ErrNotFound) && !errors.Is(err, coordinator.ErrRefused) { // these while the plan is changed
-		return coordinator.MembersRecord{}, fmt.Errorf("read the members of the group %s: %w", group, err)
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrRefused) { // these while the plan is changed
+		return protocol.MembersRecord{}, fmt.Errorf("read the members of the group %s: %w", group, err)
 	}
 	record, err := m.openMembers(ctx, group, node.Data)
 	m.mu.Lock()
@@ -28,21 +29,21 @@ func (m *Member) Members(ctx context.Context, group string) (coordinator.Members
 		if last, known := m.groups[group]; known {
 			return last, nil
 		}
-		return coordinator.MembersRecord{Unknown: true}, nil
+		return protocol.MembersRecord{Unknown: true}, nil
 	}
 	m.groups[group] = record
 	return record, nil
 }
 
-func (m *Member) openMembers(ctx context.Context, group string, data []byte) (coordinator.MembersRecord, error) {
+func (m *Member) openMembers(ctx context.Context, group string, data []byte) (protocol.MembersRecord, error) {
 	what := "the member list of the group " + group
-	if coordinator.CountItems(data) > coordinator.MostItems {
-		return coordinator.MembersRecord{}, coordinator.Forged(what, "a relay", coordinator.ErrTooMany)
+	if protocol.CountItems(data) > protocol.MostItems {
+		return protocol.MembersRecord{}, protocol.Forged(what, "a relay", protocol.ErrTooMany)
 	}
-	place := m.deployment.Place(m.known().identity.ID, coordinator.KindMembers, "", group)
-	record, counter, err := coordinator.OpenIfAny[coordinator.MembersRecord](m.deployment.Members(group), data, m.relayKey(), place)
+	place := m.deployment.Place(m.known().identity.ID, protocol.KindMembers, "", group)
+	record, counter, err := protocol.OpenIfAny[protocol.MembersRecord](m.deployment.Members(group), data, m.relayKey(), place)
 	if err == nil {
-		err = m.notOlder(ctx, coordinator.KindMembers+" "+group, counter)
+		err = m.notOlder(ctx, protocol.KindMembers+" "+group, counter)
 	}
 	if errors.Is(err, ErrOlder) {
 		err = fmt.Errorf("%s: %w", what, err)
@@ -53,7 +54,7 @@ func (m *Member) openMembers(ctx context.Context, group string, data []byte) (co
 // relayKey is the key with which relays sign what Heat says; "", which verifies nothing, if none
 // may.
 func (m *Member) relayKey() sign.Public {
-	if identity := m.known().identity; identity != nil && identity.Relay != nil && slices.Contains(identity.Relay.May, coordinator.RelayHeat) {
+	if identity := m.known().identity; identity != nil && identity.Relay != nil && slices.Contains(identity.Relay.May, protocol.RelayHeat) {
 		return identity.Relay.Key
 	}
 	return ""

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Where a relay signals Heat, a machine replaces another only if Heat has it. One that boots late
@@ -38,7 +39,7 @@ func (m *Member) MayReturn(ctx context.Context, err error) error {
 // another has done so meanwhile. A new machine does not need Heat's answer if the other one's agent
 // is gone for as long as readers wait for it, unless Heat has answered that it does not have the
 // machine. One that was the server before (was) always needs it: ErrFenced if it cannot ask.
-func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRecord, version coordinator.Version, own coordinator.NextRecord, was bool) (bool, error) {
+func (m *Member) mayReplace(ctx context.Context, there protocol.IncarnationRecord, version store.Version, own protocol.NextRecord, was bool) (bool, error) {
 	path := m.deployment.Next(m.server)
 	if _, exists, err := m.store.Stat(ctx, path); err != nil || !exists {
 		if err == nil && was {
@@ -106,12 +107,12 @@ func (m *Member) mayReplace(ctx context.Context, there coordinator.IncarnationRe
 // ask asks, unless this machine has asked, or another machine's question is open; has is the answer
 // for this one, if there is one. If due, a refused machine asks again, and another machine's open
 // question is overwritten.
-func (m *Member) ask(ctx context.Context, path coordinator.Path, own coordinator.NextRecord, due, refused bool) (has *bool, err error) {
+func (m *Member) ask(ctx context.Context, path store.Path, own protocol.NextRecord, due, refused bool) (has *bool, err error) {
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
 		return nil, m.gone(ctx, err)
 	}
-	there := coordinator.OpenNext(node.Data, m.relayKey(), m.deployment.Place(m.known().identity.ID, coordinator.KindNext, m.server, ""))
+	there := protocol.OpenNext(node.Data, m.relayKey(), m.deployment.Place(m.known().identity.ID, protocol.KindNext, m.server, ""))
 	mine := there.ID == own.ID && there.Instance == own.Instance && there.After == own.After
 	if mine && (there.Asks() || !due) || (there.Asks() || refused) && !due {
 		if !mine {
@@ -119,11 +120,11 @@ func (m *Member) ask(ctx context.Context, path coordinator.Path, own coordinator
 		}
 		return there.Has, nil
 	}
-	data, err := coordinator.Encode(own)
+	data, err := protocol.Encode(own)
 	if err == nil {
-		err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+		err = m.store.Commit(ctx, store.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
-	if errors.Is(err, coordinator.ErrVersion) { // the watch reports who has asked meanwhile
+	if errors.Is(err, store.ErrVersion) { // the watch reports who has asked meanwhile
 		err = nil
 	}
 	return nil, err

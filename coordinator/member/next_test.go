@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // answers is a relay's part: it waits until a machine asks to be db, or was told otherwise, and
@@ -93,11 +94,11 @@ func TestHeatSaysWhichMachineIsTheServer(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		late := begins(ctx, "late", 0)
 		answers(t, b, "i-late", false)
-		forged, err := coordinator.Encode(coordinator.NextRecord{ID: "late", Instance: "i-late", After: 1, Has: new(true)})
+		forged, err := protocol.Encode(protocol.NextRecord{ID: "late", Instance: "i-late", After: 1, Has: new(true)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Session(t, "db").Commit(t.Context(), coordinator.Op{Path: deploytest.Site.Next("db"), Version: coordinator.AnyVersion, Write: true, Data: forged}); err != nil {
+		if err := b.Session(t, "db").Commit(t.Context(), store.Op{Path: deploytest.Site.Next("db"), Version: store.AnyVersion, Write: true, Data: forged}); err != nil {
 			t.Fatal(err)
 		}
 		answers(t, b, "i-late", false)

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func at(now time.Time) func(*deploy.Publication) {
@@ -79,8 +80,8 @@ func TestAppliedAfterABackup(t *testing.T) {
 		b, app := deploytest.InMemory(), newRemains(t, "app", "a1")
 		b.Publish(t, deploytest.WithUpdate())
 		a, m := b.Attacker(t), b.MustBegin(t, app, 0)
-		backup := map[coordinator.Path]string{}
-		for _, path := range []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServerPlan("app")} {
+		backup := map[store.Path]string{}
+		for _, path := range []store.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServerPlan("app")} {
 			backup[path] = a.Read(path)
 		}
 		for timeout := range 5 {
@@ -134,20 +135,20 @@ func TestADeploymentThatWasLeft(t *testing.T) {
 
 // NextNumber follows what is there, and what servers have seen, unless it is made up.
 func TestNextNumber(t *testing.T) {
-	seen := func(n int64) coordinator.ServerState {
-		return coordinator.ServerState{Newer: map[string]int64{coordinator.KindPlan: n, "other": 99}}
+	seen := func(n int64) protocol.ServerState {
+		return protocol.ServerState{Newer: map[string]int64{protocol.KindPlan: n, "other": 99}}
 	}
 	for _, c := range []struct {
 		there  int64
-		states []coordinator.ServerState
+		states []protocol.ServerState
 		want   int64
 	}{
 		{4, nil, 5},
-		{4, []coordinator.ServerState{{}, seen(3)}, 5},
-		{4, []coordinator.ServerState{seen(9), seen(7)}, 10},
-		{4, []coordinator.ServerState{seen(1<<63 - 1), seen(-1 << 63)}, 5},
+		{4, []protocol.ServerState{{}, seen(3)}, 5},
+		{4, []protocol.ServerState{seen(9), seen(7)}, 10},
+		{4, []protocol.ServerState{seen(1<<63 - 1), seen(-1 << 63)}, 5},
 	} {
-		if n := coordinator.NextNumber(c.there, coordinator.KindPlan, c.states...); n != c.want {
+		if n := protocol.NextNumber(c.there, protocol.KindPlan, c.states...); n != c.want {
 			t.Errorf("after %d, with %+v: %d, want %d", c.there, c.states, n, c.want)
 		}
 	}
@@ -210,12 +211,12 @@ func TestAnOlderAnswerToAMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := deploytest.Site.Place("id", coordinator.KindNext, "db", "")
-	answer, err := coordinator.Signed(signer, place, 0, coordinator.NextRecord{ID: "m1", Instance: "i-1", After: 1, Has: new(true)})
+	place := deploytest.Site.Place("id", protocol.KindNext, "db", "")
+	answer, err := protocol.Signed(signer, place, 0, protocol.NextRecord{ID: "m1", Instance: "i-1", After: 1, Has: new(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := coordinator.OpenNext(answer, signer.Public(), place); r.Has == nil || !*r.Has || r.After != 1 {
+	if r := protocol.OpenNext(answer, signer.Public(), place); r.Has == nil || !*r.Has || r.After != 1 {
 		t.Errorf("its own question: %+v", r)
 	}
 	for what, text := range map[string]string{
@@ -223,11 +224,11 @@ func TestAnOlderAnswerToAMachine(t *testing.T) {
 		"another machine":         strings.Replace(string(answer), "i-1", "i-2", 1),
 		"not signed":              bare(string(answer)),
 	} {
-		if r := coordinator.OpenNext([]byte(text), signer.Public(), place); r.Has != nil {
+		if r := protocol.OpenNext([]byte(text), signer.Public(), place); r.Has != nil {
 			t.Errorf("%s: %+v", what, r)
 		}
 	}
-	if r := coordinator.OpenNext(answer, signer.Public(), deploytest.Site.Place("another", coordinator.KindNext, "db", "")); r.Has != nil {
+	if r := protocol.OpenNext(answer, signer.Public(), deploytest.Site.Place("another", protocol.KindNext, "db", "")); r.Has != nil {
 		t.Errorf("in another deployment: %+v", r)
 	}
 }

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // machineCredential is a machine's own identity, derived from a key that never leaves it.
-func machineCredential(server contract.ServerPath, key seal.Key) (coordinator.Credential, error) {
+func machineCredential(server contract.ServerPath, key seal.Key) (store.Credential, error) {
 	text, err := key.Text()
 	if err != nil {
-		return coordinator.Credential{}, err
+		return store.Credential{}, err
 	}
-	return coordinator.Credential{User: "machine-" + coordinator.Segment(string(server)), Password: coordinator.Digest([]byte("hotc machine 1\n" + text))}, nil
+	return store.Credential{User: "machine-" + store.Segment(string(server)), Password: protocol.Digest([]byte("hotc machine 1\n" + text))}, nil
 }
 
 // Machine describes an agent's machine, for tokens that are valid for one enrolment.
@@ -68,7 +69,7 @@ func (m *Member) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	member := coordinator.MemberCredential(m.server, password)
+	member := protocol.MemberCredential(m.server, password)
 	if err := m.store.Authenticate(ctx, member); err != nil {
 		return err
 	}
@@ -78,30 +79,30 @@ func (m *Member) enter(ctx context.Context) error {
 
 // ownGrants are the rights on what only this server's agent reads: those of its identity. Without
 // them a node would belong to the token's identity.
-func (m *Member) ownGrants(may coordinator.Rights) []coordinator.Grant {
+func (m *Member) ownGrants(may store.Rights) []store.Grant {
 	member := m.member.Load()
 	if member == nil {
 		return nil
 	}
-	return []coordinator.Grant{{To: *member, May: may}}
+	return []store.Grant{{To: *member, May: may}}
 }
 
 // password reads the server's password from the pass, taking it if this is the first machine, or
 // from an admission.
-func (m *Member) password(ctx context.Context, own coordinator.Credential, key seal.Key) (string, error) {
+func (m *Member) password(ctx context.Context, own store.Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
-	err := coordinator.HandOver(ctx, m.store, path, coordinator.ServerCredential(m.server, m.token), coordinator.Grant{To: own, May: coordinator.MayRead})
-	var pass coordinator.Node
+	err := store.HandOver(ctx, m.store, path, protocol.ServerCredential(m.server, m.token), store.Grant{To: own, May: store.MayRead})
+	var pass store.Node
 	if err == nil {
 		pass, err = m.store.Read(ctx, path)
 	}
 	switch {
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return m.admitted(ctx, key)
 	case err != nil:
 		return "", fmt.Errorf("read the pass of server %s: %w", m.server, m.gone(ctx, err))
 	}
-	record, err := coordinator.Decode[coordinator.PassRecord](path, pass.Data)
+	record, err := protocol.Decode[protocol.PassRecord](path, pass.Data)
 	return record.Password, err
 }
 
@@ -113,12 +114,12 @@ func (m *Member) admitted(ctx context.Context, key seal.Key) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the token of server %s is not valid for deployment %s: %w", m.server, m.deployment, m.gone(ctx, err))
 	}
-	record, _, err := coordinator.OpenIfAny[coordinator.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.ownPlace(coordinator.KindAdmission))
+	record, _, err := protocol.OpenIfAny[protocol.AdmissionRecord](path, node.Data, m.known().identity.Operator, m.ownPlace(protocol.KindAdmission))
 	if err != nil {
 		return "", err
 	}
 	if record.To != seal.ID(key.Public()) {
-		return "", errors.Join(&coordinator.TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.askApproval(ctx, key))
+		return "", errors.Join(&protocol.TokenUsedError{Deployment: m.deployment, Server: m.server, Key: key.Public()}, m.askApproval(ctx, key))
 	}
 	content, err := key.Unwrap(record.Key, m.deployment.AdmissionPlace(m.server, "key"))
 	if err != nil {
@@ -139,7 +140,7 @@ func (m *Member) takeGiven(ctx context.Context) error {
 	}
 	path := m.deployment.SealsFor(contract.Operator, m.server)
 	err := m.amend(ctx, path, func(data []byte) (any, bool, error) {
-		keys, err := coordinator.Decode[coordinator.SealsRecord](path, data)
+		keys, err := protocol.Decode[protocol.SealsRecord](path, data)
 		if err != nil {
 			return nil, false, err
 		}
@@ -157,8 +158,8 @@ func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
 	m.asks = true
 	err := m.amend(ctx, m.deployment.ApprovalRequests(m.server), func(data []byte) (any, bool, error) {
 		now := m.machine.Now().UTC()
-		own := coordinator.ApprovalRequest{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
-		asking, changed := coordinator.ParseApprovalRequests(data).With(own)
+		own := protocol.ApprovalRequest{Instance: m.machine.Instance, Key: key.Public(), Since: now, Seen: now}
+		asking, changed := protocol.ParseApprovalRequests(data).With(own)
 		return asking, changed, nil
 	})
 	if err != nil {
@@ -168,7 +169,7 @@ func (m *Member) askApproval(ctx context.Context, key seal.Key) error {
 }
 
 // amend applies change to a node's record, and retries after concurrent writes.
-func (m *Member) amend(ctx context.Context, path coordinator.Path, change func(data []byte) (record any, changed bool, err error)) error {
+func (m *Member) amend(ctx context.Context, path store.Path, change func(data []byte) (record any, changed bool, err error)) error {
 	for {
 		node, err := m.store.Read(ctx, path)
 		if err != nil {
@@ -178,18 +179,18 @@ func (m *Member) amend(ctx context.Context, path coordinator.Path, change func(d
 		if err != nil || !changed {
 			return err
 		}
-		data, err := coordinator.Encode(record)
+		data, err := protocol.Encode(record)
 		if err == nil {
-			err = m.store.Commit(ctx, coordinator.Op{Path: path, Version: node.Version, Write: true, Data: data})
+			err = m.store.Commit(ctx, store.Op{Path: path, Version: node.Version, Write: true, Data: data})
 		}
-		if !errors.Is(err, coordinator.ErrVersion) {
+		if !errors.Is(err, store.ErrVersion) {
 			return err
 		}
 	}
 }
 
 // ownKeys reseals, for the server's own key, those keys that are sealed for its token.
-func (m *Member) ownKeys(keys coordinator.SealsRecord) (changed bool, err error) {
+func (m *Member) ownKeys(keys protocol.SealsRecord) (changed bool, err error) {
 	token, err := m.sealing.token()
 	if err != nil {
 		return false, err

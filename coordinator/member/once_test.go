@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A token lets one machine in, which can do all that a server may, and comes back
@@ -26,18 +27,18 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		expectTokenWorthless := func(when string) {
 			t.Helper()
 			thief := b.Session(t, "db")
-			for _, path := range []coordinator.Path{deploytest.Site.Server("db"), deploytest.Site.ServerPlan("db"), deploytest.Site.Keys("db"), deploytest.Site.Public("db"), deploytest.Site.Pass("db"),
+			for _, path := range []store.Path{deploytest.Site.Server("db"), deploytest.Site.ServerPlan("db"), deploytest.Site.Keys("db"), deploytest.Site.Public("db"), deploytest.Site.Pass("db"),
 				deploytest.Site.Requests("db"), deploytest.Site.Cell(contract.CellRef{Cell: deploytest.Password, Server: "db"}), deploytest.Site.SealsFor("db", "db")} {
-				if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+				if _, err := thief.Read(t.Context(), path); !errors.Is(err, store.ErrRefused) {
 					t.Errorf("%s the token reads %s: %v", when, path, err)
 				}
 			}
-			for _, path := range []coordinator.Path{deploytest.Site.Server("db"), deploytest.Site.State("db"), deploytest.Site.Cell(contract.CellRef{Cell: deploytest.Password, Server: "db"}), deploytest.Site.Pass("db"), deploytest.Site.Admission("db")} {
-				if err := thief.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")}); !errors.Is(err, coordinator.ErrRefused) {
+			for _, path := range []store.Path{deploytest.Site.Server("db"), deploytest.Site.State("db"), deploytest.Site.Cell(contract.CellRef{Cell: deploytest.Password, Server: "db"}), deploytest.Site.Pass("db"), deploytest.Site.Admission("db")} {
+				if err := thief.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte("{}")}); !errors.Is(err, store.ErrRefused) {
 					t.Errorf("%s the token writes %s: %v", when, path, err)
 				}
 			}
-			if err := thief.Announce(t.Context(), deploytest.Site.Presence("db"), nil); !errors.Is(err, coordinator.ErrRefused) {
+			if err := thief.Announce(t.Context(), deploytest.Site.Presence("db"), nil); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("%s the token announces the server: %v", when, err)
 			}
 		}
@@ -45,8 +46,8 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		first, app := deploytest.NewMachine(t, "db", "d1"), deploytest.NewMachine(t, "app", "a1")
 		db := b.Join(t, first, false)
 		expectTokenWorthless("after the first enrolment")
-		own := coordinator.Grant{To: coordinator.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: coordinator.MayRead}
-		if err := coordinator.Allow(t.Context(), b.Session(t, "db"), deploytest.Site.Pass("db"), own); !errors.Is(err, coordinator.ErrRefused) {
+		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: store.MayRead}
+		if err := store.Allow(t.Context(), b.Session(t, "db"), deploytest.Site.Pass("db"), own); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("the token gives itself the pass: %v", err)
 		}
 		put(t, db, deploytest.Password, `"hush-hush"`)
@@ -67,8 +68,8 @@ func TestAPassThatSomebodyHasRead(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.PublishOnce(t, deploytest.WithPassword())
 		thief := b.Session(t, "db")
-		own := coordinator.Grant{To: coordinator.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: coordinator.MayRead}
-		if err := coordinator.Allow(t.Context(), thief, deploytest.Site.Pass("db"), own); err != nil {
+		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: store.MayRead}
+		if err := store.Allow(t.Context(), thief, deploytest.Site.Pass("db"), own); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := thief.Read(t.Context(), deploytest.Site.Pass("db")); err != nil {
@@ -166,7 +167,7 @@ func TestTheTokenOpensNothingAfterwards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var keys coordinator.SealsRecord
+			var keys protocol.SealsRecord
 			if err := json.Unmarshal(node.Data, &keys); err != nil || keys[deploytest.GivenPassword].To != seal.ID(app.Key.Public()) {
 				t.Errorf("%s it is sealed for %s (%v)", when, keys[deploytest.GivenPassword].To, err)
 			}
@@ -210,18 +211,18 @@ func TestEnrolmentIsRefused(t *testing.T) {
 	p := deploytest.WithGiven("app")
 	b.PublishOnce(t, p)
 	m := deploytest.NewMachine(t, "app", "a1")
-	stranger := member.Join(b.Open(t, coordinator.ServerCredential("app", deploytest.Another.ServerToken(deploytest.Site, "app"))), deploytest.Site, "app", deploytest.Another.ServerToken(deploytest.Site, "app"))
+	stranger := member.Join(b.Open(t, protocol.ServerCredential("app", deploytest.Another.ServerToken(deploytest.Site, "app"))), deploytest.Site, "app", deploytest.Another.ServerToken(deploytest.Site, "app"))
 	stranger.UseMachine(member.Machine{Now: time.Now, Key: func() (seal.Key, error) { return m.Key, nil }})
-	var used *coordinator.TokenUsedError
-	if err := stranger.AwaitDeployment(t.Context(), nil); !errors.Is(err, coordinator.ErrRefused) || errors.As(err, &used) {
+	var used *protocol.TokenUsedError
+	if err := stranger.AwaitDeployment(t.Context(), nil); !errors.Is(err, store.ErrRefused) || errors.As(err, &used) {
 		t.Errorf("another secret's token: %v", err)
 	}
-	if done := b.Publish(t, p); done.Outcome != deploy.Unchanged || done.Record.Enrol != coordinator.EnrolOnce {
+	if done := b.Publish(t, p); done.Outcome != deploy.Unchanged || done.Record.Enrol != protocol.EnrolOnce {
 		t.Errorf("applied again: %+v", done)
 	}
 	var other *deploy.OtherEnrolmentError
-	_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(coordinator.EnrolAlways)))
-	if !errors.As(err, &other) || other.Live != coordinator.EnrolOnce {
+	_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(protocol.EnrolAlways)))
+	if !errors.As(err, &other) || other.Live != protocol.EnrolOnce {
 		t.Errorf("applied again with tokens that stay good: %v", err)
 	}
 	always := deploytest.InMemory()
@@ -234,17 +235,17 @@ func TestEnrolmentIsRefused(t *testing.T) {
 // remade lets a deployment be destroyed right before the pass is looked for, and be made
 // again right after.
 type remade struct {
-	coordinator.Store
+	store.Session
 	before, after func()
 }
 
-func (s *remade) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+func (s *remade) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	if path != deploytest.Site.Pass("app") || s.before == nil {
-		return s.Store.Stat(ctx, path)
+		return s.Session.Stat(ctx, path)
 	}
 	s.before()
 	s.before = nil
-	version, exists, err := s.Store.Stat(ctx, path)
+	version, exists, err := s.Session.Stat(ctx, path)
 	s.after()
 	return version, exists, err
 }
@@ -271,16 +272,16 @@ func TestMadeAnewWhileAMachineLooks(t *testing.T) {
 // remadeLate lets a deployment be made anew when a machine has the pass of the one before,
 // and looks for its plan.
 type remadeLate struct {
-	coordinator.Store
+	store.Session
 	anew func()
 }
 
-func (s *remadeLate) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+func (s *remadeLate) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	if anew := s.anew; anew != nil && path == deploytest.Site.ServerPlan("app") {
 		s.anew = nil
 		anew()
 	}
-	return s.Store.Read(ctx, path)
+	return s.Session.Read(ctx, path)
 }
 
 // A machine that has the pass of a deployment which is made anew right then is let in by

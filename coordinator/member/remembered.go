@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Kept is what a machine has published, by cell: the latest records, not sealed.
-type Kept map[contract.CellName]coordinator.CellRecord
+type Kept map[contract.CellName]protocol.CellRecord
 
 // ErrOlder says that this machine has seen a newer record: the old one comes from a lagging
 // follower, or was replayed.
@@ -24,16 +24,16 @@ var ErrForgets = errors.New("the record's counter cannot be stored")
 // Remembered is what a machine stores of what it has read in its deployment. Nothing of it says
 // anything about another deployment, also of the same name.
 type Remembered struct {
-	Identity *coordinator.Identity `json:"identity,omitempty"`
+	Identity *protocol.Identity `json:"identity,omitempty"`
 	// Left are the ids of the deployments that the machine has left: it joins none of them again.
 	Left []string `json:"left,omitempty"`
 	// Counters are the largest numbers of the operator's and the relays' records, by kind.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Seen are the newest versions of others' cells and, by a server's path, its last incarnation.
-	Seen map[contract.CellName]coordinator.Count `json:"seen,omitempty"`
+	Seen map[contract.CellName]protocol.Count `json:"seen,omitempty"`
 	// Heat are the last values from Heat that a relay has carried: they stay valid when there is no
 	// relay any more, and its record is gone.
-	Heat *coordinator.HeatValues `json:"heat,omitempty"`
+	Heat *protocol.HeatValues `json:"heat,omitempty"`
 }
 
 // With returns r with more added. With the identity of another deployment r is dropped: only Heat's
@@ -58,7 +58,7 @@ func (r Remembered) With(more Remembered) Remembered {
 		r.Counters = map[string]int64{}
 	}
 	if r.Seen == nil {
-		r.Seen = map[contract.CellName]coordinator.Count{}
+		r.Seen = map[contract.CellName]protocol.Count{}
 	}
 	maps.Copy(r.Counters, more.Counters)
 	maps.Copy(r.Seen, more.Seen)
@@ -72,7 +72,7 @@ type Memory interface {
 	Remember(Remembered) error
 	// Keep stores a cell's record in place of the previous one; Kept returns all. They may be
 	// secret.
-	Keep(contract.CellName, coordinator.CellRecord) error
+	Keep(contract.CellName, protocol.CellRecord) error
 	Kept() (Kept, error)
 }
 
@@ -86,7 +86,7 @@ func (newMemory) Remembered() Remembered { return Remembered{} }
 
 func (newMemory) Remember(Remembered) error { return nil }
 
-func (newMemory) Keep(contract.CellName, coordinator.CellRecord) error { return nil }
+func (newMemory) Keep(contract.CellName, protocol.CellRecord) error { return nil }
 
 func (newMemory) Kept() (Kept, error) { return nil, nil }
 
@@ -95,8 +95,8 @@ func (m *Member) within(id string) {
 	if m.scope == id {
 		return
 	}
-	m.scope, m.counters, m.seen, m.older = id, map[string]int64{}, map[contract.CellName]coordinator.Count{}, map[string]int64{}
-	m.groups = map[string]coordinator.MembersRecord{}
+	m.scope, m.counters, m.seen, m.older = id, map[string]int64{}, map[contract.CellName]protocol.Count{}, map[string]int64{}
+	m.groups = map[string]protocol.MembersRecord{}
 	if r := m.memory.Remembered(); r.Identity != nil && r.Identity.ID == id {
 		maps.Copy(m.counters, r.Counters)
 		maps.Copy(m.seen, r.Seen)
@@ -106,7 +106,7 @@ func (m *Member) within(id string) {
 // adopt makes a deployment the one that the machine remembers. The changes of the plan and of Heat's
 // values are numbered anew in it, so those in the stamps of what the machine has published are
 // dropped. The mutex is held.
-func (m *Member) adopt(identity *coordinator.Identity) error {
+func (m *Member) adopt(identity *protocol.Identity) error {
 	more := Remembered{Identity: identity}
 	if m.scope == identity.ID {
 		more.Counters, more.Seen = m.counters, m.seen
@@ -164,7 +164,7 @@ func (m *Member) notOlder(ctx context.Context, kind string, number int64) error 
 
 // notSeenLater notes the version of a cell, or the incarnation of a server, unless a later one was
 // seen.
-func (m *Member) notSeenLater(what contract.CellName, is coordinator.Count) (newest bool, err error) {
+func (m *Member) notSeenLater(what contract.CellName, is protocol.Count) (newest bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if last := m.seen[what]; is.Less(last) {
@@ -172,7 +172,7 @@ func (m *Member) notSeenLater(what contract.CellName, is coordinator.Count) (new
 	} else if last.Less(is) {
 		m.seen[what] = is
 		if is[1] > 1 || is[1] == 0 && is[0] > 1 { // a cell's first version is as old as its writer's incarnation
-			err = m.remember(Remembered{Seen: map[contract.CellName]coordinator.Count{what: is}})
+			err = m.remember(Remembered{Seen: map[contract.CellName]protocol.Count{what: is}})
 		}
 	}
 	return err == nil, err

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A server's part of the plan may change while its agent runs: cells are added and removed. A
@@ -18,7 +19,7 @@ import (
 // RemovedError says that an operator has removed the server from the deployment.
 type RemovedError struct {
 	Server     contract.ServerPath
-	Deployment coordinator.Deployment
+	Deployment protocol.Deployment
 	Since      time.Time
 }
 
@@ -40,7 +41,7 @@ func (m *Member) Removed(ctx context.Context) error {
 
 // PlanAgain reads the server's part of the plan after a change.
 func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
-	var version coordinator.Version
+	var version store.Version
 	s, err := lasts(ctx, m, func() (s *contract.Server, err error) {
 		s, version, err = m.readPlan(ctx)
 		return s, err
@@ -69,9 +70,9 @@ func (m *Member) LearnAhead(ctx context.Context) error {
 
 // plans are what is known of the server's part of the plan.
 type plans struct {
-	read   coordinator.Version // version of its node when it was last read
-	learnt coordinator.Version // version from which its cells are known
-	news   chan struct{}       // closed when the known cells change
+	read   store.Version // version of its node when it was last read
+	learnt store.Version // version from which its cells are known
+	news   chan struct{} // closed when the known cells change
 }
 
 func (m *Member) knownPlans() plans {
@@ -81,7 +82,7 @@ func (m *Member) knownPlans() plans {
 }
 
 // take learns the cells of a part of the plan.
-func (m *Member) take(s *contract.Server, version coordinator.Version) error {
+func (m *Member) take(s *contract.Server, version store.Version) error {
 	if m.sealing.needs(s) && m.sealing.ownKey() == (seal.Key{}) && m.machine.Key != nil {
 		key, err := m.machine.Key()
 		if err != nil {
@@ -133,7 +134,7 @@ func (m *Member) leftOf(cell contract.CellName) error {
 	if !m.left[cell] {
 		return nil
 	}
-	return &FailedCellError{cell, &coordinator.Cause{Reason: "server " + string(m.server) + " no longer reads it: the plan has changed"}}
+	return &FailedCellError{cell, &protocol.Cause{Reason: "server " + string(m.server) + " no longer reads it: the plan has changed"}}
 }
 
 // hasLeft reports whether a cell was removed from the plan since the server's cells were listed.
@@ -145,10 +146,10 @@ func (m *Member) hasLeft(cell contract.CellName) bool {
 
 // commit commits writes that were computed for a version of the plan. If a node is missing because
 // the plan has changed it returns ErrVersion: they have to be computed again.
-func (m *Member) commit(ctx context.Context, learnt coordinator.Version, ops ...coordinator.Op) error {
+func (m *Member) commit(ctx context.Context, learnt store.Version, ops ...store.Op) error {
 	err := m.store.Commit(ctx, ops...)
-	if errors.Is(err, coordinator.ErrNotFound) && m.LearnAhead(ctx) == nil && m.knownPlans().learnt != learnt {
-		return fmt.Errorf("the plan has changed: %w", coordinator.ErrVersion)
+	if errors.Is(err, store.ErrNotFound) && m.LearnAhead(ctx) == nil && m.knownPlans().learnt != learnt {
+		return fmt.Errorf("the plan has changed: %w", store.ErrVersion)
 	}
 	return err
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A failure ends every reader at once, with the chain of causes.
@@ -27,9 +27,9 @@ func TestPoisoning(t *testing.T) {
 			_, err := app.Await(deploytest.Within(t, deploytest.Patience), "db.mysql:endpoint", member.AwaitOptions{})
 			failed <- err
 		}()
-		first := &coordinator.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}
-		err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon},
-			map[contract.CellName]*coordinator.Cause{"db.mysql:endpoint": first, "db.mysql": first, "db:first_address": first})
+		first := &protocol.Cause{Role: "db.mysql", Reason: "exit status 7", At: "site.yaml:5:9"}
+		err := db.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed, Since: deploytest.Noon},
+			map[contract.CellName]*protocol.Cause{"db.mysql:endpoint": first, "db.mysql": first, "db:first_address": first})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,15 +37,15 @@ func TestPoisoning(t *testing.T) {
 		if err := deploytest.Soon(t, failed); !errors.As(err, &cell) || cell.Cause.Reason != "exit status 7" {
 			t.Fatalf("the reader got %v", err)
 		}
-		second := &coordinator.Cause{Role: "app.web", Reason: "its input db failed", Cause: cell.Cause}
-		if err := app.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"app.web:port": second}); err != nil {
+		second := &protocol.Cause{Role: "app.web", Reason: "its input db failed", Cause: cell.Cause}
+		if err := app.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"app.web:port": second}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = lb.Await(t.Context(), "app.web:port", member.AwaitOptions{})
 		if !errors.As(err, &cell) || cell.Cause.Root().Reason != "exit status 7" {
 			t.Errorf("the end of the chain got %v", err)
 		}
-		if rec, _ := db.Cell(t.Context(), "db:first_address"); rec.State != coordinator.Valued {
+		if rec, _ := db.Cell(t.Context(), "db:first_address"); rec.State != protocol.Valued {
 			t.Errorf("a value that was published became %s", rec.State)
 		}
 		if err := db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`1`), deploytest.Noon); !errors.As(err, &cell) {
@@ -57,12 +57,12 @@ func TestPoisoning(t *testing.T) {
 func TestLongChainsOfCausesAreCut(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
-		var chain *coordinator.Cause
+		var chain *protocol.Cause
 		for i := range 5_000 {
-			chain = &coordinator.Cause{Role: contract.RoleKey(fmt.Sprintf("s%d.r", i)), Reason: strings.Repeat("because ", 1_000), Cause: chain}
+			chain = &protocol.Cause{Role: contract.RoleKey(fmt.Sprintf("s%d.r", i)), Reason: strings.Repeat("because ", 1_000), Cause: chain}
 		}
 		db := b.Agent(t, "db")
-		if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql": chain, "db.mysql:endpoint": chain}); err != nil {
+		if err := db.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"db.mysql": chain, "db.mysql:endpoint": chain}); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := db.Cell(t.Context(), "db.mysql")
@@ -76,11 +76,11 @@ func TestSnapshot(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())
 		db := b.Agent(t, "db")
-		db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon})
+		db.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon})
 		db.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"a value"`), deploytest.Noon)
-		db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseRunning, Since: deploytest.Noon,
-			Roles: []coordinator.RoleState{{Name: "mysql", Status: coordinator.RoleRunning, Started: deploytest.Noon}}}, nil)
-		db.WriteLog(t.Context(), "mysql", []byte(strings.Repeat("x", coordinator.LogSize)+"the end"))
+		db.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseRunning, Since: deploytest.Noon,
+			Roles: []protocol.RoleState{{Name: "mysql", Status: protocol.RoleRunning, Started: deploytest.Noon}}}, nil)
+		db.WriteLog(t.Context(), "mysql", []byte(strings.Repeat("x", protocol.LogSize)+"the end"))
 
 		s := b.Operator(t)
 		got, err := deploy.TakeSnapshot(t.Context(), s, deploytest.Site, deploytest.Secret, deploytest.ThreeTier())
@@ -88,17 +88,17 @@ func TestSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := got.Servers[0]
-		if !got.Ready || v.Path != "db" || !v.Alive || v.Incarnation.Instance != "i-db" || v.State.Phase != coordinator.PhaseRunning {
+		if !got.Ready || v.Path != "db" || !v.Alive || v.Incarnation.Instance != "i-db" || v.State.Phase != protocol.PhaseRunning {
 			t.Errorf("db is %+v", v)
 		}
-		if c := v.Cells["db.mysql:endpoint"]; c.State != coordinator.Valued || c.Value != nil {
+		if c := v.Cells["db.mysql:endpoint"]; c.State != protocol.Valued || c.Value != nil {
 			t.Errorf("the cell is %+v, want its state without its value", c)
 		}
 		if v := got.Servers[1]; v.Alive || v.Incarnation.Number != 0 || v.State.Phase != "" {
 			t.Errorf("app is %+v, want one that never came", v)
 		}
 		log, err := deploy.ReadLog(t.Context(), s, deploytest.Site, "db", "mysql")
-		if err != nil || len(log) != coordinator.LogSize || !strings.HasSuffix(string(log), "the end") {
+		if err != nil || len(log) != protocol.LogSize || !strings.HasSuffix(string(log), "the end") {
 			t.Errorf("the log has %d bytes (%v)", len(log), err)
 		}
 	})

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -18,7 +19,7 @@ import (
 func TestProtocolOverARestart(t *testing.T) {
 	server := zktest.Start(t)
 	url := server.URL("hotc")
-	b := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	b := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		s, err := zookeeper.Open(t.Context(), url, creds...)
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +29,7 @@ func TestProtocolOverARestart(t *testing.T) {
 	}}
 	b.Publish(t, deploytest.ThreeTier())
 	db, app := b.Agent(t, "db"), b.Agent(t, "app")
-	if err := db.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+	if err := db.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 		t.Fatal(err)
 	}
 	blocked := make(chan time.Time, 1)

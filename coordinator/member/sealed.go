@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A sealed cell holds its value in a box (package seal). The key of the box is sealed to each
@@ -94,7 +95,7 @@ func (s *sealing) mark(readers ...contract.ServerPath) {
 		s.dirty[r] = true
 	}
 	s.mu.Unlock()
-	coordinator.Wake(s.poke)
+	store.Wake(s.poke)
 }
 
 // take returns the readers that were marked.
@@ -153,7 +154,7 @@ func (m *Member) UseKey(key seal.Key) {
 var errNoKey = errors.New("the server has sealed cells, and this agent has no key")
 
 // publicOp is the write that publishes the server's public key; nil if it is not needed.
-func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
+func (m *Member) publicOp(incarnation int) (*store.Op, error) {
 	if !m.NeedsKey() {
 		return nil, nil
 	}
@@ -161,8 +162,8 @@ func (m *Member) publicOp(incarnation int) (*coordinator.Op, error) {
 	if key == "" {
 		return nil, errNoKey
 	}
-	data, err := m.signOwn(coordinator.KindPublic, coordinator.PublicRecord{Incarnation: incarnation, Key: key})
-	return &coordinator.Op{Path: m.deployment.Public(m.server), Version: coordinator.AnyVersion, Write: true, Data: data}, err
+	data, err := m.signOwn(protocol.KindPublic, protocol.PublicRecord{Incarnation: incarnation, Key: key})
+	return &store.Op{Path: m.deployment.Public(m.server), Version: store.AnyVersion, Write: true, Data: data}, err
 }
 
 // showKey publishes the server's public key if another one is there.
@@ -180,7 +181,7 @@ func (m *Member) showKey(ctx context.Context) error {
 		if err == nil && string(node.Data) != string(op.Data) {
 			err = m.store.Commit(ctx, m.checks(f, *op)...)
 		}
-		if errors.Is(err, coordinator.ErrVersion) { // the deployment may have been restored meanwhile
+		if errors.Is(err, store.ErrVersion) { // the deployment may have been restored meanwhile
 			if err = m.checkFence(ctx); err == nil {
 				continue
 			}
@@ -195,14 +196,14 @@ func (m *Member) showKey(ctx context.Context) error {
 // valueLimit bounds a cell's value, in bytes.
 func (m *Member) valueLimit(cell contract.CellName) int {
 	if m.sealing.has(cell) {
-		return coordinator.SealedRoom(m.limit())
+		return store.SealedRoom(m.limit())
 	}
 	return m.limit()
 }
 
 // fillRecord seals the value of a record if the cell is sealed: the write of the key for the writer
 // itself belongs in the same commit. The caller has filled sealing.boxing.
-func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (filled coordinator.CellRecord, key []coordinator.Op, own sealedBox, err error) {
+func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record protocol.CellRecord) (filled protocol.CellRecord, key []store.Op, own sealedBox, err error) {
 	if !m.sealing.has(ref.Cell) {
 		return record, nil, own, nil
 	}
@@ -220,45 +221,45 @@ func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record co
 	if err != nil {
 		return record, nil, own, err
 	}
-	keys[ref.Cell] = coordinator.SealedKey{Box: own.id, To: seal.ID(m.sealing.ownKey().Public()), Key: wrapped}
-	data, err := coordinator.Encode(keys)
-	op := coordinator.Op{Path: m.deployment.SealsFor(m.server, m.server), Version: coordinator.AnyVersion, Write: true, Data: data}
-	return record, []coordinator.Op{op}, own, err
+	keys[ref.Cell] = protocol.SealedKey{Box: own.id, To: seal.ID(m.sealing.ownKey().Public()), Key: wrapped}
+	data, err := protocol.Encode(keys)
+	op := store.Op{Path: m.deployment.SealsFor(m.server, m.server), Version: store.AnyVersion, Write: true, Data: data}
+	return record, []store.Op{op}, own, err
 }
 
-func (m *Member) readSeals(ctx context.Context, writer, reader contract.ServerPath) (coordinator.SealsRecord, error) {
+func (m *Member) readSeals(ctx context.Context, writer, reader contract.ServerPath) (protocol.SealsRecord, error) {
 	path := m.deployment.SealsFor(writer, reader)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.goneOf(ctx, writer, "the keys for "+string(reader), err))
 	}
-	keys, err := coordinator.Decode[coordinator.SealsRecord](path, node.Data)
+	keys, err := protocol.Decode[protocol.SealsRecord](path, node.Data)
 	if keys == nil {
-		keys = coordinator.SealsRecord{}
+		keys = protocol.SealsRecord{}
 	}
 	if err != nil {
-		err = &coordinator.RecordError{Server: writer, What: "the keys for " + string(reader), Err: err}
+		err = &protocol.RecordError{Server: writer, What: "the keys for " + string(reader), Err: err}
 	}
 	return keys, err
 }
 
 // openRecord opens a sealed cell. One whose key is not there yet is empty to this
 // server.
-func (m *Member) openRecord(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (coordinator.CellRecord, error) {
+func (m *Member) openRecord(ctx context.Context, ref contract.CellRef, record protocol.CellRecord) (protocol.CellRecord, error) {
 	content, ok, err := m.contentOf(ctx, ref, record)
 	if err != nil || !ok {
-		return coordinator.CellRecord{State: coordinator.Empty, Incarnation: record.Incarnation}, err
+		return protocol.CellRecord{State: protocol.Empty, Incarnation: record.Incarnation}, err
 	}
 	value, err := content.Open(record.Sealed, m.deployment.BoxPlace(ref.Cell))
 	if err != nil {
-		return coordinator.CellRecord{}, coordinator.NewCellError(ref, err)
+		return protocol.CellRecord{}, protocol.NewCellError(ref, err)
 	}
 	record.Value, record.Sealed = value, ""
 	return record, nil
 }
 
 // contentOf is the content key of a box, if it was sealed for this server's key.
-func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coordinator.CellRecord) (seal.Content, bool, error) {
+func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record protocol.CellRecord) (seal.Content, bool, error) {
 	keys, err := m.readSeals(ctx, ref.Server, m.server)
 	if err != nil {
 		return seal.Content{}, false, err
@@ -274,13 +275,13 @@ func (m *Member) contentOf(ctx context.Context, ref contract.CellRef, record coo
 	}
 	content, err := key.Unwrap(k.Key, m.deployment.KeyPlace(ref.Cell, m.server, box))
 	if err != nil {
-		return seal.Content{}, false, coordinator.NewCellError(ref, err)
+		return seal.Content{}, false, protocol.NewCellError(ref, err)
 	}
 	return content, true, nil
 }
 
 // keyFor is this server's key with which k can be opened.
-func (m *Member) keyFor(ref contract.CellRef, k coordinator.SealedKey) (key seal.Key, ok bool, err error) {
+func (m *Member) keyFor(ref contract.CellRef, k protocol.SealedKey) (key seal.Key, ok bool, err error) {
 	if k.To == seal.ID(m.sealing.ownKey().Public()) {
 		return m.sealing.ownKey(), true, nil
 	}
@@ -306,7 +307,7 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 				continue
 			}
 			watched[reader] = true
-			err := coordinator.OnChange(ctx, m.store, m.deployment.Public(reader), func() { m.sealing.mark(reader) })
+			err := store.OnChange(ctx, m.store, m.deployment.Public(reader), func() { m.sealing.mark(reader) })
 			if err != nil {
 				return fmt.Errorf("watch the public key of server %s: %w", reader, err)
 			}
@@ -325,7 +326,7 @@ func (m *Session) KeepSealed(ctx context.Context, say func(error)) error {
 		}
 		readers := m.sealing.take()
 		errs := make([]error, len(readers))
-		err := coordinator.Each(ctx, len(readers), func(ctx context.Context, i int) error {
+		err := store.Each(ctx, len(readers), func(ctx context.Context, i int) error {
 			errs[i] = m.sealFor(ctx, readers[i], say)
 			if ends := errors.Is(errs[i], ErrFenced) || errors.Is(errs[i], ErrDestroyed); ends || ctx.Err() != nil {
 				return errs[i]
@@ -359,15 +360,15 @@ func (m *Member) sealedReaders() []contract.ServerPath {
 }
 
 // readPublic reads the key with which to seal for a server. *RecordError.
-func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (coordinator.PublicRecord, error) {
+func (m *Member) readPublic(ctx context.Context, of contract.ServerPath) (protocol.PublicRecord, error) {
 	path := m.deployment.Public(of)
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
-		return coordinator.PublicRecord{}, fmt.Errorf("read the public key of server %s: %w", of, m.goneOf(ctx, of, "the public key of server "+string(of), err))
+		return protocol.PublicRecord{}, fmt.Errorf("read the public key of server %s: %w", of, m.goneOf(ctx, of, "the public key of server "+string(of), err))
 	}
-	public, _, err := coordinator.OpenIfAny[coordinator.PublicRecord](path, node.Data, m.keyOf(of), m.deployment.Place(m.known().identity.ID, coordinator.KindPublic, of, ""))
+	public, _, err := protocol.OpenIfAny[protocol.PublicRecord](path, node.Data, m.keyOf(of), m.deployment.Place(m.known().identity.ID, protocol.KindPublic, of, ""))
 	if err = m.explainForged(ctx, err); err != nil && !errors.Is(err, ErrDestroyed) {
-		err = &coordinator.RecordError{Server: of, What: "the public key of server " + string(of), Err: err}
+		err = &protocol.RecordError{Server: of, What: "the public key of server " + string(of), Err: err}
 	}
 	return public, err
 }
@@ -377,8 +378,8 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	if reader == m.server || !slices.Contains(m.sealedReaders(), reader) {
 		return nil
 	}
-	public, err := lasts(ctx, m, func() (coordinator.PublicRecord, error) { return m.readPublic(ctx, reader) })
-	if _, is := errors.AsType[*coordinator.RecordError](err); is {
+	public, err := lasts(ctx, m, func() (protocol.PublicRecord, error) { return m.readPublic(ctx, reader) })
+	if _, is := errors.AsType[*protocol.RecordError](err); is {
 		say(fmt.Errorf("nothing is sealed for server %s: %w", reader, err))
 		return nil
 	}
@@ -388,7 +389,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	if public.Key == "" {
 		return nil
 	}
-	if newest, err := m.notSeenLater(contract.CellName(reader), coordinator.Count{public.Incarnation, 0}); !newest { // the newer one will follow
+	if newest, err := m.notSeenLater(contract.CellName(reader), protocol.Count{public.Incarnation, 0}); !newest { // the newer one will follow
 		return err
 	}
 	keys, err := m.readSeals(ctx, m.server, reader)
@@ -413,12 +414,12 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 			say(fmt.Errorf("the public key of server %s: %w", reader, err))
 			return nil
 		}
-		keys[cell], changed = coordinator.SealedKey{Box: box.id, To: to, Key: wrapped}, true
+		keys[cell], changed = protocol.SealedKey{Box: box.id, To: to, Key: wrapped}, true
 	}
 	if !changed {
 		return nil
 	}
-	data, err := coordinator.Encode(keys)
+	data, err := protocol.Encode(keys)
 	if err != nil {
 		return err
 	}

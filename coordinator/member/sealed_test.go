@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func put(t *testing.T, m *member.Session, cell contract.CellName, value string) {
@@ -51,7 +52,7 @@ func TestSealedValuesReachTheirReaders(t *testing.T) {
 		deploytest.ExpectValue(t, backup, deploytest.Password, `"hush-hush"`) // after it
 		deploytest.ExpectNowhere(t, b.Operator(t), deploytest.Site.Root(), "hush-hush")
 		record, err := deploytest.ReadCell(t.Context(), b.Operator(t), contract.CellRef{Cell: deploytest.Password, Server: "db", Sealed: true})
-		if err != nil || record.State != coordinator.Valued || record.Value != nil || record.Sealed == "" {
+		if err != nil || record.State != protocol.Valued || record.Value != nil || record.Sealed == "" {
 			t.Fatalf("the operator sees %+v (%v)", record, err)
 		}
 	})
@@ -66,7 +67,7 @@ func TestASecretOfAnotherType(t *testing.T) {
 	db, stopDB := b.Start(t, deploytest.NewMachine(t, "db", "d1"), false)
 	defer stopDB()
 	put(t, db, deploytest.Password, `["hush-hush"]`)
-	for state := coordinator.Empty; state != coordinator.Unknown; time.Sleep(time.Millisecond) { // empty until it is sealed for the reader
+	for state := protocol.Empty; state != protocol.Unknown; time.Sleep(time.Millisecond) { // empty until it is sealed for the reader
 		record, err := app.Cell(deploytest.Within(t, deploytest.Patience), deploytest.Password)
 		if state = record.State; err != nil || record.Value != nil {
 			t.Fatalf("it reads %+v, %v", record, err)
@@ -144,10 +145,10 @@ func TestWhoCannotOpenWhatIsSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		spy.UseKey(deploytest.NewMachine(t, "app", "spy").Key)
-		if record, err := spy.Cell(t.Context(), deploytest.Password); err != nil || record.State != coordinator.Empty || record.Sealed != "" {
+		if record, err := spy.Cell(t.Context(), deploytest.Password); err != nil || record.State != protocol.Empty || record.Sealed != "" {
 			t.Errorf("a process with the token reads %+v (%v)", record, err)
 		}
-		for _, path := range []coordinator.Path{deploytest.Site.Public("db"), deploytest.Site.Public("app"), deploytest.Site.SealsFor("db", "app"), deploytest.Site.SealsFor("db", "db")} {
+		for _, path := range []store.Path{deploytest.Site.Public("db"), deploytest.Site.Public("app"), deploytest.Site.SealsFor("db", "app"), deploytest.Site.SealsFor("db", "db")} {
 			deploytest.ExpectRights(t, "the balancer", b.Session(t, "lb"), path, false, false)
 		}
 		deploytest.ExpectRights(t, "another reader", b.Session(t, "backup"), deploytest.Site.SealsFor("db", "app"), false, false)
@@ -221,13 +222,13 @@ func TestAReaderOfOneMoreSecret(t *testing.T) {
 
 // reading does something after the first read of a node, before its reader gets the answer.
 type reading struct {
-	coordinator.Store
-	path coordinator.Path
+	store.Session
+	path store.Path
 	do   *atomic.Pointer[func()]
 }
 
-func (s *reading) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	node, err := s.Store.Read(ctx, path)
+func (s *reading) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	node, err := s.Session.Read(ctx, path)
 	if path == s.path {
 		if do := s.do.Swap(nil); do != nil {
 			(*do)()
@@ -245,7 +246,7 @@ func TestAValueIsReplacedWhileItIsSealed(t *testing.T) {
 	db, stop := b.Start(t, machine, false)
 	put(t, db, deploytest.Password, `"hush"`)
 	stop()
-	slow := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+	slow := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 		t.Helper()
 		return &reading{b.Open(t, creds...), deploytest.Site.SealsFor("db", "db"), do}
 	}}

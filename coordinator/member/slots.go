@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // The members of a scaling group have names that Heat generates, and replica slots in the plan. A
@@ -19,7 +20,7 @@ import (
 
 // Claim is a member's claim to a slot.
 type Claim struct {
-	Deployment coordinator.Deployment
+	Deployment protocol.Deployment
 	Slot       *contract.BootSlot
 	Server     contract.ServerPath // this one, by the path that all members share
 	Stack      string              // the root stack's id
@@ -29,7 +30,7 @@ type Claim struct {
 	// deployment.
 	Enrolled bool
 	Token    string
-	Known    *coordinator.Identity
+	Known    *protocol.Identity
 	// IfDown is how long all agents of a slot must be gone until it can be taken from its member; 0
 	// is contract.DefaultIfDown.
 	IfDown time.Duration
@@ -44,19 +45,19 @@ type Claim struct {
 // had, otherwise one whose servers are gone. The session is that of a server by its shared path. It
 // waits for the deployment, and for a slot. ErrRefused, ErrNotInPlan; ErrFenced if another member
 // has this machine's slot, ErrDestroyed if no slot is taken.
-func (c *Claim) Take(ctx context.Context, s coordinator.Store) (number int, err error) {
+func (c *Claim) Take(ctx context.Context, s store.Session) (number int, err error) {
 	for range 2 { // the deployment may be applied again between two reads
 		if err = c.awaitReady(ctx, s); err != nil {
 			return 0, err
 		}
-		if number, err = c.take(ctx, s); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, coordinator.ErrRefused) {
+		if number, err = c.take(ctx, s); !errors.Is(err, ErrNotInPlan) && !errors.Is(err, store.ErrRefused) {
 			break
 		}
 	}
 	return number, err
 }
 
-func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err error) {
+func (c *Claim) take(ctx context.Context, s store.Session) (number int, err error) {
 	for {
 		record, version, err := c.read(ctx, s)
 		if err != nil {
@@ -68,8 +69,8 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 		}
 		if c.Enrolled {
 			// as with incarnations, a read may lag behind
-			switch err := s.Commit(ctx, coordinator.Op{Path: c.path(), Version: version}); {
-			case errors.Is(err, coordinator.ErrVersion):
+			switch err := s.Commit(ctx, store.Op{Path: c.path(), Version: version}); {
+			case errors.Is(err, store.ErrVersion):
 				continue
 			case err != nil:
 				return 0, c.failed(err)
@@ -99,13 +100,13 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 		if at >= 0 { // a member has moved it
 			record.Slots[at] = record.Slots[free]
 		}
-		record.Slots[free] = coordinator.SlotRecord{Member: c.Slot.Member, Stack: c.Stack, Since: c.Now().UTC()}
-		data, err := coordinator.Encode(record)
+		record.Slots[free] = protocol.SlotRecord{Member: c.Slot.Member, Stack: c.Stack, Since: c.Now().UTC()}
+		data, err := protocol.Encode(record)
 		if err != nil {
 			return 0, err
 		}
-		switch err := s.Commit(ctx, coordinator.Op{Path: c.path(), Version: version, Write: true, Data: data}); {
-		case errors.Is(err, coordinator.ErrVersion): // a concurrent commit, or this one, its answer lost
+		switch err := s.Commit(ctx, store.Op{Path: c.path(), Version: version, Write: true, Data: data}); {
+		case errors.Is(err, store.ErrVersion): // a concurrent commit, or this one, its answer lost
 		case err != nil:
 			return 0, c.failed(err)
 		default:
@@ -117,7 +118,7 @@ func (c *Claim) take(ctx context.Context, s coordinator.Store) (number int, err 
 // free is the lowest slot that a new member can take at once: it was never taken, or by a member of
 // an earlier stack of the name, and no agent is present in it. Any member may have emptied the
 // record while others are in their slots. -1 if there is none.
-func (c *Claim) free(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (int, error) {
+func (c *Claim) free(ctx context.Context, s store.Session, record *protocol.SlotsRecord) (int, error) {
 	for i := range record.Slots {
 		if !record.IsFree(i, c.Stack) {
 			continue
@@ -129,26 +130,26 @@ func (c *Claim) free(ctx context.Context, s coordinator.Store, record *coordinat
 	return -1, nil
 }
 
-func (c *Claim) path() coordinator.Path { return c.Deployment.Group(c.Slot.Group()) }
+func (c *Claim) path() store.Path { return c.Deployment.Group(c.Slot.Group()) }
 
 func (c *Claim) failed(err error) error {
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		err = ErrNotInPlan
 	}
 	return fmt.Errorf("take a slot of the group %s: %w", c.Slot.Group(), err)
 }
 
-func (c *Claim) read(ctx context.Context, s coordinator.Store) (coordinator.SlotsRecord, coordinator.Version, error) {
+func (c *Claim) read(ctx context.Context, s store.Session) (protocol.SlotsRecord, store.Version, error) {
 	node, err := s.Read(ctx, c.path())
 	if err != nil {
-		return coordinator.SlotsRecord{}, 0, c.failed(err)
+		return protocol.SlotsRecord{}, 0, c.failed(err)
 	}
-	if coordinator.CountItems(node.Data) > coordinator.MostItems {
-		return coordinator.SlotsRecord{}, 0, c.unreadable(coordinator.ErrTooMany)
+	if protocol.CountItems(node.Data) > protocol.MostItems {
+		return protocol.SlotsRecord{}, 0, c.unreadable(protocol.ErrTooMany)
 	}
-	record, err := coordinator.Decode[coordinator.SlotsRecord](c.path(), node.Data)
+	record, err := protocol.Decode[protocol.SlotsRecord](c.path(), node.Data)
 	if err != nil {
-		return coordinator.SlotsRecord{}, 0, c.unreadable(err)
+		return protocol.SlotsRecord{}, 0, c.unreadable(err)
 	}
 	return record, node.Version, nil
 }
@@ -157,7 +158,7 @@ var errNoSlots = errors.New("it has no slots")
 
 // unreadable says that a member has overwritten the record of slots.
 func (c *Claim) unreadable(err error) error {
-	return &coordinator.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "the slot list of the group " + c.Slot.Group(), Err: err}
+	return &protocol.RecordError{Server: contract.ServerPath(c.Slot.Path), What: "the slot list of the group " + c.Slot.Group(), Err: err}
 }
 
 // had is the slot that this machine had when it was the server, if it was.
@@ -171,24 +172,24 @@ func (c *Claim) had() (number int, known bool) {
 // lost is the slot that this machine had, and takes again: it is free, or the record has this member
 // in another one, and the deployment is the one that the machine knows. Otherwise the error is why the
 // machine has none.
-func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord) (number int, err error) {
+func (c *Claim) lost(ctx context.Context, s store.Session, record *protocol.SlotsRecord) (number int, err error) {
 	number, ok := c.had()
 	moved := record.NumberOf(c.Slot.Member) >= 0
-	if !ok || number > coordinator.MostItems || !moved && number < len(record.Slots) && record.Slots[number].Member != "" {
+	if !ok || number > protocol.MostItems || !moved && number < len(record.Slots) && record.Slots[number].Member != "" {
 		return 0, c.gone(*record)
 	}
-	token := coordinator.SlotToken(c.Token, number)
-	if err := s.Authenticate(ctx, coordinator.ServerCredential(c.Known.Server, token)); err != nil {
+	token := protocol.SlotToken(c.Token, number)
+	if err := s.Authenticate(ctx, protocol.ServerCredential(c.Known.Server, token)); err != nil {
 		return 0, c.failed(err)
 	}
 	node, err := s.Read(ctx, c.Deployment.Identity(c.Known.Server))
-	if errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused) {
 		return 0, c.gone(*record)
 	}
 	if err != nil {
 		return 0, c.failed(err)
 	}
-	identity, _, err := coordinator.OpenIdentity(c.Deployment, c.Known.Server, token, c.Known, node.Data)
+	identity, _, err := protocol.OpenIdentity(c.Deployment, c.Known.Server, token, c.Known, node.Data)
 	if err != nil {
 		return 0, c.failed(err)
 	}
@@ -196,21 +197,21 @@ func (c *Claim) lost(ctx context.Context, s coordinator.Store, record *coordinat
 		return 0, c.gone(*record)
 	}
 	if missing := number + 1 - len(record.Slots); missing > 0 {
-		record.Slots = append(record.Slots, make([]coordinator.SlotRecord, missing)...)
+		record.Slots = append(record.Slots, make([]protocol.SlotRecord, missing)...)
 	}
 	return number, nil
 }
 
 // gone is why a machine that had a slot has none.
-func (c *Claim) gone(record coordinator.SlotsRecord) error {
-	if !slices.ContainsFunc(record.Slots, func(r coordinator.SlotRecord) bool { return r.Member != "" }) {
+func (c *Claim) gone(record protocol.SlotsRecord) error {
+	if !slices.ContainsFunc(record.Slots, func(r protocol.SlotRecord) bool { return r.Member != "" }) {
 		return c.failed(ErrDestroyed)
 	}
 	return c.failed(fmt.Errorf("%w: while this member's agents were gone, another member took its slot", ErrFenced))
 }
 
 // awaitReady waits until the deployment is ready.
-func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
+func (c *Claim) awaitReady(ctx context.Context, s store.Session) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changes, err := s.Watch(ctx, c.Deployment.Ready())
@@ -228,7 +229,7 @@ func (c *Claim) awaitReady(ctx context.Context, s coordinator.Store) error {
 		}
 		said = why
 	}
-	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, coordinator.WatchEnded(ctx))
+	return fmt.Errorf("wait for the deployment %s: %w", c.Deployment, store.WatchEnded(ctx))
 }
 
 // slotLooks is how often, within IfDown, a member without a slot checks which agents are present.
@@ -236,7 +237,7 @@ const slotLooks = 20
 
 // awaitLeft waits until all agents of a slot have been gone for IfDown; -1 says that the record has
 // changed.
-func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coordinator.SlotsRecord, version coordinator.Version) (number int, err error) {
+func (c *Claim) awaitLeft(ctx context.Context, s store.Session, record protocol.SlotsRecord, version store.Version) (number int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	patience := cmp.Or(c.IfDown, contract.DefaultIfDown*time.Second)
@@ -275,7 +276,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 		case <-look.C:
 		case _, open := <-changes:
 			if !open {
-				return 0, c.failed(coordinator.WatchEnded(ctx))
+				return 0, c.failed(store.WatchEnded(ctx))
 			}
 			now, _, err := s.Stat(ctx, c.path())
 			if err != nil || now != version {
@@ -286,7 +287,7 @@ func (c *Claim) awaitLeft(ctx context.Context, s coordinator.Store, record coord
 }
 
 // anybody reports whether an agent of a slot's servers is present.
-func (c *Claim) anybody(ctx context.Context, s coordinator.Store, record *coordinator.SlotsRecord, number int) (bool, error) {
+func (c *Claim) anybody(ctx context.Context, s store.Session, record *protocol.SlotsRecord, number int) (bool, error) {
 	own := strings.TrimPrefix(string(c.Server), c.Slot.Path) // whatever a member has written into the record
 	for _, within := range append([]string{own}, record.Within...) {
 		server := c.Slot.Within(contract.ServerPath(c.Slot.Path+within), number)
@@ -303,7 +304,7 @@ func (m *Member) KeepSlot(c *Claim, number int) { m.claim, m.slot = c, number }
 
 // slotCheck is the operation that makes a commit fail if the member has lost its slot; none for a
 // server without a slot.
-func (m *Member) slotCheck(ctx context.Context) ([]coordinator.Op, error) {
+func (m *Member) slotCheck(ctx context.Context) ([]store.Op, error) {
 	if m.claim == nil {
 		return nil, nil
 	}
@@ -314,5 +315,5 @@ func (m *Member) slotCheck(ctx context.Context) ([]coordinator.Op, error) {
 	if record.NumberOf(m.claim.Slot.Member) != m.slot {
 		return nil, m.claim.gone(record)
 	}
-	return []coordinator.Op{{Path: m.claim.path(), Version: version}}, nil
+	return []store.Op{{Path: m.claim.path(), Version: version}}, nil
 }

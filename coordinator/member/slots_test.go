@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // scaled is a group that scales, with so many slots; each member has a cache and a web
@@ -102,27 +103,27 @@ func TestRightsOfSlots(t *testing.T) {
 			t.Errorf("its own cell: %v", err)
 		}
 		deploytest.ExpectValue(t, m, deploytest.GivenPassword, `"hush-hush"`)
-		own := b.Open(t, coordinator.ServerCredential("app/0/web", coordinator.SlotToken(deploytest.Secret.ServerToken(deploytest.Site, "app/*/web"), 0)))
+		own := b.Open(t, protocol.ServerCredential("app/0/web", protocol.SlotToken(deploytest.Secret.ServerToken(deploytest.Site, "app/*/web"), 0)))
 		group := b.Open(t, deploytest.SharedBy("web"))
 		for _, c := range []struct {
 			what  string
-			store coordinator.Store
-			path  coordinator.Path
+			store store.Session
+			path  store.Path
 			err   error
 		}{
 			{"its own plan", own, deploytest.Site.ServerPlan("app/0/web"), nil},
-			{"the other slot's plan", own, deploytest.Site.ServerPlan("app/1/web"), coordinator.ErrRefused},
-			{"the member's other server's plan", own, deploytest.Site.ServerPlan("app/0/cache"), coordinator.ErrRefused},
-			{"the group", own, deploytest.Site.Group("app"), coordinator.ErrRefused},
+			{"the other slot's plan", own, deploytest.Site.ServerPlan("app/1/web"), store.ErrRefused},
+			{"the member's other server's plan", own, deploytest.Site.ServerPlan("app/0/cache"), store.ErrRefused},
+			{"the group", own, deploytest.Site.Group("app"), store.ErrRefused},
 			{"the group, with the shared token", group, deploytest.Site.Group("app"), nil},
-			{"a slot, with the shared token", group, deploytest.Site.ServerPlan("app/0/web"), coordinator.ErrRefused},
-			{"the plan, with the shared token", group, deploytest.Site.Plan(), coordinator.ErrRefused},
+			{"a slot, with the shared token", group, deploytest.Site.ServerPlan("app/0/web"), store.ErrRefused},
+			{"the plan, with the shared token", group, deploytest.Site.Plan(), store.ErrRefused},
 		} {
 			if _, err := c.store.Read(t.Context(), c.path); !errors.Is(err, c.err) {
 				t.Errorf("%s: %v, want %v", c.what, err, c.err)
 			}
 		}
-		if _, err := claim("m9").Take(t.Context(), b.Open(t, coordinator.ServerCredential("app/*/web", deploytest.Another.ServerToken(deploytest.Site, "app/*/web")))); !errors.Is(err, coordinator.ErrRefused) {
+		if _, err := claim("m9").Take(t.Context(), b.Open(t, protocol.ServerCredential("app/*/web", deploytest.Another.ServerToken(deploytest.Site, "app/*/web")))); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("another secret's token: %v", err)
 		}
 		elsewhere := claim("m9")
@@ -146,7 +147,7 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 		c1, c2 := claim("m1"), claim("m2")
 		present := deploytest.Within(t, deploytest.Patience)
 		stays, err := enrol(c1, "cache", "stays") // one of its servers is enough
-		if err != nil || stays.Announce(present, coordinator.PresenceRecord{Incarnation: 1}) != nil {
+		if err != nil || stays.Announce(present, protocol.PresenceRecord{Incarnation: 1}) != nil {
 			t.Fatal(err)
 		}
 		gone, err := enrol(c2, "web", "gone")
@@ -175,7 +176,7 @@ func TestSlotsOfMembersThatAreGone(t *testing.T) {
 			t.Errorf("who comes back: %v", err)
 		}
 
-		if err := next.Announce(present, coordinator.PresenceRecord{Incarnation: 2}); err != nil {
+		if err := next.Announce(present, protocol.PresenceRecord{Incarnation: 2}); err != nil {
 			t.Fatal(err)
 		}
 		full := make(chan int, 1)
@@ -207,8 +208,8 @@ func TestASlotThatIsLostWhileItsServerEnrols(t *testing.T) {
 		c := claim("m1")
 		number := must(c.Take(t.Context(), b.Open(t, deploytest.SharedBy("web"))))
 		lost := false
-		m := b.JoinSlot(t, c, "web", number, func(s coordinator.Store) coordinator.Store {
-			return &deploytest.Between{Store: s, When: func(ops []coordinator.Op) bool { return writes(ops, deploytest.Site.Server("app/0/web")) }, Do: func() {
+		m := b.JoinSlot(t, c, "web", number, func(s store.Session) store.Session {
+			return &deploytest.Between{Session: s, When: func(ops []store.Op) bool { return writes(ops, deploytest.Site.Server("app/0/web")) }, Do: func() {
 				lost = must(claim("m2").Take(t.Context(), b.Open(t, deploytest.SharedBy("web")))) == number
 			}}
 		})
@@ -223,7 +224,7 @@ func TestTwoMembersTakeASlotAtOnce(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, scaled(2))
 	second := -1
-	s := &deploytest.Between{Store: b.Open(t, deploytest.SharedBy("web")), When: func(ops []coordinator.Op) bool { return writes(ops, deploytest.Site.Group("app")) }, Do: func() {
+	s := &deploytest.Between{Session: b.Open(t, deploytest.SharedBy("web")), When: func(ops []store.Op) bool { return writes(ops, deploytest.Site.Group("app")) }, Do: func() {
 		second = must(claim("m2").Take(t.Context(), b.Open(t, deploytest.SharedBy("web"))))
 	}}
 	if first := must(claim("m1").Take(t.Context(), s)); first != 1 || second != 0 {
@@ -236,8 +237,8 @@ func TestTwoMembersTakeASlotAtOnce(t *testing.T) {
 	}
 }
 
-func writes(ops []coordinator.Op, path coordinator.Path) bool {
-	return slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == path })
+func writes(ops []store.Op, path store.Path) bool {
+	return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == path })
 }
 
 // A slot is given to another member when nobody has been seen in it for IfDown without a
@@ -248,7 +249,7 @@ func TestASlotThatSomebodyComesBackTo(t *testing.T) {
 		b.Publish(t, scaled(2))
 		come := func(number int) (leave func()) {
 			server := contract.ServerPath(fmt.Sprintf("app/%d/web", number))
-			s := b.Open(t, coordinator.ServerCredential(server, coordinator.SlotToken(deploytest.Secret.ServerToken(deploytest.Site, "app/*/web"), number)))
+			s := b.Open(t, protocol.ServerCredential(server, protocol.SlotToken(deploytest.Secret.ServerToken(deploytest.Site, "app/*/web"), number)))
 			session, leave := context.WithCancel(t.Context())
 			if err := s.Announce(session, deploytest.Site.Presence(server), nil); err != nil {
 				t.Fatal(err)
@@ -338,7 +339,7 @@ func TestSlotsOfADeploymentMadeAnew(t *testing.T) {
 func TestPlansWithSlotsThatAreRefused(t *testing.T) {
 	b := deploytest.InMemory()
 	p := scaled(2)
-	_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(coordinator.EnrolOnce)))
+	_, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(protocol.EnrolOnce)))
 	if shared := (*deploy.SharedTokenError)(nil); !errors.As(err, &shared) || shared.Group != "app" {
 		t.Errorf("tokens that are good for one enrolment: %v", err)
 	}
@@ -363,15 +364,15 @@ func TestHostileSlots(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, scaled(2))
 		shared := deploytest.Secret.ServerToken(deploytest.Site, "app/*/web")
-		known := map[string]*coordinator.Identity{}
+		known := map[string]*protocol.Identity{}
 		for i, name := range []string{"m1", "m2"} {
 			c := claim(name)
 			if n := must(c.Take(t.Context(), b.Open(t, deploytest.SharedBy("web")))); n != i {
 				t.Fatalf("%s has slot %d", name, n)
 			}
 			server, d := c.Slot.Within("app/*/web", i), &deploytest.Disk{}
-			token := coordinator.SlotToken(shared, i)
-			m := member.Join(b.Open(t, coordinator.ServerCredential(server, token)), deploytest.Site, server, token)
+			token := protocol.SlotToken(shared, i)
+			m := member.Join(b.Open(t, protocol.ServerCredential(server, token)), deploytest.Site, server, token)
 			m.UseMemory(d)
 			if _, err := m.Plan(t.Context()); err != nil {
 				t.Fatal(err)
@@ -396,7 +397,7 @@ func TestHostileSlots(t *testing.T) {
 			}
 		}
 		// nor does a new member take the slot of one that is there
-		there := b.Open(t, coordinator.ServerCredential("app/0/web", coordinator.SlotToken(shared, 0)))
+		there := b.Open(t, protocol.ServerCredential("app/0/web", protocol.SlotToken(shared, 0)))
 		if err := there.Announce(t.Context(), deploytest.Site.Presence("app/0/web"), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +407,7 @@ func TestHostileSlots(t *testing.T) {
 				t.Errorf("%s: a new member takes slot %d, %v", text, n, err)
 			}
 		}
-		var unreadable *coordinator.RecordError
+		var unreadable *protocol.RecordError
 		for _, text := range []string{`{{{`, `[]`, `{"slots":5}`, `{"slots":[` + strings.Repeat(`{},`, 200_000) + `{}]}`, `{"slots":` + deploytest.Deep("[", "", "]") + `}`} {
 			deploytest.Write(t, sibling, deploytest.Site.Group("app"), text)
 			if _, err := again("m1"); !errors.As(err, &unreadable) || unreadable.Server != "app/*" {

@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func bare(text string) string { return string(sign.Bare([]byte(text))) }
 
 func expectForged(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
-	if !errors.Is(err, coordinator.ErrForged) {
+	if !errors.Is(err, protocol.ErrForged) {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
@@ -51,8 +52,8 @@ func TestAForgedPlanIsRefused(t *testing.T) {
 		"in parts": func(a deploytest.Attacker) {
 			path := deploytest.Site.ServerPlan("db")
 			text := strings.ReplaceAll(a.Read(path), deploytest.MysqlScript, evil)
-			if err := a.Store.Create(a.T.Context(), []coordinator.NewNode{{Path: path.Join("0001"), Data: []byte(text),
-				Grants: []coordinator.Grant{{To: deploytest.Secret.Operator(deploytest.Site), May: coordinator.MayAll}, {To: coordinator.ServerCredential("db", deploytest.TokenOf("db")), May: coordinator.MayRead}}}}); err != nil {
+			if err := a.Store.Create(a.T.Context(), []store.NewNode{{Path: path.Join("0001"), Data: []byte(text),
+				Grants: []store.Grant{{To: deploytest.Secret.Operator(deploytest.Site), May: store.MayAll}, {To: protocol.ServerCredential("db", deploytest.TokenOf("db")), May: store.MayRead}}}}); err != nil {
 				a.T.Fatal(err)
 			}
 			a.Write(path, `{"parts":1}`)
@@ -67,8 +68,8 @@ func TestAForgedPlanIsRefused(t *testing.T) {
 			a.Replace(deploytest.Site.Identity("db"), `"server":"db"`, `"server":"db","enrol":"once"`)
 		},
 		"another operator": func(a deploytest.Attacker) {
-			var record coordinator.IdentityRecord
-			var identity coordinator.Identity
+			var record protocol.IdentityRecord
+			var identity protocol.Identity
 			if err := errors.Join(json.Unmarshal([]byte(a.Read(deploytest.Site.Identity("db"))), &record), json.Unmarshal(record.Identity, &identity)); err != nil {
 				a.T.Fatal(err)
 			}
@@ -156,8 +157,8 @@ func TestAnOperatorIsKnownAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record coordinator.IdentityRecord
-	var identity coordinator.Identity
+	var record protocol.IdentityRecord
+	var identity protocol.Identity
 	if err := errors.Join(json.Unmarshal([]byte(a.Read(deploytest.Site.Identity("app"))), &record), json.Unmarshal(record.Identity, &identity)); err != nil {
 		t.Fatal(err)
 	}
@@ -244,15 +245,15 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, m := range map[string]*member.Member{"the agent": app, "the next one": again} {
-		if record, err := m.Cell(t.Context(), "db.mysql:endpoint"); err != nil || record.State != coordinator.Unknown {
+		if record, err := m.Cell(t.Context(), "db.mysql:endpoint"); err != nil || record.State != protocol.Unknown {
 			t.Errorf("%s reads the machine's value that is gone: %+v, %v", what, record, err)
 		}
 	}
 
 	// within one incarnation: a failure that was taken back
-	cause := map[contract.CellName]*coordinator.Cause{"app.web:port": {Reason: "no"}}
+	cause := map[contract.CellName]*protocol.Cause{"app.web:port": {Reason: "no"}}
 	web := b.Agent(t, "app")
-	if err := web.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, cause); err != nil {
+	if err := web.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, cause); err != nil {
 		t.Fatal(err)
 	}
 	port := deploytest.Site.Cell(contract.CellRef{Cell: "app.web:port", Server: "app"})
@@ -264,7 +265,7 @@ func TestAnOlderCellIsNotRead(t *testing.T) {
 	lb := b.Agent(t, "lb")
 	deploytest.ExpectValue(t, lb, "app.web:port", "80")
 	a.Write(port, failed)
-	if record, err := lb.Cell(t.Context(), "app.web:port"); err != nil || record.State != coordinator.Unknown {
+	if record, err := lb.Cell(t.Context(), "app.web:port"); err != nil || record.State != protocol.Unknown {
 		t.Errorf("it reads the failure that was taken back: %+v, %v", record, err)
 	}
 }
@@ -276,7 +277,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	a, db := b.Attacker(t), b.Agent(t, "db")
 	post := func(server contract.ServerPath, id string) {
 		t.Helper()
-		r := coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: deploytest.Noon}
+		r := protocol.Request{ID: id, Kind: protocol.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: deploytest.Noon}
 		if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), []deploy.Posting{{Server: server, Request: r}}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +305,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		if asked.Requests != nil {
 			t.Errorf("%s: it is asked for %+v", what, asked)
 		}
-		r := coordinator.Request{ID: "four", Kind: coordinator.Action, Role: "mysql", Name: "backup", Since: deploytest.Noon}
+		r := protocol.Request{ID: "four", Kind: protocol.Action, Role: "mysql", Name: "backup", Since: deploytest.Noon}
 		err = deploytest.Reading(t, b.Operator(t)).Post(t.Context(), []deploy.Posting{{Server: "db", Request: r}}, nil)
 		expectForged(t, what+", and the operator signs it with a request of his own", err)
 	}
@@ -379,7 +380,7 @@ func TestAnOlderIdentityEndsNoAgent(t *testing.T) {
 	now := a.Read(deploytest.Site.Identity("app"))
 	a.Write(deploytest.Site.Identity("app"), before)
 	a.Replace(deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}), "here", "evil")
-	if _, err := m.Cell(t.Context(), "db.mysql:endpoint"); errors.Is(err, member.ErrDestroyed) || !errors.Is(err, coordinator.ErrForged) {
+	if _, err := m.Cell(t.Context(), "db.mysql:endpoint"); errors.Is(err, member.ErrDestroyed) || !errors.Is(err, protocol.ErrForged) {
 		t.Errorf("it ends: %v", err)
 	}
 	a.Write(deploytest.Site.Identity("app"), now)
@@ -394,7 +395,7 @@ func TestAForgedAdmissionIsRefused(t *testing.T) {
 	b.PublishOnce(t, deploytest.ThreeTier())
 	b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 	a, later := b.Attacker(t), deploytest.NewMachine(t, "app", "a2")
-	var pass coordinator.PassRecord
+	var pass protocol.PassRecord
 	if err := json.Unmarshal([]byte(a.Read(deploytest.Site.Pass("app"))), &pass); err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +430,7 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.ThreeTier())
 	a, db := b.Attacker(t), b.Agent(t, "db")
-	if err := db.Answer(t.Context(), []coordinator.Answer{{ID: "one", Status: coordinator.AnswerDone}}); err != nil {
+	if err := db.Answer(t.Context(), []protocol.Answer{{ID: "one", Status: protocol.AnswerDone}}); err != nil {
 		t.Fatal(err)
 	}
 	state := `{"incarnation":1,"phase":"done","roles":[{"name":"mysql","status":"done"}]}`
@@ -438,7 +439,7 @@ func TestAnAgentsOwnRecordsAreItsOwn(t *testing.T) {
 		_, err := db.State(t.Context())
 		expectForged(t, what, err)
 		v, err := deploy.TakeSnapshot(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret, deploytest.ThreeTier())
-		if err != nil || len(v.Servers[0].Unreadable) != 1 || !strings.Contains(v.Servers[0].Unreadable[0], coordinator.ErrForged.Error()) || v.Servers[0].State.Phase != "" {
+		if err != nil || len(v.Servers[0].Unreadable) != 1 || !strings.Contains(v.Servers[0].Unreadable[0], protocol.ErrForged.Error()) || v.Servers[0].State.Phase != "" {
 			t.Errorf("%s, to an operator: %+v, %v", what, v, err)
 		}
 	}
@@ -488,7 +489,7 @@ func TestAForgedDeploymentIsRefused(t *testing.T) {
 			a.Write(deploytest.Site.State("app"), "{}")
 			a.Write(deploytest.Site.Requests("app"), `{"requests":[{"id":"x","kind":"action","incarnation":1,"role":"web","name":"wipe"}]}`)
 		}, func(b deploytest.Bed, t *testing.T) error {
-			deploytest.Stands(t, b.Agent(t, "app"), "web", coordinator.RoleDone)
+			deploytest.Stands(t, b.Agent(t, "app"), "web", protocol.RoleDone)
 			return apply(b, t)
 		}},
 	} {
@@ -506,7 +507,7 @@ func TestOtherFormats(t *testing.T) {
 	b := deploytest.InMemory()
 	b.Publish(t, deploytest.ThreeTier())
 	a := b.Attacker(t)
-	var other *coordinator.FormatError
+	var other *protocol.FormatError
 	root, identity := a.Read(deploytest.Site.Root()), a.Read(deploytest.Site.Identity("db"))
 	a.Write(deploytest.Site.Root(), `{"format":1,"plan":"x","created":"2026-01-01T00:00:00Z"}`)
 	if _, err := b.Apply(t, deploytest.ThreeTier()); !errors.As(err, &other) || !strings.Contains(err.Error(), "older hotc") {
@@ -539,13 +540,13 @@ func TestAnOperatorReadsNothingForged(t *testing.T) {
 	b.Publish(t, deploytest.ThreeTier())
 	a, db, app := b.Attacker(t), b.Agent(t, "db"), b.Agent(t, "app")
 	request := func(id string) []deploy.Posting {
-		return []deploy.Posting{{Server: "db", Request: coordinator.Request{ID: id, Kind: coordinator.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: deploytest.Noon}}}
+		return []deploy.Posting{{Server: "db", Request: protocol.Request{ID: id, Kind: protocol.Action, Incarnation: 1, Role: "mysql", Name: "backup", Since: deploytest.Noon}}}
 	}
 	if err := deploytest.Reading(t, b.Operator(t)).Post(t.Context(), request("one"), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*member.Session{db, app} {
-		if err := m.Answer(t.Context(), []coordinator.Answer{{ID: "zero", Status: coordinator.AnswerDone}}); err != nil {
+		if err := m.Answer(t.Context(), []protocol.Answer{{ID: "zero", Status: protocol.AnswerDone}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -88,7 +89,7 @@ func TestWhoTapsReads(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			between := &tap{}
 			address := c.dial(t, between)
-			b := deploytest.Bed{Open: func(t *testing.T, creds ...coordinator.Credential) coordinator.Store {
+			b := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
 				t.Helper()
 				s, err := zookeeper.Open(t.Context(), address, creds...)
 				if err != nil {
@@ -102,7 +103,7 @@ func TestWhoTapsReads(t *testing.T) {
 			b.Give(t, p, `"hush-hush"`)
 			app := b.Join(t, deploytest.NewMachine(t, "app", "a1"), false)
 			deploytest.ExpectValue(t, app, deploytest.GivenPassword, `"hush-hush"`)
-			credential := coordinator.ServerCredential("app", deploytest.TokenOf("app"))
+			credential := protocol.ServerCredential("app", deploytest.TokenOf("app"))
 			for what, x := range map[string]struct {
 				text string
 				seen bool

@@ -4,17 +4,17 @@ import (
 	"context"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-// announcement is a coordinator.Announcement: a node that exists as long as its session keeps it.
+// announcement is a store.Announcement: a node that exists as long as its session keeps it.
 type announcement struct {
 	session *session
-	path    coordinator.Path
+	path    store.Path
 	data    []byte
 }
 
-func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
+func (s *session) Announce(ctx context.Context, path store.Path, data []byte) error {
 	if len(data) > MaxValue {
 		return fail(opAnnounce, path, tooLarge(len(data)))
 	}
@@ -22,7 +22,7 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 		mistake.GoIn(&s.running, run)
 		return true
 	}
-	if err := coordinator.Keep(ctx, store{s}, path, &announcement{s, path, data}, start); err != nil {
+	if err := store.Keep(ctx, client{s}, path, &announcement{s, path, data}, start); err != nil {
 		return fail(opAnnounce, path, err)
 	}
 	return nil
@@ -40,8 +40,8 @@ func (a *announcement) Put(ctx context.Context, replace bool) (exists bool, err 
 		case there.owner == a:
 			return true, nil
 		case there.owner == nil:
-			return false, coordinator.ErrExists
-		case !replace || !s.may(s.tree.find(a.path.Parent()), coordinator.MayDeleteChildren):
+			return false, store.ErrExists
+		case !replace || !s.may(s.tree.find(a.path.Parent()), store.MayDeleteChildren):
 			return false, nil
 		}
 		s.tree.remove(a.path)

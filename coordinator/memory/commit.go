@@ -5,14 +5,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 var errEphemeralParent = errors.New("an ephemeral node cannot have children")
 
 // commit performs all operations or none. As in ZooKeeper's Multi, an operation sees the effects of
 // those before it in the same commit.
-func (s *session) commit(ops []coordinator.Op) error {
+func (s *session) commit(ops []store.Op) error {
 	size := 0
 	for _, op := range ops {
 		if size += len(op.Data); size > MaxValue {
@@ -22,18 +22,18 @@ func (s *session) commit(ops []coordinator.Op) error {
 			return fail(opCommit, op.Path, err)
 		}
 	}
-	written := map[coordinator.Path]coordinator.Version{} // how often, so far
+	written := map[store.Path]store.Version{} // how often, so far
 	for _, op := range ops {
-		right := coordinator.MayRead
+		right := store.MayRead
 		if op.Write {
-			right = coordinator.MayWrite
+			right = store.MayWrite
 		}
 		n, err := s.node(op.Path, right)
 		if err != nil {
 			return fail(opCommit, op.Path, err)
 		}
-		if op.Version != coordinator.AnyVersion && op.Version != n.version+written[op.Path] {
-			return fail(opCommit, op.Path, coordinator.ErrVersion)
+		if op.Version != store.AnyVersion && op.Version != n.version+written[op.Path] {
+			return fail(opCommit, op.Path, store.ErrVersion)
 		}
 		if op.Write {
 			written[op.Path]++
@@ -48,10 +48,10 @@ func (s *session) commit(ops []coordinator.Op) error {
 }
 
 // deleteTree deletes a node and all below it that may be deleted. The root itself always stays.
-func (s *session) deleteTree(path coordinator.Path, n *node) error {
+func (s *session) deleteTree(path store.Path, n *node) error {
 	if len(n.children) > 0 {
-		if !s.may(n, coordinator.MayRead) || !s.may(n, coordinator.MayDeleteChildren) {
-			return fail(opDeleteTree, path, coordinator.ErrRefused)
+		if !s.may(n, store.MayRead) || !s.may(n, store.MayDeleteChildren) {
+			return fail(opDeleteTree, path, store.ErrRefused)
 		}
 		var first error
 		for _, name := range slices.Sorted(maps.Keys(n.children)) {
@@ -67,8 +67,8 @@ func (s *session) deleteTree(path coordinator.Path, n *node) error {
 	if path == "" {
 		return nil
 	}
-	if !s.may(s.tree.find(path.Parent()), coordinator.MayDeleteChildren) {
-		return fail(opDeleteTree, path, coordinator.ErrRefused)
+	if !s.may(s.tree.find(path.Parent()), store.MayDeleteChildren) {
+		return fail(opDeleteTree, path, store.ErrRefused)
 	}
 	s.tree.remove(path)
 	return nil

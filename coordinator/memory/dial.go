@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // remote is a session with a tree in another process.
@@ -33,7 +33,7 @@ const dialPause = 20 * time.Millisecond
 // Dial starts a session with a tree offered by Serve. It retries until the context ends. The
 // session ends with the connection: there is no other server, and the tree is gone with its
 // process.
-func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credential) (coordinator.Store, error) {
+func Dial(ctx context.Context, socketPath string, creds ...store.Credential) (store.Session, error) {
 	conn, err := dial(ctx, socketPath)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Dial(ctx context.Context, socketPath string, creds ...coordinator.Credentia
 	r := &remote{conn: conn, out: make(chan []byte), alive: alive, end: end, takes: map[uint64]func(response){}}
 	mistake.GoIn(&r.running, r.write)
 	mistake.GoIn(&r.running, r.receive)
-	s := store{r}
+	s := client{r}
 	for _, c := range creds {
 		if err := s.Authenticate(ctx, c); err != nil {
 			s.Close()
@@ -139,7 +139,7 @@ func (r *remote) call(ctx context.Context, q request, events func()) (response, 
 				r.cancel(q.ID)
 			}
 		case <-r.alive.Done():
-			err = coordinator.ErrClosed
+			err = store.ErrClosed
 		}
 	}
 	if err != nil || events == nil {
@@ -158,7 +158,7 @@ func (r *remote) send(ctx context.Context, text []byte) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-r.alive.Done():
-		return coordinator.ErrClosed
+		return store.ErrClosed
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *remote) stand(ctx context.Context, q request, events, ended func()) err
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.alive.Err() != nil { // Close may have waited already
-		return fail(q.Op, q.Path, coordinator.ErrClosed)
+		return fail(q.Op, q.Path, store.ErrClosed)
 	}
 	mistake.GoIn(&r.running, func() {
 		select {
@@ -199,13 +199,13 @@ func (r *remote) stand(ctx context.Context, q request, events, ended func()) err
 	return nil
 }
 
-func (r *remote) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+func (r *remote) Watch(ctx context.Context, path store.Path) (<-chan struct{}, error) {
 	tokens := make(chan struct{}, 1)
-	err := r.stand(ctx, request{Op: opWatch, Path: path}, func() { coordinator.Wake(tokens) }, func() { close(tokens) })
+	err := r.stand(ctx, request{Op: opWatch, Path: path}, func() { store.Wake(tokens) }, func() { close(tokens) })
 	return tokens, err
 }
 
-func (r *remote) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
+func (r *remote) Announce(ctx context.Context, path store.Path, data []byte) error {
 	return r.stand(ctx, request{Op: opAnnounce, Path: path, Data: data}, func() {}, func() {})
 }
 

@@ -12,21 +12,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/storetest"
 )
 
 func TestConformance(t *testing.T) {
 	tree := memory.New()
-	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...store.Credential) store.Session {
 		return tree.Open(creds...)
 	})
 }
 
 func TestConformanceOfTheSocket(t *testing.T) {
 	socket := serve(t, memory.New())
-	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...store.Credential) store.Session {
 		s, err := memory.Dial(t.Context(), socket, creds...)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestSessionEndsWithItsServer(t *testing.T) {
 	}
 	for range tokens {
 	}
-	if _, err := s.Read(t.Context(), "a"); !errors.Is(err, coordinator.ErrClosed) {
+	if _, err := s.Read(t.Context(), "a"); !errors.Is(err, store.ErrClosed) {
 		t.Fatalf("got %v", err)
 	}
 	s.Close()

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // session is one session with a tree.
@@ -27,11 +27,11 @@ type session struct {
 }
 
 // Open starts a session under some identities.
-func (t *Tree) Open(creds ...coordinator.Credential) coordinator.Store {
-	return store{t.open(creds...)}
+func (t *Tree) Open(creds ...store.Credential) store.Session {
+	return client{t.open(creds...)}
 }
 
-func (t *Tree) open(creds ...coordinator.Credential) *session {
+func (t *Tree) open(creds ...store.Credential) *session {
 	alive, end := context.WithCancel(context.Background())
 	s := &session{tree: t, alive: alive, end: end, identities: map[identity]struct{}{anyone: {}}, first: anyone}
 	for _, c := range creds {
@@ -40,7 +40,7 @@ func (t *Tree) open(creds ...coordinator.Credential) *session {
 	return s
 }
 
-func (s *session) identify(c coordinator.Credential) {
+func (s *session) identify(c store.Credential) {
 	id := identify(c)
 	s.identities[id] = struct{}{}
 	if s.first == anyone {
@@ -49,7 +49,7 @@ func (s *session) identify(c coordinator.Credential) {
 }
 
 // enter locks the tree for an operation, unless the session or the context has ended.
-func (s *session) enter(ctx context.Context, path coordinator.Path) (leave func(), err error) {
+func (s *session) enter(ctx context.Context, path store.Path) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -59,13 +59,13 @@ func (s *session) enter(ctx context.Context, path coordinator.Path) (leave func(
 	s.tree.mu.Lock()
 	if s.alive.Err() != nil {
 		s.tree.mu.Unlock()
-		return nil, coordinator.ErrClosed
+		return nil, store.ErrClosed
 	}
 	return s.tree.mu.Unlock, nil
 }
 
 // may reports whether one of the session's identities has a right.
-func (s *session) may(n *node, right coordinator.Rights) bool {
+func (s *session) may(n *node, right store.Rights) bool {
 	for id := range s.identities {
 		if n.may[id]&right != 0 {
 			return true
@@ -75,19 +75,19 @@ func (s *session) may(n *node, right coordinator.Rights) bool {
 }
 
 // node finds a node on which the session has a right.
-func (s *session) node(path coordinator.Path, right coordinator.Rights) (*node, error) {
+func (s *session) node(path store.Path, right store.Rights) (*node, error) {
 	n := s.tree.find(path)
 	if n == nil {
-		return nil, coordinator.ErrNotFound
+		return nil, store.ErrNotFound
 	}
 	if !s.may(n, right) {
-		return nil, coordinator.ErrRefused
+		return nil, store.ErrRefused
 	}
 	return n, nil
 }
 
-func fail(op operation, path coordinator.Path, err error) error {
-	return &coordinator.PathError{Op: string(op), Path: path, Err: err}
+func fail(op operation, path store.Path, err error) error {
+	return &store.PathError{Op: string(op), Path: path, Err: err}
 }
 
 // errNoRequest says that a message is not a valid request.
@@ -101,7 +101,7 @@ func (s *session) do(ctx context.Context, r request) (response, error) {
 	}
 	defer leave()
 	answer, err := s.answer(r)
-	if err != nil && !errors.As(err, new(*coordinator.PathError)) {
+	if err != nil && !errors.As(err, new(*store.PathError)) {
 		err = fail(r.Op, r.Path, err)
 	}
 	return answer, err
@@ -122,7 +122,7 @@ func (s *session) answer(r request) (a response, err error) {
 		}
 	case opRead:
 		var n *node
-		if n, err = s.node(r.Path, coordinator.MayRead); err == nil {
+		if n, err = s.node(r.Path, store.MayRead); err == nil {
 			a.Data, a.Version = bytes.Clone(n.data), n.version
 		}
 	case opStat:
@@ -131,7 +131,7 @@ func (s *session) answer(r request) (a response, err error) {
 		}
 	case opChildren:
 		var n *node
-		if n, err = s.node(r.Path, coordinator.MayRead); err == nil {
+		if n, err = s.node(r.Path, store.MayRead); err == nil {
 			a.Names = slices.Sorted(maps.Keys(n.children))
 		}
 	case opCommit:
@@ -153,7 +153,7 @@ func (s *session) answer(r request) (a response, err error) {
 	return a, err
 }
 
-func (s *session) create(n coordinator.NewNode) error {
+func (s *session) create(n store.NewNode) error {
 	if len(n.Data) > MaxValue {
 		return tooLarge(len(n.Data))
 	}
@@ -172,12 +172,12 @@ func (s *session) create(n coordinator.NewNode) error {
 	}
 	if there := s.tree.find(n.Path); there != nil {
 		switch {
-		case !s.may(there, coordinator.MayRead):
-			return coordinator.ErrRefused
+		case !s.may(there, store.MayRead):
+			return store.ErrRefused
 		case !maps.Equal(there.may, made.may):
-			return coordinator.ErrRights
+			return store.ErrRights
 		case !bytes.Equal(there.data, n.Data):
-			return coordinator.ErrExists
+			return store.ErrExists
 		}
 		return nil
 	}
@@ -186,8 +186,8 @@ func (s *session) create(n coordinator.NewNode) error {
 }
 
 // mayCreate returns why a node may not be created, if so.
-func (s *session) mayCreate(path coordinator.Path) error {
-	parent, err := s.node(path.Parent(), coordinator.MayCreateChildren)
+func (s *session) mayCreate(path store.Path) error {
+	parent, err := s.node(path.Parent(), store.MayCreateChildren)
 	if err != nil {
 		return err
 	}
@@ -197,48 +197,48 @@ func (s *session) mayCreate(path coordinator.Path) error {
 	return nil
 }
 
-func (s *session) newNode(data []byte, grants []coordinator.Grant) *node {
-	may := map[identity]coordinator.Rights{}
+func (s *session) newNode(data []byte, grants []store.Grant) *node {
+	may := map[identity]store.Rights{}
 	for _, g := range grants {
 		if g.May != 0 {
 			may[identify(g.To)] |= g.May
 		}
 	}
 	if len(grants) == 0 {
-		may[s.first] = coordinator.MayAll
+		may[s.first] = store.MayAll
 	}
 	return &node{data: bytes.Clone(data), may: may, children: map[string]struct{}{}}
 }
 
 // rights are the grants on a node.
-func (s *session) rights(path coordinator.Path, known []coordinator.Credential) ([]coordinator.Grant, error) {
+func (s *session) rights(path store.Path, known []store.Credential) ([]store.Grant, error) {
 	if path == "" && s.tree.untouched() {
-		return nil, coordinator.ErrNotFound
+		return nil, store.ErrNotFound
 	}
-	n, err := s.node(path, coordinator.MayRead|coordinator.MayHandOver)
+	n, err := s.node(path, store.MayRead|store.MayHandOver)
 	if err != nil {
 		return nil, err
 	}
-	if !s.may(n, coordinator.MayHandOver) {
+	if !s.may(n, store.MayHandOver) {
 		known = nil
 	}
-	var grants []coordinator.Grant
+	var grants []store.Grant
 	for id, may := range n.may {
-		to := coordinator.Credential{User: id.user}
+		to := store.Credential{User: id.user}
 		for _, c := range known {
 			if identify(c) == id {
 				to = c
 			}
 		}
-		grants = append(grants, coordinator.Grant{To: to, May: may})
+		grants = append(grants, store.Grant{To: to, May: may})
 	}
-	return coordinator.SortGrants(grants), nil
+	return store.SortGrants(grants), nil
 }
 
-func (s *session) changeRights(path coordinator.Path, c coordinator.RightsChange) error {
+func (s *session) changeRights(path store.Path, c store.RightsChange) error {
 	n := s.tree.find(path)
 	if n == nil {
-		return coordinator.ErrNotFound
+		return store.ErrNotFound
 	}
 	may, err := s.changed(n, c)
 	if err == nil && !maps.Equal(may, n.may) {
@@ -249,22 +249,22 @@ func (s *session) changeRights(path coordinator.Path, c coordinator.RightsChange
 }
 
 // changed are a node's rights after a change.
-func (s *session) changed(n *node, c coordinator.RightsChange) (map[identity]coordinator.Rights, error) {
+func (s *session) changed(n *node, c store.RightsChange) (map[identity]store.Rights, error) {
 	may := maps.Clone(n.may)
 	switch {
 	case c.From != nil && s.handedOver(n, *c.From, c.Grants[0]):
 		return may, nil
 	case c.From != nil:
 		id := identify(*c.From)
-		if _, mine := s.identities[id]; !mine || n.may[id]&coordinator.MayHandOver == 0 || n.changes > 0 {
-			return nil, coordinator.ErrRefused
+		if _, mine := s.identities[id]; !mine || n.may[id]&store.MayHandOver == 0 || n.changes > 0 {
+			return nil, store.ErrRefused
 		}
 		delete(may, id)
-	case !s.may(n, coordinator.MayHandOver):
-		return nil, coordinator.ErrRefused
+	case !s.may(n, store.MayHandOver):
+		return nil, store.ErrRefused
 	case c.Guard != nil:
 		if g := s.tree.find(c.Guard.Path); g == nil || g.version != c.Guard.Version {
-			return nil, coordinator.ErrVersion
+			return nil, store.ErrVersion
 		}
 		return s.newNode(nil, c.Grants).may, nil
 	}
@@ -275,11 +275,11 @@ func (s *session) changed(n *node, c coordinator.RightsChange) (map[identity]coo
 }
 
 // handedOver reports whether exactly this hand-over was done before, and nothing else.
-func (s *session) handedOver(n *node, from coordinator.Credential, to coordinator.Grant) bool {
+func (s *session) handedOver(n *node, from store.Credential, to store.Grant) bool {
 	id := identify(to.To)
 	_, mine := s.identities[id]
 	_, still := n.may[identify(from)]
-	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&coordinator.MayRead != 0
+	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&store.MayRead != 0
 }
 
 func (s *session) Close() error {

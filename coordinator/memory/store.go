@@ -5,21 +5,21 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-// store is a coordinator.Store: a session with a tree, over a link.
-type store struct{ link }
+// client is a store.Session: a session with a tree, over a link.
+type client struct{ link }
 
 // link is the way to a tree: a session in this process, or a connection to another one.
 type link interface {
 	do(ctx context.Context, r request) (response, error)
-	Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error)
-	Announce(ctx context.Context, path coordinator.Path, data []byte) error
+	Watch(ctx context.Context, path store.Path) (<-chan struct{}, error)
+	Announce(ctx context.Context, path store.Path, data []byte) error
 	Close() error
 }
 
-func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s client) Create(ctx context.Context, nodes []store.NewNode) error {
 	for _, n := range nodes {
 		if len(n.Data) > MaxValue {
 			return fail(opCreate, n.Path, tooLarge(len(n.Data)))
@@ -47,44 +47,44 @@ func (s store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 	return nil
 }
 
-func (s store) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+func (s client) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	answer, err := s.do(ctx, request{Op: opRead, Path: path})
-	return coordinator.Node{Data: answer.Data, Version: answer.Version}, err
+	return store.Node{Data: answer.Data, Version: answer.Version}, err
 }
 
-func (s store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+func (s client) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	answer, err := s.do(ctx, request{Op: opStat, Path: path})
 	return answer.Version, answer.Exists, err
 }
 
-func (s store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+func (s client) Children(ctx context.Context, path store.Path) ([]string, error) {
 	answer, err := s.do(ctx, request{Op: opChildren, Path: path})
 	return answer.Names, err
 }
 
-func (s store) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s client) Commit(ctx context.Context, ops ...store.Op) error {
 	_, err := s.do(ctx, request{Op: opCommit, Ops: ops})
 	return err
 }
 
-func (s store) DeleteTree(ctx context.Context, path coordinator.Path) error {
+func (s client) DeleteTree(ctx context.Context, path store.Path) error {
 	_, err := s.do(ctx, request{Op: opDeleteTree, Path: path})
 	return err
 }
 
-func (s store) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+func (s client) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
 	answer, err := s.do(ctx, request{Op: opRights, Path: path, Known: known})
 	return answer.Grants, err
 }
 
-func (s store) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
+func (s client) ChangeRights(ctx context.Context, path store.Path, change store.RightsChange) error {
 	_, err := s.do(ctx, request{Op: opChangeRights, Path: path, Rights: &change})
 	return err
 }
 
-func (s store) Authenticate(ctx context.Context, c coordinator.Credential) error {
+func (s client) Authenticate(ctx context.Context, c store.Credential) error {
 	_, err := s.do(ctx, request{Op: opAuthenticate, Credential: &c})
 	return err
 }
 
-func (s store) MaxValue() int { return MaxValue }
+func (s client) MaxValue() int { return MaxValue }

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // MaxValue is how many bytes a node holds: as many as with ZooKeeper, so that a value that works in
@@ -32,16 +32,16 @@ const MaxValue = 1<<20 - 16<<10
 type Tree struct {
 	mu    sync.Mutex
 	root  *node
-	nodes map[coordinator.Path]*node // all but the root
+	nodes map[store.Path]*node // all but the root
 
-	watches map[coordinator.Path]map[chan struct{}]struct{}
+	watches map[store.Path]map[chan struct{}]struct{}
 }
 
 // node is a node; its fields are guarded by Tree.mu.
 type node struct {
 	data     []byte
-	version  coordinator.Version
-	may      map[identity]coordinator.Rights
+	version  store.Version
+	may      map[identity]store.Rights
 	changes  int // of may
 	children map[string]struct{}
 	owner    *announcement // of an ephemeral node
@@ -56,7 +56,7 @@ type identity struct {
 // anyone is the identity that every session has.
 var anyone = identity{}
 
-func identify(c coordinator.Credential) identity {
+func identify(c store.Credential) identity {
 	if c.User == "" {
 		return anyone
 	}
@@ -64,22 +64,22 @@ func identify(c coordinator.Credential) identity {
 }
 
 // openRights are everyone's on a root that was not explicitly created.
-const openRights = coordinator.MayRead | coordinator.MayCreateChildren | coordinator.MayDeleteChildren
+const openRights = store.MayRead | store.MayCreateChildren | store.MayDeleteChildren
 
 // New returns an empty tree.
 func New() *Tree {
 	return &Tree{
 		root: &node{
-			may:      map[identity]coordinator.Rights{anyone: openRights},
+			may:      map[identity]store.Rights{anyone: openRights},
 			children: map[string]struct{}{},
 		},
-		nodes:   map[coordinator.Path]*node{},
-		watches: map[coordinator.Path]map[chan struct{}]struct{}{},
+		nodes:   map[store.Path]*node{},
+		watches: map[store.Path]map[chan struct{}]struct{}{},
 	}
 }
 
 // find returns the node at a path, nil if there is none.
-func (t *Tree) find(path coordinator.Path) *node {
+func (t *Tree) find(path store.Path) *node {
 	if path == "" {
 		return t.root
 	}
@@ -92,35 +92,35 @@ func (t *Tree) untouched() bool {
 }
 
 // add puts a node below its parent, which exists.
-func (t *Tree) add(path coordinator.Path, n *node) {
+func (t *Tree) add(path store.Path, n *node) {
 	t.nodes[path] = n
 	t.find(path.Parent()).children[name(path)] = struct{}{}
 	t.changed(path)
 }
 
 // remove deletes a node without children.
-func (t *Tree) remove(path coordinator.Path) {
+func (t *Tree) remove(path store.Path) {
 	delete(t.nodes, path)
 	delete(t.find(path.Parent()).children, name(path))
 	t.changed(path)
 }
 
 // write replaces a node's data.
-func (t *Tree) write(path coordinator.Path, n *node, data []byte) {
+func (t *Tree) write(path store.Path, n *node, data []byte) {
 	n.data = bytes.Clone(data)
 	n.version++
 	t.changed(path)
 }
 
 // name is the last segment of a path.
-func name(path coordinator.Path) string {
+func name(path store.Path) string {
 	return string(path[strings.LastIndexByte(string(path), '/')+1:])
 }
 
 var errPath = errors.New("invalid path: segments must be non-empty, neither . nor .., and joined by one slash")
 
 // check refuses paths that Segment and Join cannot produce.
-func check(path coordinator.Path) error {
+func check(path store.Path) error {
 	if path == "" {
 		return nil
 	}
@@ -134,5 +134,5 @@ func check(path coordinator.Path) error {
 
 // tooLarge is an ErrTooLarge with the limit.
 func tooLarge(size int) error {
-	return fmt.Errorf("%w: %d bytes, at most %d", coordinator.ErrTooLarge, size, MaxValue)
+	return fmt.Errorf("%w: %d bytes, at most %d", store.ErrTooLarge, size, MaxValue)
 }

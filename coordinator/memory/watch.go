@@ -4,24 +4,24 @@ import (
 	"context"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // changed notifies the watchers of a node. The tree is locked.
-func (t *Tree) changed(path coordinator.Path) {
+func (t *Tree) changed(path store.Path) {
 	for tokens := range t.watches[path] {
-		coordinator.Wake(tokens)
+		store.Wake(tokens)
 	}
 }
 
-func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, error) {
 	leave, err := s.enter(ctx, path)
 	if err != nil {
 		return nil, fail(opWatch, path, err)
 	}
 	defer leave()
 	t, tokens := s.tree, make(chan struct{}, 1)
-	coordinator.Wake(tokens)
+	store.Wake(tokens)
 	if t.watches[path] == nil {
 		t.watches[path] = map[chan struct{}]struct{}{}
 	}

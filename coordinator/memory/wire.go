@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // The protocol of the socket: lines of JSON. A client sends requests with ids of its choice; each
@@ -43,35 +43,35 @@ const (
 )
 
 type request struct {
-	ID         uint64                    `json:"id"`
-	Op         operation                 `json:"op"`
-	Path       coordinator.Path          `json:"path,omitempty"`
-	Data       []byte                    `json:"data,omitempty"`
-	Nodes      []coordinator.NewNode     `json:"nodes,omitempty"`
-	Ops        []coordinator.Op          `json:"ops,omitempty"`
-	Credential *coordinator.Credential   `json:"credential,omitempty"`
-	Rights     *coordinator.RightsChange `json:"rights,omitempty"`
-	Known      []coordinator.Credential  `json:"known,omitempty"`
+	ID         uint64              `json:"id"`
+	Op         operation           `json:"op"`
+	Path       store.Path          `json:"path,omitempty"`
+	Data       []byte              `json:"data,omitempty"`
+	Nodes      []store.NewNode     `json:"nodes,omitempty"`
+	Ops        []store.Op          `json:"ops,omitempty"`
+	Credential *store.Credential   `json:"credential,omitempty"`
+	Rights     *store.RightsChange `json:"rights,omitempty"`
+	Known      []store.Credential  `json:"known,omitempty"`
 }
 
 // response is an answer or, with Event, an event of a watch.
 type response struct {
-	ID      uint64              `json:"id"`
-	Event   bool                `json:"event,omitempty"`
-	Data    []byte              `json:"data,omitempty"`
-	Version coordinator.Version `json:"version,omitempty"`
-	Exists  bool                `json:"exists,omitempty"`
-	Names   []string            `json:"names,omitempty"`
-	Grants  []coordinator.Grant `json:"grants,omitempty"`
-	Error   *wireError          `json:"error,omitempty"`
+	ID      uint64        `json:"id"`
+	Event   bool          `json:"event,omitempty"`
+	Data    []byte        `json:"data,omitempty"`
+	Version store.Version `json:"version,omitempty"`
+	Exists  bool          `json:"exists,omitempty"`
+	Names   []string      `json:"names,omitempty"`
+	Grants  []store.Grant `json:"grants,omitempty"`
+	Error   *wireError    `json:"error,omitempty"`
 }
 
 // wireError is an encoded error.
 type wireError struct {
-	Kind string           `json:"kind"` // of kinds, or empty
-	Text string           `json:"text"`
-	Op   string           `json:"op,omitempty"`
-	Path coordinator.Path `json:"path,omitempty"`
+	Kind string     `json:"kind"` // of kinds, or empty
+	Text string     `json:"text"`
+	Op   string     `json:"op,omitempty"`
+	Path store.Path `json:"path,omitempty"`
 }
 
 // kinds are the errors that callers decide on.
@@ -79,13 +79,13 @@ var kinds = []struct {
 	name string
 	err  error
 }{
-	{"not found", coordinator.ErrNotFound},
-	{"refused", coordinator.ErrRefused},
-	{"version", coordinator.ErrVersion},
-	{"exists", coordinator.ErrExists},
-	{"rights", coordinator.ErrRights},
-	{"too large", coordinator.ErrTooLarge},
-	{"closed", coordinator.ErrClosed},
+	{"not found", store.ErrNotFound},
+	{"refused", store.ErrRefused},
+	{"version", store.ErrVersion},
+	{"exists", store.ErrExists},
+	{"rights", store.ErrRights},
+	{"too large", store.ErrTooLarge},
+	{"closed", store.ErrClosed},
 }
 
 func toWire(err error) *wireError {
@@ -93,7 +93,7 @@ func toWire(err error) *wireError {
 		return nil
 	}
 	w := &wireError{}
-	if at, is := errors.AsType[*coordinator.PathError](err); is {
+	if at, is := errors.AsType[*store.PathError](err); is {
 		w.Op, w.Path, err = at.Op, at.Path, at.Err
 	}
 	w.Text = err.Error()
@@ -141,7 +141,7 @@ func line(message any) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) >= maxMessage {
-		return nil, fmt.Errorf("%w: a message of %d bytes", coordinator.ErrTooLarge, len(text))
+		return nil, fmt.Errorf("%w: a message of %d bytes", store.ErrTooLarge, len(text))
 	}
 	return append(text, '\n'), nil
 }

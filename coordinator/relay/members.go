@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Members is the relays' record of a group's members, as it was read.
 type Members struct {
-	coordinator.MembersRecord
+	protocol.MembersRecord
 	group   string
-	version coordinator.Version
+	version store.Version
 	counter int64
 }
 
@@ -21,8 +22,8 @@ type Members struct {
 func (s *Session) Members(ctx context.Context, group string) (*Members, error) {
 	d, m := s.key.Deployment, &Members{group: group}
 	var err error
-	m.MembersRecord, m.version, m.counter, err = coordinator.ReadSigned[coordinator.MembersRecord](ctx, s.store, d.Members(group), s.signer.Public(), d.Place(s.record.ID, coordinator.KindMembers, "", group))
-	if errors.Is(err, coordinator.ErrForged) {
+	m.MembersRecord, m.version, m.counter, err = protocol.ReadSigned[protocol.MembersRecord](ctx, s.store, d.Members(group), s.signer.Public(), d.Place(s.record.ID, protocol.KindMembers, "", group))
+	if errors.Is(err, protocol.ErrForged) {
 		err = nil
 	}
 	return m, s.explain(err)
@@ -41,17 +42,17 @@ func (s *Session) Appeared(ctx context.Context, server contract.ServerPath) (at 
 		return time.Time{}, false, err
 	}
 	at, err = s.written(ctx, s.key.Deployment.Presence(server))
-	if errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return time.Time{}, false, nil
 	}
 	return at, err == nil, err
 }
 
 // SayMembers writes the members of a group. ErrVersion: another relay has written them meanwhile.
-func (s *Session) SayMembers(ctx context.Context, before *Members, now coordinator.MembersRecord) error {
+func (s *Session) SayMembers(ctx context.Context, before *Members, now protocol.MembersRecord) error {
 	d := s.key.Deployment
 	now.Since = time.Now().UTC().Truncate(time.Second)
-	at := d.Place(s.record.ID, coordinator.KindMembers, "", before.group)
-	number := coordinator.NextNumber(max(before.counter, s.record.Counter), coordinator.KindMembers+" "+before.group, s.states()...)
+	at := d.Place(s.record.ID, protocol.KindMembers, "", before.group)
+	number := protocol.NextNumber(max(before.counter, s.record.Counter), protocol.KindMembers+" "+before.group, s.states()...)
 	return s.write(ctx, d.Members(before.group), before.version, at, number, now)
 }

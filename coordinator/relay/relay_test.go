@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What a relay may do is written down here whole; every other node of the deployment is
@@ -29,35 +30,35 @@ func TestRelayRights(t *testing.T) {
 		b.Publish(t, p)
 		key := relayKey(t)
 		s, operator := b.Open(t, key.Credential()), b.Operator(t)
-		reads := []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(), deploytest.Site.Members("tier/db"),
+		reads := []store.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys(), deploytest.Site.Heat(), deploytest.Site.Relays(), deploytest.Site.Members("tier/db"),
 			deploytest.Site.HeatNumber(),
 			deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})}
 		for _, server := range p.Servers {
 			reads = append(reads, deploytest.Site.Server(server.Path), deploytest.Site.State(server.Path), deploytest.Site.Next(server.Path), deploytest.Site.HeatValues(server.Path))
 		}
-		writes := []coordinator.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber()}
+		writes := []store.Path{deploytest.Site.Heat(), deploytest.Site.Members("tier/db"), deploytest.Site.HeatNumber()}
 		for _, server := range p.Servers {
 			writes = append(writes, deploytest.Site.Next(server.Path), deploytest.Site.HeatValues(server.Path))
 		}
-		walk(t, operator, deploytest.Site.Root(), func(path coordinator.Path) {
+		walk(t, operator, deploytest.Site.Root(), func(path store.Path) {
 			_, err := s.Read(t.Context(), path)
 			deploytest.Expect(t, "a relay reads "+string(path), slices.Contains(reads, path), err)
 			node, err := operator.Read(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: node.Data})
+			err = s.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: node.Data})
 			deploytest.Expect(t, "a relay writes "+string(path), slices.Contains(writes, path), err)
 			err = deploytest.CreateChild(t.Context(), s, path)
 			deploytest.Expect(t, "a relay makes a node below "+string(path), path == deploytest.Site.Relays(), err)
-			if err := coordinator.Allow(t.Context(), s, path, coordinator.Grant{To: key.Credential(), May: coordinator.MayAll}); !errors.Is(err, coordinator.ErrRefused) {
+			if err := store.Allow(t.Context(), s, path, store.Grant{To: key.Credential(), May: store.MayAll}); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("a relay gives itself rights on %s: %v", path, err)
 			}
 		})
 	})
 }
 
-func relayKey(t *testing.T) coordinator.RelayKey {
+func relayKey(t *testing.T) protocol.RelayKey {
 	key, err := deploytest.Secret.Relay(deploytest.Site)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func relayKey(t *testing.T) coordinator.RelayKey {
 }
 
 // walk visits what stood when it began.
-func walk(t *testing.T, s coordinator.Store, path coordinator.Path, visit func(coordinator.Path)) {
+func walk(t *testing.T, s store.Session, path store.Path, visit func(store.Path)) {
 	t.Helper()
 	children, err := s.Children(t.Context(), path)
 	if err != nil {
@@ -81,7 +82,7 @@ func walk(t *testing.T, s coordinator.Store, path coordinator.Path, visit func(c
 // A key in a file is the key; what is not a key says so and quotes nothing of it.
 func TestRelayKeyFile(t *testing.T) {
 	key := relayKey(t)
-	again, err := coordinator.ParseRelayKey(key.File())
+	again, err := protocol.ParseRelayKey(key.File())
 	if err != nil || string(again.File()) != string(key.File()) || again.Credential() != key.Credential() {
 		t.Errorf("read again: %v", err)
 	}
@@ -94,7 +95,7 @@ func TestRelayKeyFile(t *testing.T) {
 	text := string(key.File())
 	for _, bad := range []string{"", "{}", deploytest.Secret.Hex(), strings.Replace(text, `"format": 1`, `"format": 2`, 1),
 		strings.Replace(text, key.Credential().Password, "", 1), strings.Replace(text, `"deployment": "`, `"deployment": "/`, 1), strings.Replace(text, `"key": "`, `"key": "AAAA`, 1)} {
-		if _, err := coordinator.ParseRelayKey([]byte(bad)); err == nil || strings.Contains(err.Error(), key.Credential().Password) {
+		if _, err := protocol.ParseRelayKey([]byte(bad)); err == nil || strings.Contains(err.Error(), key.Credential().Password) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -122,26 +123,26 @@ func TestRelayTrustsNothing(t *testing.T) {
 		if err := b.Agent(t, "db").Put(t.Context(), endpoint.Cell, []byte(`["x"]`), deploytest.Noon); err != nil {
 			t.Fatal(err)
 		}
-		if value, err := s.Value(t.Context(), endpoint); !errors.Is(err, coordinator.ErrOtherType) {
+		if value, err := s.Value(t.Context(), endpoint); !errors.Is(err, protocol.ErrOtherType) {
 			t.Errorf("a list for a string: %s, %v", value, err)
 		}
-		for _, path := range []coordinator.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys()} {
+		for _, path := range []store.Path{deploytest.Site.Root(), deploytest.Site.Plan(), deploytest.Site.ServersKeys()} {
 			node, err := operator.Read(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			write := func(data string) {
-				if err := operator.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
+				if err := operator.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			write(strings.Replace(strings.Replace(string(node.Data), "db", "bd", 1), `"format":3,"id":"`, `"format":3,"id":"x`, 1))
-			if err := join(); !errors.Is(err, coordinator.ErrForged) {
+			if err := join(); !errors.Is(err, protocol.ErrForged) {
 				t.Errorf("another %s: %v", path, err)
 			}
 			write(string(node.Data))
 		}
-		if _, err := relay.Join(t.Context(), b.Open(t, coordinator.Credential{User: "relay", Password: "another"}), key); !errors.Is(err, relay.ErrWrongKey) {
+		if _, err := relay.Join(t.Context(), b.Open(t, store.Credential{User: "relay", Password: "another"}), key); !errors.Is(err, relay.ErrWrongKey) {
 			t.Errorf("another key: %v", err)
 		}
 		if err := deploy.Destroy(t.Context(), operator, deploytest.Site); err != nil {
@@ -178,12 +179,12 @@ func TestRelayWatches(t *testing.T) {
 		}
 		db := b.Agent(t, "db")
 		until("the machine", func(x relay.Server) bool { return x.Instance == "i-db" })
-		state := coordinator.ServerState{Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{{Name: "mysql", Status: coordinator.RoleDone}}}
+		state := protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{{Name: "mysql", Status: protocol.RoleDone}}}
 		if err := db.Report(t.Context(), state, nil); err != nil {
 			t.Fatal(err)
 		}
 		until("its report", func(x relay.Server) bool { return len(x.State.Roles) == 1 })
-		forged := coordinator.Op{Path: deploytest.Site.State("db"), Version: coordinator.AnyVersion, Write: true, Data: []byte(`{"signed":"AAAA","incarnation":1,"roles":[{"name":"mysql","status":"failed"}]}`)}
+		forged := store.Op{Path: deploytest.Site.State("db"), Version: store.AnyVersion, Write: true, Data: []byte(`{"signed":"AAAA","incarnation":1,"roles":[{"name":"mysql","status":"failed"}]}`)}
 		if err := b.Operator(t).Commit(t.Context(), forged); err != nil {
 			t.Fatal(err)
 		}

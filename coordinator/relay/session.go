@@ -1,5 +1,5 @@
 // Package relay is a relay's side of a deployment in a coordinator, with a key that is valid only
-// for what Heat says (coordinator.RelayKey): it reads the plan, each server's machine and its
+// for what Heat says (protocol.RelayKey): it reads the plan, each server's machine and its
 // agent's reports, and the values for Heat; it writes its presence, and what Heat has said.
 //
 // What it reads is signed, and watched: an idle deployment costs nothing.
@@ -18,8 +18,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 var (
@@ -37,10 +38,10 @@ var (
 type Session struct {
 	Plan *contract.Plan
 
-	store   coordinator.Store
-	key     coordinator.RelayKey
+	store   store.Session
+	key     protocol.RelayKey
 	signer  sign.Key
-	record  coordinator.DeploymentRecord
+	record  protocol.DeploymentRecord
 	keys    map[contract.ServerPath]sign.Public
 	types   map[contract.CellName]contract.Type
 	changed chan struct{}
@@ -63,16 +64,16 @@ type Server struct {
 	// Left says that, by the relays' record, Heat no longer has it in its group.
 	Left bool
 	// State is what the machine's agent last reported.
-	State coordinator.ServerState
+	State protocol.ServerState
 	// Unreadable is why its state cannot be read.
 	Unreadable string
 	// Next is the machine that waits to replace this one.
-	Next coordinator.NextRecord
-	next coordinator.Version // of its node
+	Next protocol.NextRecord
+	next store.Version // of its node
 }
 
-// Join reads a deployment's plan and keys. ErrNotApplied, ErrWrongKey, coordinator.ErrForged.
-func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey) (*Session, error) {
+// Join reads a deployment's plan and keys. ErrNotApplied, ErrWrongKey, protocol.ErrForged.
+func Join(ctx context.Context, store store.Session, key protocol.RelayKey) (*Session, error) {
 	s := &Session{store: store, key: key, changed: make(chan struct{}, 1), servers: map[contract.ServerPath]Server{}}
 	var err error
 	if s.signer, err = key.Signer(); err != nil {
@@ -81,7 +82,7 @@ func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey
 	if _, ready, err := store.Stat(ctx, key.Deployment.Ready()); err != nil || !ready {
 		return nil, errors.Join(err, ErrNotApplied)
 	}
-	if s.Plan, s.record, err = coordinator.ReadPlan(ctx, store, key.Deployment, s.explain, s.readRecord); err != nil {
+	if s.Plan, s.record, err = protocol.ReadPlan(ctx, store, key.Deployment, s.explain, s.readRecord); err != nil {
 		return nil, err
 	}
 	s.types = s.Plan.Types()
@@ -90,33 +91,33 @@ func Join(ctx context.Context, store coordinator.Store, key coordinator.RelayKey
 
 func (s *Session) explain(err error) error {
 	switch {
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return fmt.Errorf("%w: %w", ErrWrongKey, err)
-	case errors.Is(err, coordinator.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%w: %w", ErrNotApplied, err)
 	}
 	return err
 }
 
-func (s *Session) readRecord(ctx context.Context) (coordinator.DeploymentRecord, error) {
+func (s *Session) readRecord(ctx context.Context) (protocol.DeploymentRecord, error) {
 	node, err := s.store.Read(ctx, s.key.Deployment.Root())
 	if err != nil {
-		return coordinator.DeploymentRecord{}, s.explain(err)
+		return protocol.DeploymentRecord{}, s.explain(err)
 	}
-	return coordinator.OpenDeployment(s.key.Deployment, s.key.Operator, node.Data)
+	return protocol.OpenDeployment(s.key.Deployment, s.key.Operator, node.Data)
 }
 
 func (s *Session) readKeys(ctx context.Context) error {
 	d := s.key.Deployment
-	text, _, err := coordinator.ReadParts(ctx, s.store, d.ServersKeys())
+	text, _, err := protocol.ReadParts(ctx, s.store, d.ServersKeys())
 	if err != nil {
 		return s.explain(err)
 	}
-	text, _, err = s.key.Operator.Open(d.Place(s.record.ID, coordinator.KindKeysOf, "", ""), text)
+	text, _, err = s.key.Operator.Open(d.Place(s.record.ID, protocol.KindKeysOf, "", ""), text)
 	if err != nil {
-		return coordinator.Forged("the list of the servers' keys", "the deployment's operator", err)
+		return protocol.Forged("the list of the servers' keys", "the deployment's operator", err)
 	}
-	keys, err := coordinator.Decode[coordinator.ServersKeys](d.ServersKeys(), text)
+	keys, err := protocol.Decode[protocol.ServersKeys](d.ServersKeys(), text)
 	s.keys = keys.Keys
 	return err
 }
@@ -167,7 +168,7 @@ func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
 	const perServer = 3
 	d, tokens := s.key.Deployment, []reflect.SelectCase{}
 	for _, server := range servers {
-		for _, path := range [perServer]coordinator.Path{d.Server(server.Path), d.State(server.Path), d.Next(server.Path)} {
+		for _, path := range [perServer]store.Path{d.Server(server.Path), d.State(server.Path), d.Next(server.Path)} {
 			changes, err := s.store.Watch(ctx, path)
 			if err != nil {
 				return err
@@ -190,7 +191,7 @@ func (s *Session) follow(ctx context.Context, servers []contract.Server) error {
 		if err != nil {
 			return err
 		}
-		coordinator.Wake(s.changed)
+		store.Wake(s.changed)
 	}
 }
 
@@ -220,26 +221,26 @@ func (s *Session) read(ctx context.Context, server contract.ServerPath) (Server,
 	if err != nil {
 		return Server{}, err
 	}
-	is := coordinator.ParseIncarnation(node)
+	is := protocol.ParseIncarnation(node)
 	now := Server{Instance: is.Instance, Incarnation: is.Number}
 	if node, err = s.store.Read(ctx, d.State(server)); err != nil {
 		return Server{}, err
 	}
-	if now.State, _, err = coordinator.OpenForeign[coordinator.ServerState](d.State(server), node.Data, s.keys[server], d.Place(s.record.ID, coordinator.KindState, server, "")); err != nil {
+	if now.State, _, err = protocol.OpenForeign[protocol.ServerState](d.State(server), node.Data, s.keys[server], d.Place(s.record.ID, protocol.KindState, server, "")); err != nil {
 		now.Unreadable = err.Error()
 	}
 	if now.State.Incarnation != is.Number {
-		now.State = coordinator.ServerState{} // of the previous machine
+		now.State = protocol.ServerState{} // of the previous machine
 	}
-	if node, err = s.store.Read(ctx, d.Next(server)); errors.Is(err, coordinator.ErrNotFound) {
+	if node, err = s.store.Read(ctx, d.Next(server)); errors.Is(err, store.ErrNotFound) {
 		return now, nil // it was not applied for a relay
 	}
-	now.Next, now.next = coordinator.OpenNext(node.Data, s.signer.Public(), s.nextPlace(server)), node.Version
+	now.Next, now.next = protocol.OpenNext(node.Data, s.signer.Public(), s.nextPlace(server)), node.Version
 	return now, err
 }
 
 func (s *Session) nextPlace(server contract.ServerPath) sign.Place {
-	return s.key.Deployment.Place(s.record.ID, coordinator.KindNext, server, "")
+	return s.key.Deployment.Place(s.record.ID, protocol.KindNext, server, "")
 }
 
 // Answer answers a machine that waits to become a server whether Heat has it. A machine that has
@@ -248,7 +249,7 @@ func (s *Session) Answer(ctx context.Context, server contract.ServerPath, was Se
 	next := was.Next
 	next.Has = &has
 	err := s.write(ctx, s.key.Deployment.Next(server), was.next, s.nextPlace(server), 0, next)
-	if errors.Is(err, coordinator.ErrVersion) {
+	if errors.Is(err, store.ErrVersion) {
 		return nil
 	}
 	return err
@@ -265,7 +266,7 @@ func (s *Session) Servers() map[contract.ServerPath]Server {
 }
 
 // states are what the servers' agents have reported.
-func (s *Session) states() (all []coordinator.ServerState) {
+func (s *Session) states() (all []protocol.ServerState) {
 	for _, server := range s.Servers() {
 		all = append(all, server.State)
 	}
@@ -279,26 +280,26 @@ func (s *Session) Value(ctx context.Context, c contract.CellRef) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	record, err := coordinator.OpenCell(d.Cell(c), node.Data, s.keys[c.Server], d.CellPlace(s.record.ID, c))
+	record, err := protocol.OpenCell(d.Cell(c), node.Data, s.keys[c.Server], d.CellPlace(s.record.ID, c))
 	if err == nil {
 		c.Type = s.types[c.Cell]
-		record, err = coordinator.CheckCell(c, record)
+		record, err = protocol.CheckCell(c, record)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case record.State == coordinator.Empty:
+	case record.State == protocol.Empty:
 		return nil, ErrNotWritten
-	case record.State != coordinator.Valued || record.Value == nil:
+	case record.State != protocol.Valued || record.Value == nil:
 		return nil, fmt.Errorf("%s has no value for the stack", c.Cell)
 	}
 	return record.Value, nil
 }
 
 // Announce keeps the relay's presence in place until the context ends.
-func (s *Session) Announce(ctx context.Context, name string, p coordinator.RelayPresence) error {
-	text, err := coordinator.Encode(p)
+func (s *Session) Announce(ctx context.Context, name string, p protocol.RelayPresence) error {
+	text, err := protocol.Encode(p)
 	if err != nil {
 		return err
 	}
@@ -307,15 +308,15 @@ func (s *Session) Announce(ctx context.Context, name string, p coordinator.Relay
 		return err
 	}
 	s.began = time.Now()
-	if s.clock, err = s.written(ctx, at); errors.Is(err, coordinator.ErrNotFound) { // the session has expired
+	if s.clock, err = s.written(ctx, at); errors.Is(err, store.ErrNotFound) { // the session has expired
 		s.clock, err = s.began, nil
 	}
 	return err
 }
 
 // written is when a node was written, by the coordinator's clock if it has one.
-func (s *Session) written(ctx context.Context, path coordinator.Path) (time.Time, error) {
-	if clock, has := s.store.(coordinator.Clock); has {
+func (s *Session) written(ctx context.Context, path store.Path) (time.Time, error) {
+	if clock, has := s.store.(store.Clock); has {
 		return clock.Written(ctx, path)
 	}
 	return s.began, nil
@@ -335,7 +336,7 @@ func (s *Session) Handled() bool { return !s.record.Handles.IsZero() }
 // Ended reports whether a node is missing because the deployment is being destroyed, which ends
 // Watch.
 func (s *Session) Ended(ctx context.Context, err error) bool {
-	if !errors.Is(err, coordinator.ErrNotFound) {
+	if !errors.Is(err, store.ErrNotFound) {
 		return false
 	}
 	_, ready, err := s.store.Stat(ctx, s.key.Deployment.Ready())
@@ -351,28 +352,28 @@ func (s *Session) Alone(ctx context.Context) (bool, error) {
 // Tell writes what Heat has said, if that is news; another relay's record is as good. anew writes
 // it in any case, after Heat was told of machines that may have joined since: the record's age
 // shows which machines a relay has seen.
-func (s *Session) Tell(ctx context.Context, r coordinator.HeatRecord, anew bool) error {
+func (s *Session) Tell(ctx context.Context, r protocol.HeatRecord, anew bool) error {
 	d := s.key.Deployment
-	at := d.Place(s.record.ID, coordinator.KindHeat, "", "")
-	there, version, _, err := coordinator.ReadSigned[coordinator.HeatRecord](ctx, s.store, d.Heat(), s.signer.Public(), at)
-	if err != nil && !errors.Is(err, coordinator.ErrForged) {
+	at := d.Place(s.record.ID, protocol.KindHeat, "", "")
+	there, version, _, err := protocol.ReadSigned[protocol.HeatRecord](ctx, s.store, d.Heat(), s.signer.Public(), at)
+	if err != nil && !errors.Is(err, protocol.ErrForged) {
 		return s.explain(err)
 	}
 	if err == nil && !anew && there.Stack == r.Stack && there.Trouble == r.Trouble && slices.Equal(there.Waits, r.Waits) {
 		return nil
 	}
 	err = s.write(ctx, d.Heat(), version, at, 0, r)
-	if errors.Is(err, coordinator.ErrVersion) {
+	if errors.Is(err, store.ErrVersion) {
 		return nil
 	}
 	return err
 }
 
 // write signs a record, and writes it if the node has not changed since it was read. ErrVersion.
-func (s *Session) write(ctx context.Context, path coordinator.Path, version coordinator.Version, at sign.Place, counter int64, record any) error {
-	text, err := coordinator.Signed(s.signer, at, counter, record)
+func (s *Session) write(ctx context.Context, path store.Path, version store.Version, at sign.Place, counter int64, record any) error {
+	text, err := protocol.Signed(s.signer, at, counter, record)
 	if err != nil {
 		return err
 	}
-	return s.store.Commit(ctx, coordinator.Op{Path: path, Version: version, Write: true, Data: text})
+	return s.store.Commit(ctx, store.Op{Path: path, Version: version, Write: true, Data: text})
 }

@@ -8,25 +8,26 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // dying is a store that takes so many commits.
 type dying struct {
-	coordinator.Store
+	store.Session
 	left *atomic.Int64
 }
 
 var errDead = errors.New("dead")
 
-func (s dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s dying) Commit(ctx context.Context, ops ...store.Op) error {
 	if s.left.Add(-1) < 0 {
 		return errDead
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A relay is killed between any two of its writes; another one finishes what it has begun.
@@ -39,8 +40,8 @@ func TestRelaysSayWhatHeatGives(t *testing.T) {
 		}
 		b.Publish(t, p)
 		db, other := p.Servers[0].Path, p.Servers[1].Path
-		gives := func(value string) map[contract.ServerPath]coordinator.HeatValues {
-			return map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}, From: map[string]string{"w": value}}}
+		gives := func(value string) map[contract.ServerPath]protocol.HeatValues {
+			return map[contract.ServerPath]protocol.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}, From: map[string]string{"w": value}}}
 		}
 		join := func(commits int) (*relay.Session, *relay.Values) {
 			var left atomic.Int64
@@ -110,8 +111,8 @@ func TestASlowRelayWritesNothingOverNewerValues(t *testing.T) {
 		}
 		return s, v
 	}
-	gives := func(value string) map[contract.ServerPath]coordinator.HeatValues {
-		return map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}
+	gives := func(value string) map[contract.ServerPath]protocol.HeatValues {
+		return map[contract.ServerPath]protocol.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}
 	}
 	killed, v := join(1)
 	if _, err := killed.Say(t.Context(), v, gives("1")); !errors.Is(err, errDead) {
@@ -155,15 +156,15 @@ func TestRelaysNumberAfterABackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Say(ctx, v, map[contract.ServerPath]coordinator.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}); err != nil {
+		if _, err := s.Say(ctx, v, map[contract.ServerPath]protocol.HeatValues{db: {Instance: "id", Values: map[string]json.RawMessage{"k": json.RawMessage(value)}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := agent.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseDone}, nil); err != nil {
+	if err := agent.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseDone}, nil); err != nil {
 		t.Fatal(err)
 	}
 	say("0")
-	backup := map[coordinator.Path]string{path: a.Read(path), deploytest.Site.HeatNumber(): a.Read(deploytest.Site.HeatNumber())}
+	backup := map[store.Path]string{path: a.Read(path), deploytest.Site.HeatNumber(): a.Read(deploytest.Site.HeatNumber())}
 	for _, value := range []string{"1", "2", "3"} {
 		say(value)
 		if now, err := agent.Heat(t.Context()); err != nil || string(now.Values["k"]) != value {

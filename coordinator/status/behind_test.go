@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Of a role that is out of date it is said what has failed, and where: its own hook, or the role
 // that writes what it follows.
 func TestWhyOutOfDate(t *testing.T) {
 	ended := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	cause := &coordinator.Cause{Role: "db.mysql", At: "site.yaml:9:9", Reason: "exit status 4"}
+	cause := &protocol.Cause{Role: "db.mysql", At: "site.yaml:9:9", Reason: "exit status 4"}
 	const cell = contract.CellName("db.mysql:url")
 	mysql := contract.Role{Name: "mysql", Hooks: []contract.Task{{Name: contract.HookUpdate}}}
 	app := contract.Role{Name: "app", At: "site.yaml:20:9", Idempotent: true, Follows: []contract.Follow{{Cell: cell, Watch: true}}}
@@ -21,16 +21,16 @@ func TestWhyOutOfDate(t *testing.T) {
 		Servers: []contract.Server{{Path: "db", Roles: []contract.Role{mysql}, Writes: []contract.CellName{cell}}, {Path: "web", Roles: []contract.Role{app}, Reads: []contract.CellRef{{Cell: cell, Server: "db"}}}},
 		Cells:   []contract.Cell{{Name: cell, Server: "db", Role: "mysql"}},
 	}
-	server := func(path contract.ServerPath, r coordinator.RoleState) deploy.ServerSnapshot {
-		return deploy.ServerSnapshot{Path: path, Alive: true, Incarnation: coordinator.IncarnationRecord{Number: 1},
-			Cells: map[contract.CellName]coordinator.CellRecord{cell: {State: coordinator.Valued, Incarnation: 1, Version: 2, Cause: cause}},
-			State: coordinator.ServerState{Incarnation: 1, Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{r}}}
+	server := func(path contract.ServerPath, r protocol.RoleState) deploy.ServerSnapshot {
+		return deploy.ServerSnapshot{Path: path, Alive: true, Incarnation: protocol.IncarnationRecord{Number: 1},
+			Cells: map[contract.CellName]protocol.CellRecord{cell: {State: protocol.Valued, Incarnation: 1, Version: 2, Cause: cause}},
+			State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{r}}}
 	}
 	v := New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{
-		server("db", coordinator.RoleState{Name: "mysql", Status: coordinator.RoleDone, Made: mysql.Definition(),
-			Update: &coordinator.UpdateState{Status: coordinator.RoleFailed, Ended: ended, Cause: cause}}),
-		server("web", coordinator.RoleState{Name: "app", Status: coordinator.RoleDone, Ended: ended, Made: app.Definition(),
-			Followed: map[contract.CellName]coordinator.Count{cell: {1, 1}}}),
+		server("db", protocol.RoleState{Name: "mysql", Status: protocol.RoleDone, Made: mysql.Definition(),
+			Update: &protocol.UpdateState{Status: protocol.RoleFailed, Ended: ended, Cause: cause}}),
+		server("web", protocol.RoleState{Name: "app", Status: protocol.RoleDone, Ended: ended, Made: app.Definition(),
+			Followed: map[contract.CellName]protocol.Count{cell: {1, 1}}}),
 	}}, nil)
 	for key, want := range map[contract.RoleKey]Finding{
 		"db.mysql": {Since: ended, Message: "the update hook failed: exit status 4 (site.yaml:9:9)"},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A dependency cycle at run time: roles that wait for each other, so that none of them can proceed.
@@ -18,9 +18,9 @@ import (
 
 // Step is one wait of a cycle.
 type Step struct {
-	Role *Role            // that waits
-	Wait coordinator.Wait // for which value; without a cell, for its turn on its server
-	On   *Role            // that has to write it, or to end
+	Role *Role         // that waits
+	Wait protocol.Wait // for which value; without a cell, for its turn on its server
+	On   *Role         // that has to write it, or to end
 }
 
 // Cycle is a dependency cycle: each step is for the role of the next, the last for the first's.
@@ -77,9 +77,9 @@ func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 	if !r.Server.Came() || !r.Server.Alive {
 		return nil, false
 	}
-	if r.Status == coordinator.RolePending && !r.IsBlocked() {
+	if r.Status == protocol.RolePending && !r.IsBlocked() {
 		for _, earlier := range r.Server.Roles[:r.Index] {
-			if earlier.Status != coordinator.RoleDone {
+			if earlier.Status != protocol.RoleDone {
 				return []Step{{Role: r, On: earlier}}, true
 			}
 		}
@@ -92,7 +92,7 @@ func waitsOf(v *Status, r *Role) (steps []Step, stuck bool) {
 		c := v.Cells[w.Cell]
 		on := v.Role(c.Server, c.Role)
 		timed := slices.ContainsFunc(inputs, func(in contract.Input) bool { return in.Name == w.Input && in.Timeout > 0 })
-		if on == nil || timed || v.Cell(w.Cell).State == coordinator.Valued || v.Cell(w.Cell).State == coordinator.Failed {
+		if on == nil || timed || v.Cell(w.Cell).State == protocol.Valued || v.Cell(w.Cell).State == protocol.Failed {
 			return nil, false
 		}
 		steps = append(steps, Step{r, w, on})

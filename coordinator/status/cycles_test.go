@@ -8,8 +8,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // waiting is a deployment in which each role of a server of its own waits: "a: b c" is a.r, blocked on
@@ -21,9 +21,9 @@ func waiting(lines ...string) *Status {
 		name, reads, blocked := strings.Cut(line, ": ")
 		name, over := strings.CutSuffix(name, "-")
 		cell := contract.CellName(name + ".r:o")
-		state := coordinator.RoleState{Name: "r", Status: coordinator.RoleRunning}
+		state := protocol.RoleState{Name: "r", Status: protocol.RoleRunning}
 		if over {
-			state.Status = coordinator.RoleDone
+			state.Status = protocol.RoleDone
 		}
 		role := contract.Role{Name: "r"}
 		if blocked {
@@ -34,14 +34,14 @@ func waiting(lines ...string) *Status {
 					in.Timeout = 4
 				}
 				role.Inputs = append(role.Inputs, in)
-				state.Blocked = append(state.Blocked, coordinator.Wait{Cell: contract.CellName(of + ".r:o"), Input: in.Name})
+				state.Blocked = append(state.Blocked, protocol.Wait{Cell: contract.CellName(of + ".r:o"), Input: in.Name})
 			}
 		}
 		p.Servers = append(p.Servers, contract.Server{Path: contract.ServerPath(name), Roles: []contract.Role{role}})
 		p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: contract.ServerPath(name), Role: "r"})
 		snapshot.Servers = append(snapshot.Servers, deploy.ServerSnapshot{Path: contract.ServerPath(name), Alive: true,
-			Incarnation: coordinator.IncarnationRecord{Number: 1}, State: coordinator.ServerState{Phase: coordinator.PhaseRunning, Roles: []coordinator.RoleState{state}},
-			Cells: map[contract.CellName]coordinator.CellRecord{}})
+			Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: protocol.PhaseRunning, Roles: []protocol.RoleState{state}},
+			Cells: map[contract.CellName]protocol.CellRecord{}})
 	}
 	return New(p, snapshot, hot.DecidedSize)
 }
@@ -67,8 +67,8 @@ func TestDeadlocks(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*Status){
-		"the value has arrived": func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Valued} },
-		"it has failed":         func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = coordinator.CellRecord{State: coordinator.Failed} },
+		"the value has arrived": func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = protocol.CellRecord{State: protocol.Valued} },
+		"it has failed":         func(v *Status) { v.ByPath["b"].Cells["b.r:o"] = protocol.CellRecord{State: protocol.Failed} },
 		"an agent is gone":      func(v *Status) { v.ByPath["b"].Alive = false },
 	} {
 		v := waiting("a: b", "b: a")

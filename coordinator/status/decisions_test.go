@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Who is missing and who perhaps is, by what the agents that came have told.
@@ -35,7 +35,7 @@ func TestWhoIsThere(t *testing.T) {
 	} {
 		var servers []deploy.ServerSnapshot
 		for _, decided := range c.told {
-			servers = append(servers, deploy.ServerSnapshot{State: coordinator.ServerState{Decided: decided}})
+			servers = append(servers, deploy.ServerSnapshot{State: protocol.ServerState{Decided: decided}})
 		}
 		missing, perhaps := DecisionsOf(servers, hot.DecidedSize).Whether(contract.Server{If: c.of})
 		if missing != c.missing || perhaps != c.perhaps {

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Kind says what blocks a role or a server.
@@ -45,10 +46,10 @@ type Finding struct {
 	Since   time.Time           `json:"since,omitzero"`
 	Message string              `json:"message,omitempty"`
 	// On is what this waits for: a blocked role may wait for several values.
-	On        []Dependence       `json:"on,omitempty"`
-	Cause     *coordinator.Cause `json:"cause,omitempty"`
-	LastLines []string           `json:"last_lines,omitempty"`
-	Perhaps   []string           `json:"perhaps,omitempty"`
+	On        []Dependence    `json:"on,omitempty"`
+	Cause     *protocol.Cause `json:"cause,omitempty"`
+	LastLines []string        `json:"last_lines,omitempty"`
+	Perhaps   []string        `json:"perhaps,omitempty"`
 
 	Secret string `json:"-"` // the name of a missing one
 }
@@ -135,7 +136,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		f.Kind, f.Since, f.Message = KindLost, s.State.Since, s.State.Message
 	case r == nil:
 		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
-	case r.Status == coordinator.RoleDone:
+	case r.Status == protocol.RoleDone:
 		describeUpdate(f, r)
 		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
 			i.leadToCell(f, Dependence{Cell: cell}) // the missing part of the change
@@ -143,18 +144,18 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		if r.IsBlocked() {
 			i.leadToWriters(f, r)
 		}
-	case r.Status == coordinator.RoleFailed:
+	case r.Status == protocol.RoleFailed:
 		i.describeFailure(f, r)
-	case r.Status == coordinator.RoleSkipped:
+	case r.Status == protocol.RoleSkipped:
 		f.Kind, f.Cause = KindSkipped, r.Cause
-		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status == coordinator.RoleFailed })
+		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status == protocol.RoleFailed })
 	case r.IsBlocked():
 		f.Kind, f.Since = KindBlocked, r.Blocked[0].Since
 		i.leadToWriters(f, r)
 		if len(f.On) == 0 {
 			f.Kind = KindArrived
 		}
-	case r.Status == coordinator.RoleRunning:
+	case r.Status == protocol.RoleRunning:
 		f.Kind, f.Since = KindRunning, r.Started
 	default:
 		if i.leadToCell(f, Dependence{Cell: r.standing.Waits}); len(f.On) > 0 {
@@ -162,7 +163,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 			return
 		}
 		f.Kind = KindTurn
-		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status != coordinator.RoleDone })
+		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status != protocol.RoleDone })
 		if len(f.On) == 0 {
 			f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 		}
@@ -206,12 +207,12 @@ func (i *Explanation) leadToWriters(f *Finding, r *Role) {
 }
 
 // leadToWriter follows a blocked read to the writer of the cell.
-func (i *Explanation) leadToWriter(f *Finding, w coordinator.Wait) {
+func (i *Explanation) leadToWriter(f *Finding, w protocol.Wait) {
 	if secret, known := i.Status.Secrets[w.Cell]; known {
 		i.leadToOperator(f, w, secret)
 		return
 	}
-	if i.Status.Cell(w.Cell).State != coordinator.Valued {
+	if i.Status.Cell(w.Cell).State != protocol.Valued {
 		i.leadToCell(f, Dependence{Cell: w.Cell, Input: w.Input, At: w.At, Since: w.Since})
 	}
 }
@@ -231,7 +232,7 @@ func (i *Explanation) leadToCell(f *Finding, d Dependence) {
 }
 
 // leadToOperator adds that a blocked read is for a secret that an operator has to supply.
-func (i *Explanation) leadToOperator(f *Finding, w coordinator.Wait, secret Secret) {
+func (i *Explanation) leadToOperator(f *Finding, w protocol.Wait, secret Secret) {
 	if secret.SuppliedTo(f.Server) {
 		return
 	}
@@ -299,7 +300,7 @@ func upstream(subject string, readers map[string][]string) []string {
 const mostLogs = 10
 
 // ReadLogs adds the last lines of running and failed roles, which are in separate nodes.
-func (i *Explanation) ReadLogs(ctx context.Context, store coordinator.Store, d coordinator.Deployment) error {
+func (i *Explanation) ReadLogs(ctx context.Context, store store.Session, d protocol.Deployment) error {
 	fetched := 0
 	for _, f := range i.Findings {
 		if (f.Kind == KindRunning || f.Kind == KindFailed) && len(f.LastLines) == 0 && fetched < mostLogs {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
@@ -34,7 +34,7 @@ func TestWhyNamesEveryWait(t *testing.T) {
 
 // unexplained says what hotc why leaves open about a role at rest.
 func unexplained(v *Status, r *Role) (wrong []string) {
-	if r.Status == coordinator.RoleDone {
+	if r.Status == protocol.RoleDone {
 		return nil
 	}
 	i := Explain(v, []*Role{r})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Stack is what Heat itself says of the stack; zero if nobody has asked.
@@ -25,21 +25,21 @@ func (s *Stack) InProgress() bool { return strings.HasSuffix(s.State, "_IN_PROGR
 
 // cells returns the current cells that a role follows. The values from Heat are those that a relay
 // has written; without one, those with which the role has run.
-func (r *Role) cells(v *Status) func(contract.CellName) coordinator.CellRecord {
+func (r *Role) cells(v *Status) func(contract.CellName) protocol.CellRecord {
 	heat := r.Server.Heat
-	return func(name contract.CellName) coordinator.CellRecord {
+	return func(name contract.CellName) protocol.CellRecord {
 		key, heats := name.HeatKey()
 		if !heats {
 			return v.Cell(name)
 		}
 		if value, told := heat.Values[key]; told && heat.Instance == r.Server.Incarnation.Instance {
-			return coordinator.HeatRecordOf(value, heat.Number)
+			return protocol.HeatRecordOf(value, heat.Number)
 		}
 		at, had := r.Followed[name]
 		if !had {
-			return coordinator.CellRecord{State: coordinator.Empty}
+			return protocol.CellRecord{State: protocol.Empty}
 		}
-		return coordinator.CellRecord{State: coordinator.Valued, Incarnation: at[0], Version: at[1], Stamp: coordinator.Stamp{contract.HeatSource: {0, int(heat.Number)}}}
+		return protocol.CellRecord{State: protocol.Valued, Incarnation: at[0], Version: at[1], Stamp: protocol.Stamp{contract.HeatSource: {0, int(heat.Number)}}}
 	}
 }
 

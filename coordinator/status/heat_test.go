@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // What Heat gives otherwise than when a role ran makes the role out of date, or nothing does.
@@ -28,12 +28,12 @@ func TestWhatHeatGives(t *testing.T) {
 		role := contract.Role{Name: "r", Follows: []contract.Follow{{Cell: cell, Watch: c.watch}}, Idempotent: c.watch}
 		p := &contract.Plan{Servers: []contract.Server{{Path: "a", Roles: []contract.Role{role},
 			Deploy: map[string]contract.DeployValue{"k": {Expr: json.RawMessage(`{"get_param":"level"}`), Carried: true}}}}}
-		had := coordinator.HeatRecordOf(json.RawMessage(`{"a": 1}`), 0)
+		had := protocol.HeatRecordOf(json.RawMessage(`{"a": 1}`), 0)
 		v := New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{{Path: "a", Alive: true,
-			Incarnation: coordinator.IncarnationRecord{Number: 1, Instance: "id"},
-			Heat:        coordinator.HeatValues{Number: 9, Instance: c.instance, Values: map[string]json.RawMessage{"k": json.RawMessage(c.value)}},
-			State: coordinator.ServerState{Incarnation: 1, Phase: coordinator.PhaseDone, Roles: []coordinator.RoleState{{Name: "r", Status: coordinator.RoleDone,
-				Made: role.Definition(), Followed: map[contract.CellName]coordinator.Count{cell: had.At()}}}}}}}, nil)
+			Incarnation: protocol.IncarnationRecord{Number: 1, Instance: "id"},
+			Heat:        protocol.HeatValues{Number: 9, Instance: c.instance, Values: map[string]json.RawMessage{"k": json.RawMessage(c.value)}},
+			State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{{Name: "r", Status: protocol.RoleDone,
+				Made: role.Definition(), Followed: map[contract.CellName]protocol.Count{cell: had.At()}}}}}}}, nil)
 		r := v.Role("a", "r")
 		if got, detail := r.Shown(), UpdateDetail(r); got != c.want || detail != c.detail {
 			t.Errorf("%s: %s (%s), want %s (%s)", name, got, detail, c.want, c.detail)

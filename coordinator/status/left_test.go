@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A member that Heat has taken out of its group is not lost, and its failure is nobody's any
@@ -25,9 +25,9 @@ func TestLeft(t *testing.T) {
 		{"never came", 0, 0, false, false},
 	} {
 		v := New(p, &deploy.Snapshot{
-			Servers: []deploy.ServerSnapshot{{Path: "web/0", Alive: c.alive, Incarnation: coordinator.IncarnationRecord{Number: c.incarnation},
-				State: coordinator.ServerState{Phase: coordinator.PhaseFailed, Roles: []coordinator.RoleState{{Name: "app", Status: coordinator.RoleFailed}}}}},
-			Members: map[string]coordinator.MembersRecord{"web": {Gone: map[contract.ServerPath]int{"web/0": c.gone}}},
+			Servers: []deploy.ServerSnapshot{{Path: "web/0", Alive: c.alive, Incarnation: protocol.IncarnationRecord{Number: c.incarnation},
+				State: protocol.ServerState{Phase: protocol.PhaseFailed, Roles: []protocol.RoleState{{Name: "app", Status: protocol.RoleFailed}}}}},
+			Members: map[string]protocol.MembersRecord{"web": {Gone: map[contract.ServerPath]int{"web/0": c.gone}}},
 		}, nil)
 		s := v.Servers[0]
 		if s.Left != c.left || AnyFailed(v.Servers) == c.left || c.left && (s.Gone() || s.Lost() || !v.Finished()) {

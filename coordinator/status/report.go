@@ -6,8 +6,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // The status of a deployment for programs: the result of `hotc status --json` (docs/json.md).
@@ -31,8 +31,8 @@ type (
 		Signal contract.Signalling `json:"signal"`
 		Relays int                 `json:"relays"`
 		// Waits are Heat's, as a relay last saw them, Untold why Heat was not signalled yet.
-		Waits  []coordinator.HeatWait `json:"waits"`
-		Untold []Untold               `json:"untold"`
+		Waits  []protocol.HeatWait `json:"waits"`
+		Untold []Untold            `json:"untold"`
 	}
 	// ServerReport is that of a server.
 	ServerReport struct {
@@ -43,18 +43,18 @@ type (
 		Gone  bool                `json:"gone"`
 		Left  bool                `json:"left,omitempty"`
 		// Going is the progress of a machine that Heat is about to delete.
-		Going       *coordinator.GoingState `json:"going,omitempty"`
-		Missing     string                  `json:"missing,omitempty"`
-		Perhaps     string                  `json:"perhaps_missing,omitempty"`
-		Incarnation int                     `json:"incarnation"`
-		Instance    string                  `json:"instance,omitempty"`
-		Phase       string                  `json:"phase,omitempty"`
-		Since       time.Time               `json:"since,omitzero"`
-		Message     string                  `json:"message,omitempty"`
-		Unreadable  []string                `json:"unreadable,omitempty"`
-		Agent       string                  `json:"agent,omitempty"`
-		Roles       []RoleReport            `json:"roles"`
-		Asks        []AskingReport          `json:"asks"`
+		Going       *protocol.GoingState `json:"going,omitempty"`
+		Missing     string               `json:"missing,omitempty"`
+		Perhaps     string               `json:"perhaps_missing,omitempty"`
+		Incarnation int                  `json:"incarnation"`
+		Instance    string               `json:"instance,omitempty"`
+		Phase       string               `json:"phase,omitempty"`
+		Since       time.Time            `json:"since,omitzero"`
+		Message     string               `json:"message,omitempty"`
+		Unreadable  []string             `json:"unreadable,omitempty"`
+		Agent       string               `json:"agent,omitempty"`
+		Roles       []RoleReport         `json:"roles"`
+		Asks        []AskingReport       `json:"asks"`
 	}
 	// AskingReport is a machine that asks to become the server.
 	AskingReport struct {
@@ -64,21 +64,21 @@ type (
 	}
 	// RoleReport is that of a role.
 	RoleReport struct {
-		Name           string             `json:"name"`
-		Status         string             `json:"status"`
-		Started        time.Time          `json:"started,omitzero"`
-		Ended          time.Time          `json:"ended,omitzero"`
-		ExitCode       *int               `json:"exit_code,omitempty"`
-		Blocked        []WaitReport       `json:"blocked"`
-		BlockedSeconds float64            `json:"blocked_seconds"`
-		Cause          *coordinator.Cause `json:"cause,omitempty"`
+		Name           string          `json:"name"`
+		Status         string          `json:"status"`
+		Started        time.Time       `json:"started,omitzero"`
+		Ended          time.Time       `json:"ended,omitzero"`
+		ExitCode       *int            `json:"exit_code,omitempty"`
+		Blocked        []WaitReport    `json:"blocked"`
+		BlockedSeconds float64         `json:"blocked_seconds"`
+		Cause          *protocol.Cause `json:"cause,omitempty"`
 		// Update is the last run of the update hook, ToUpdate that one is due.
-		Update   *coordinator.UpdateState `json:"update,omitempty"`
-		ToUpdate bool                     `json:"to_update,omitempty"`
+		Update   *protocol.UpdateState `json:"update,omitempty"`
+		ToUpdate bool                  `json:"to_update,omitempty"`
 		// WaitsFor is the part of a change that a role waits for.
 		WaitsFor string `json:"waits_for,omitempty"`
 		// Behind is why it is not brought up to date with what it follows: the writer has failed.
-		Behind *coordinator.Cause `json:"behind,omitempty"`
+		Behind *protocol.Cause `json:"behind,omitempty"`
 		// Superseded says that what is running is not the newest.
 		Superseded bool `json:"superseded,omitempty"`
 		// Unreached names values that have changed since the role ran, and that do not reach it.
@@ -105,14 +105,14 @@ type (
 // Report reports some of the servers, and the removed ones.
 func (v *Status) Report(stack string, of []*Server, removed []deploy.Removed) Report {
 	report := Report{Stack: stack, Removed: removed, Ready: v.Ready, Restored: v.Restored, Finished: v.Finished(), Failed: AnyFailed(of), Servers: []ServerReport{}, Cycles: Subjects(v.Cycles)}
-	report.Heat = HeatReport{Stack: v.Stack, Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]coordinator.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
+	report.Heat = HeatReport{Stack: v.Stack, Signal: v.Plan.Signal, Relays: v.Relays, Waits: append([]protocol.HeatWait{}, v.Heat.Waits...), Untold: append([]Untold{}, v.Untold()...)}
 	for _, s := range of {
 		server := ServerReport{
 			Path: s.Path, Came: s.Came(), Alive: s.Alive, Lost: s.Lost(), Gone: s.Gone(), Left: s.Left, Going: s.State.Going, Missing: s.Missing, Perhaps: s.Perhaps,
 			Incarnation: s.Incarnation.Number, Instance: s.Incarnation.Instance,
 			Phase: string(s.State.Phase), Since: s.State.Since, Message: s.State.Message, Unreadable: s.Unreadable, Agent: s.State.Agent,
 			Roles: lists.Map(s.Roles, v.reportRole),
-			Asks:  lists.Map(s.AwaitingApproval, func(k coordinator.ApprovalRequest) AskingReport { return AskingReport{k.Instance, k.Key, k.Since} }),
+			Asks:  lists.Map(s.AwaitingApproval, func(k protocol.ApprovalRequest) AskingReport { return AskingReport{k.Instance, k.Key, k.Since} }),
 		}
 		report.Servers = append(report.Servers, server)
 	}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Status is a deployment's plan together with its progress.
@@ -28,7 +29,7 @@ type Status struct {
 	Cycles   []Cycle // that two snapshots agree on
 	// Relays is the number of connected relays, Heat what one last learnt from Heat.
 	Relays int
-	Heat   coordinator.HeatRecord
+	Heat   protocol.HeatRecord
 	// Stack is what Heat said when it was asked for this status.
 	Stack Stack
 	// Unrelayed are servers that have joined since a relay was last there.
@@ -60,12 +61,12 @@ type Server struct {
 
 // Role is one role: pending if its agent has reported nothing.
 type Role struct {
-	coordinator.RoleState
+	protocol.RoleState
 	Server *Server
 	Index  int            // on its server
 	Plan   *contract.Role // its part of the plan
 	// standing says whether it is up to date with what it follows.
-	standing coordinator.FollowStatus
+	standing protocol.FollowStatus
 	// gone says that the server of the awaited cell has no agent; "" if it has one.
 	gone string
 }
@@ -101,14 +102,14 @@ func (s *Server) Gone() bool {
 
 // hasEnded reports whether the server's roles have ended.
 func (s *Server) hasEnded() bool {
-	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+	return s.State.Phase == protocol.PhaseDone || s.State.Phase == protocol.PhaseFailed
 }
 
 // failed reports whether a role of the server, or its last update, has failed, by itself or because
 // of another.
 func (s *Server) failed() bool {
-	return !s.Left && (s.State.Phase == coordinator.PhaseFailed || slices.ContainsFunc(s.Roles, func(r *Role) bool {
-		return r.Status == coordinator.RoleFailed || r.Status == coordinator.RoleSkipped || r.Renewal() == OutOfDate
+	return !s.Left && (s.State.Phase == protocol.PhaseFailed || slices.ContainsFunc(s.Roles, func(r *Role) bool {
+		return r.Status == protocol.RoleFailed || r.Status == protocol.RoleSkipped || r.Renewal() == OutOfDate
 	}))
 }
 
@@ -136,25 +137,25 @@ func (r *Role) Key() contract.RoleKey {
 
 // IsBlocked reports whether a role, or its update, waits for a value, perhaps before its tool is started.
 func (r *Role) IsBlocked() bool {
-	updating := r.Update != nil && r.Update.Status == coordinator.RoleRunning
-	return (updating || r.Status == coordinator.RoleRunning || r.Status == coordinator.RolePending) && len(r.Blocked) > 0
+	updating := r.Update != nil && r.Update.Status == protocol.RoleRunning
+	return (updating || r.Status == protocol.RoleRunning || r.Status == protocol.RolePending) && len(r.Blocked) > 0
 }
 
 // holdsUp reports whether a role has failed, or cannot finish at present.
 func (r *Role) holdsUp() bool {
-	return r.Status == coordinator.RoleFailed || !r.Server.Came() || r.Server.Lost()
+	return r.Status == protocol.RoleFailed || !r.Server.Came() || r.Server.Lost()
 }
 
 // Word is the role's status in one word.
 func (r *Role) Word() string {
-	if r.IsBlocked() && r.Status != coordinator.RoleDone {
+	if r.IsBlocked() && r.Status != protocol.RoleDone {
 		return "blocked"
 	}
 	return string(r.Status)
 }
 
 // Look reads the status of a deployment of a plan.
-func Look(ctx context.Context, store coordinator.Store, d coordinator.Deployment, secret coordinator.Secret, p *contract.Plan, size Size) (*Status, error) {
+func Look(ctx context.Context, store store.Session, d protocol.Deployment, secret protocol.Secret, p *contract.Plan, size Size) (*Status, error) {
 	snapshot, err := deploy.TakeSnapshot(ctx, store, d, secret, p)
 	if err != nil {
 		return nil, err
@@ -186,14 +187,14 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		for _, said := range snapshot.Members {
 			s.Left = s.Left || s.Came() && said.Gone[server.Path] >= s.Incarnation.Number
 		}
-		reported := map[string]coordinator.RoleState{}
+		reported := map[string]protocol.RoleState{}
 		for _, r := range s.State.Roles {
 			reported[r.Name] = r
 		}
 		for n, role := range server.Roles {
 			state, known := reported[role.Name]
 			if !known {
-				state = coordinator.RoleState{Name: role.Name, Status: coordinator.RolePending}
+				state = protocol.RoleState{Name: role.Name, Status: protocol.RolePending}
 			}
 			s.Roles = append(s.Roles, &Role{RoleState: state, Server: s, Index: n, Plan: &server.Roles[n]})
 		}
@@ -204,11 +205,11 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		v.Cells[c.Name] = c
 	}
 	for r := range v.Roles() {
-		now := coordinator.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
-		if r.Status == coordinator.RoleDone {
-			r.standing = coordinator.FollowStatusOf(r.Plan.Follows, r.Followed, now)
+		now := protocol.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
+		if r.Status == protocol.RoleDone {
+			r.standing = protocol.FollowStatusOf(r.Plan.Follows, r.Followed, now)
 		}
-		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == coordinator.RoleDone || r.Status == coordinator.RolePending && c.Added) {
+		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == protocol.RoleDone || r.Status == protocol.RolePending && c.Added) {
 			if missing, come := c.Missing(now); come || c.Asked {
 				r.standing.Waits = missing
 			}
@@ -257,14 +258,14 @@ func (v *Status) RoleOf(key contract.RoleKey) *Role {
 }
 
 // Cell is a cell's current record.
-func (v *Status) Cell(name contract.CellName) coordinator.CellRecord {
+func (v *Status) Cell(name contract.CellName) protocol.CellRecord {
 	if x, is := v.Secrets[name]; is {
 		return x.given.Record()
 	}
 	if s := v.ByPath[v.Cells[name].Server]; s != nil {
 		return s.Cells[name]
 	}
-	return coordinator.CellRecord{}
+	return protocol.CellRecord{}
 }
 
 // Finished reports whether nothing more will happen, as far as is known.
@@ -280,7 +281,7 @@ func (s *Server) Open() []*Role {
 		return nil
 	}
 	for _, r := range s.Roles {
-		if now := r.Renewal(); r.Status != coordinator.RoleDone || now != UpToDate && now != Unreached {
+		if now := r.Renewal(); r.Status != protocol.RoleDone || now != UpToDate && now != Unreached {
 			open = append(open, r)
 		}
 	}

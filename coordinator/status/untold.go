@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Untold is why Heat was not signalled yet, or what it waits for.
@@ -108,7 +108,7 @@ func (s *Server) ended() bool { return s.Came() && len(s.Roles) > 0 && s.Finishe
 
 // heatKnows reports whether Heat waited for nothing when a relay last queried it.
 func (v *Status) heatKnows() bool {
-	waits := func(w coordinator.HeatWait) bool { return w.Status == coordinator.HeatWaits }
+	waits := func(w protocol.HeatWait) bool { return w.Status == protocol.HeatWaits }
 	return len(v.Heat.Waits) > 0 && !slices.ContainsFunc(v.Heat.Waits, waits)
 }
 
@@ -124,8 +124,8 @@ func (v *Status) withoutHandle() *Server {
 
 // handleDone reports whether, as a relay has found, Heat has got all signals that it waits for.
 func (v *Status) handleDone() bool {
-	return slices.ContainsFunc(v.Heat.Waits, func(w coordinator.HeatWait) bool {
-		return w.Wait == contract.DoneHandle && w.Status == coordinator.HeatDone
+	return slices.ContainsFunc(v.Heat.Waits, func(w protocol.HeatWait) bool {
+		return w.Wait == contract.DoneHandle && w.Status == protocol.HeatDone
 	})
 }
 

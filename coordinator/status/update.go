@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Renewal is the progress of the last change of a role that has run.
@@ -26,22 +26,22 @@ const (
 // Renewal says whether a role that is done is up to date with its plan and what it follows.
 func (r *Role) Renewal() Renewal {
 	another := r.Made != "" && r.Made != r.Plan.Definition()
-	if r.Status == coordinator.RoleRunning && another && !r.IsBlocked() && r.Plan.Updating() != nil {
+	if r.Status == protocol.RoleRunning && another && !r.IsBlocked() && r.Plan.Updating() != nil {
 		return Superseded
 	}
-	if r.Status != coordinator.RoleDone {
+	if r.Status != protocol.RoleDone {
 		return UpToDate
 	}
-	if r.Update != nil && r.Update.Status == coordinator.RoleRunning {
+	if r.Update != nil && r.Update.Status == protocol.RoleRunning {
 		if another || r.standing.Newer {
 			return Superseded
 		}
 		return Updating
 	}
 	switch {
-	case r.Asked(coordinator.Hook, contract.HookUpdate), r.standing.Newer && r.standing.Behind == nil:
+	case r.Asked(protocol.Hook, contract.HookUpdate), r.standing.Newer && r.standing.Behind == nil:
 		return ToUpdate
-	case r.standing.Newer, r.Update != nil && r.Update.Status == coordinator.RoleFailed:
+	case r.standing.Newer, r.Update != nil && r.Update.Status == protocol.RoleFailed:
 		return OutOfDate
 	case len(r.standing.Unreached) > 0:
 		return Unreached
@@ -50,14 +50,14 @@ func (r *Role) Renewal() Renewal {
 }
 
 // Asked reports whether there is a request for the role without a final answer.
-func (r *Role) Asked(kind coordinator.RequestKind, name string) bool {
-	return slices.ContainsFunc(coordinator.Open(r.Server.Requests, r.Server.Answers), func(q coordinator.Request) bool {
+func (r *Role) Asked(kind protocol.RequestKind, name string) bool {
+	return slices.ContainsFunc(protocol.Open(r.Server.Requests, r.Server.Answers), func(q protocol.Request) bool {
 		return q.Kind == kind && q.Name == name && q.Role == r.Name && q.Incarnation == r.Server.Incarnation.Number
 	})
 }
 
 // Behind is why a role is out of date that follows a failed one; nil for any other.
-func (r *Role) Behind() *coordinator.Cause {
+func (r *Role) Behind() *protocol.Cause {
 	if r.Renewal() != OutOfDate || !r.standing.Newer {
 		return nil
 	}
@@ -65,9 +65,9 @@ func (r *Role) Behind() *coordinator.Cause {
 }
 
 // behind is why a role is out of date.
-func (r *Role) behind() *coordinator.Cause {
+func (r *Role) behind() *protocol.Cause {
 	if r.standing.Newer {
-		return &coordinator.Cause{Role: r.Key(), At: r.Plan.At, Reason: "the role that writes what it follows failed", Cause: r.standing.Behind}
+		return &protocol.Cause{Role: r.Key(), At: r.Plan.At, Reason: "the role that writes what it follows failed", Cause: r.standing.Behind}
 	}
 	return r.Update.Cause
 }
@@ -124,7 +124,7 @@ func UpdateDetail(r *Role) string {
 		if r.standing.Newer {
 			since = "what it follows has changed since"
 		}
-		if r.Status == coordinator.RoleRunning {
+		if r.Status == protocol.RoleRunning {
 			return "it runs to completion, then " + r.either("the update hook runs", "again") + ": " + since
 		}
 		return r.either("the update hook", "the role") + " runs to completion, then again: " + since
@@ -150,7 +150,7 @@ func UpdateDetail(r *Role) string {
 
 // waitsForRest reports whether a role has to run for a change that has not completely reached it.
 func (r *Role) waitsForRest() bool {
-	return r.standing.Waits != "" && (r.Renewal() == ToUpdate || r.Status == coordinator.RolePending && r.Server.Came())
+	return r.standing.Waits != "" && (r.Renewal() == ToUpdate || r.Status == protocol.RolePending && r.Server.Came())
 }
 
 // rest names the part of a change that a role waits for.
@@ -184,7 +184,7 @@ func describeUpdate(f *Finding, r *Role) {
 	}
 }
 
-func CauseText(c *coordinator.Cause) string {
+func CauseText(c *protocol.Cause) string {
 	if c == nil {
 		return "no reason was given"
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func createAndRead(b *bench) {
@@ -36,10 +36,10 @@ func createAndRead(b *bench) {
 		b.Fatal("a node that was not created exists")
 	}
 	_, err = s.Read(b.ctx, b.at("none"))
-	b.failsAt(err, coordinator.ErrNotFound, b.at("none"))
+	b.failsAt(err, store.ErrNotFound, b.at("none"))
 	_, err = s.Children(b.ctx, b.at("none"))
-	b.failsAt(err, coordinator.ErrNotFound, b.at("none"))
-	b.failsAt(s.Create(b.ctx, []coordinator.NewNode{node(b.at("none/child"), "")}), coordinator.ErrNotFound, b.at("none/child"))
+	b.failsAt(err, store.ErrNotFound, b.at("none"))
+	b.failsAt(s.Create(b.ctx, []store.NewNode{node(b.at("none/child"), "")}), store.ErrNotFound, b.at("none/child"))
 	b.ok(s.Create(b.ctx, nil))
 	b.read(s, "") // the root exists, and is everyone's
 }
@@ -51,7 +51,7 @@ func createInAnyOrder(b *bench) {
 }
 
 func createAgain(b *bench) {
-	var nodes []coordinator.NewNode
+	var nodes []store.NewNode
 	for i := range 300 {
 		nodes = append(nodes, node(b.at(fmt.Sprintf("n%03d", i)), strconv.Itoa(i)))
 	}
@@ -64,37 +64,37 @@ func createAgain(b *bench) {
 	}
 	other := slices.Clone(nodes)
 	other[200] = node(nodes[200].Path, "other")
-	b.failsAt(b.operator.Create(b.ctx, other), coordinator.ErrExists, nodes[200].Path)
+	b.failsAt(b.operator.Create(b.ctx, other), store.ErrExists, nodes[200].Path)
 	b.holds(b.operator, nodes[200].Path, "200", 0)
 	// Written since: the data differs, and what exists stays.
 	b.set(b.operator, nodes[3].Path, "written")
-	b.failsAt(b.operator.Create(b.ctx, nodes), coordinator.ErrExists, nodes[3].Path)
+	b.failsAt(b.operator.Create(b.ctx, nodes), store.ErrExists, nodes[3].Path)
 	b.holds(b.operator, nodes[3].Path, "written", 1)
 }
 
 func createTooLarge(b *bench) {
 	large := strings.Repeat("x", b.operator.MaxValue()+1)
-	err := b.operator.Create(b.ctx, []coordinator.NewNode{node(b.at("small"), ""), node(b.at("large"), large)})
-	b.failsAt(err, coordinator.ErrTooLarge, b.at("large"))
+	err := b.operator.Create(b.ctx, []store.NewNode{node(b.at("small"), ""), node(b.at("large"), large)})
+	b.failsAt(err, store.ErrTooLarge, b.at("large"))
 	if b.exists(b.operator, b.at("small")) {
 		b.Fatal("nodes were created before the one that is too large was noticed")
 	}
 	b.create(node(b.at("small"), ""))
 	err = b.operator.Commit(b.ctx, write(b.at("small"), 0, large))
-	b.failsAt(err, coordinator.ErrTooLarge, b.at("small"))
+	b.failsAt(err, store.ErrTooLarge, b.at("small"))
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	b.failsAt(b.operator.Announce(ctx, b.at("announced"), []byte(large)), coordinator.ErrTooLarge, b.at("announced"))
+	b.failsAt(b.operator.Announce(ctx, b.at("announced"), []byte(large)), store.ErrTooLarge, b.at("announced"))
 }
 
 func createMany(b *bench) {
-	var nodes []coordinator.NewNode
+	var nodes []store.NewNode
 	for i := range 50 {
 		server := b.at(fmt.Sprintf("server%02d", i))
-		me := grant(coordinator.Credential{User: fmt.Sprint("server-", i), Password: "x"}, coordinator.MayRead)
-		nodes = append(nodes, node(server, "", me, grant(operator, coordinator.MayAll)))
+		me := grant(store.Credential{User: fmt.Sprint("server-", i), Password: "x"}, store.MayRead)
+		nodes = append(nodes, node(server, "", me, grant(operator, store.MayAll)))
 		for k := range 20 {
-			nodes = append(nodes, node(server.Join(fmt.Sprintf("cell%02d", k)), fmt.Sprint(i, k), me, grant(operator, coordinator.MayAll)))
+			nodes = append(nodes, node(server.Join(fmt.Sprintf("cell%02d", k)), fmt.Sprint(i, k), me, grant(operator, store.MayAll)))
 		}
 	}
 	nodes = append(nodes, node(b.at("ready"), ""))
@@ -121,13 +121,13 @@ func commit(b *bench) {
 	b.create(node(b.at("a"), "0"), node(b.at("b"), "0"))
 	b.ok(s.Commit(b.ctx, write(b.at("a"), 0, "1")))
 	b.holds(s, b.at("a"), "1", 1)
-	b.ok(s.Commit(b.ctx, write(b.at("a"), coordinator.AnyVersion, "2"), check(b.at("b"), 0), write(b.at("b"), 0, "")))
+	b.ok(s.Commit(b.ctx, write(b.at("a"), store.AnyVersion, "2"), check(b.at("b"), 0), write(b.at("b"), 0, "")))
 	b.holds(s, b.at("a"), "2", 2)
 	b.holds(s, b.at("b"), "", 1)
-	b.failsAt(s.Commit(b.ctx, write(b.at("a"), 1, "x")), coordinator.ErrVersion, b.at("a"))
-	b.failsAt(s.Commit(b.ctx, check(b.at("b"), 0)), coordinator.ErrVersion, b.at("b"))
-	b.failsAt(s.Commit(b.ctx, write(b.at("none"), coordinator.AnyVersion, "x")), coordinator.ErrNotFound, b.at("none"))
-	b.ok(s.Commit(b.ctx, check(b.at("a"), coordinator.AnyVersion)))
+	b.failsAt(s.Commit(b.ctx, write(b.at("a"), 1, "x")), store.ErrVersion, b.at("a"))
+	b.failsAt(s.Commit(b.ctx, check(b.at("b"), 0)), store.ErrVersion, b.at("b"))
+	b.failsAt(s.Commit(b.ctx, write(b.at("none"), store.AnyVersion, "x")), store.ErrNotFound, b.at("none"))
+	b.ok(s.Commit(b.ctx, check(b.at("a"), store.AnyVersion)))
 	// Operations see those before them.
 	b.ok(s.Commit(b.ctx, write(b.at("a"), 2, "3"), write(b.at("a"), 3, "4")))
 	b.holds(s, b.at("a"), "4", 4)
@@ -138,9 +138,9 @@ func commitAtomic(b *bench) {
 	s := b.operator
 	b.create(node(b.at("a"), "0"), node(b.at("b"), "0"), node(b.at("c"), "0"))
 	err := s.Commit(b.ctx, write(b.at("a"), 0, "1"), check(b.at("b"), 7), write(b.at("c"), 0, "1"))
-	b.failsAt(err, coordinator.ErrVersion, b.at("b"))
+	b.failsAt(err, store.ErrVersion, b.at("b"))
 	err = s.Commit(b.ctx, write(b.at("a"), 0, "1"), write(b.at("none"), 0, "1"))
-	b.failsAt(err, coordinator.ErrNotFound, b.at("none"))
+	b.failsAt(err, store.ErrNotFound, b.at("none"))
 	b.holds(s, b.at("a"), "0", 0)
 	b.holds(s, b.at("c"), "0", 0)
 }
@@ -180,7 +180,7 @@ func deleteTree(b *bench) {
 	s := b.operator
 	b.create(node(b.at("a"), ""), node(b.at("keep"), ""))
 	for i := range 3 {
-		var nodes []coordinator.NewNode
+		var nodes []store.NewNode
 		top := b.at(fmt.Sprint("a/", i))
 		nodes = append(nodes, node(top, ""))
 		for k := range 200 {
@@ -201,11 +201,11 @@ func deleteTree(b *bench) {
 // A node that may not be listed is deleted if it has no children; otherwise that is reported, and
 // all beside it is deleted.
 func deleteClosedTree(b *bench) {
-	mine := grant(alice, coordinator.MayAll)
+	mine := grant(alice, store.MayAll)
 	b.create(node(b.at("a"), ""), node(b.at("a/empty"), "", mine), node(b.at("a/full"), "", mine), node(b.at("a/other"), ""))
-	b.ok(b.open(alice).Create(b.ctx, []coordinator.NewNode{node(b.at("a/full/child"), "", mine)}))
+	b.ok(b.open(alice).Create(b.ctx, []store.NewNode{node(b.at("a/full/child"), "", mine)}))
 	b.create(node(b.at("a/other/leaf"), ""))
-	b.failsAt(b.operator.DeleteTree(b.ctx, b.at("a")), coordinator.ErrRefused, b.at("a/full"))
+	b.failsAt(b.operator.DeleteTree(b.ctx, b.at("a")), store.ErrRefused, b.at("a/full"))
 	for path, there := range map[string]bool{"a": true, "a/full": true, "a/empty": false, "a/other": false} {
 		if b.exists(b.operator, b.at(path)) != there {
 			b.Errorf("%s exists: %v", path, !there)
@@ -219,8 +219,8 @@ func deleteClosedTree(b *bench) {
 }
 
 func paths(b *bench) {
-	for _, path := range []coordinator.Path{b.at("") /* ends in a slash */, b.at("a//b"), b.at("../x"), b.at("."), "/" + b.at("a")} {
-		if err := b.operator.Create(b.ctx, []coordinator.NewNode{node(path, "")}); err == nil {
+	for _, path := range []store.Path{b.at("") /* ends in a slash */, b.at("a//b"), b.at("../x"), b.at("."), "/" + b.at("a")} {
+		if err := b.operator.Create(b.ctx, []store.NewNode{node(path, "")}); err == nil {
 			b.Errorf("%q was created", path)
 		}
 		if _, err := b.operator.Read(b.ctx, path); err == nil {
@@ -228,7 +228,7 @@ func paths(b *bench) {
 		}
 	}
 	for _, text := range []string{"a b/c", "ü", ".hidden", "..", "log:x", "100%", "a\x00b", "漢字", "-_:,@=+"} {
-		path := b.root.Join(coordinator.Segment(text))
+		path := b.root.Join(store.Segment(text))
 		b.create(node(path, text))
 		b.holds(b.operator, path, text, 0)
 	}

@@ -6,36 +6,36 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-func isVersion(err error) bool { return errors.Is(err, coordinator.ErrVersion) }
+func isVersion(err error) bool { return errors.Is(err, store.ErrVersion) }
 
 func rightsReadWrite(b *bench) {
 	b.create(
-		node(b.at("cell"), "0", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayWrite), grant(bob, coordinator.MayRead)),
-		node(b.at("both"), "0", grant(alice, coordinator.MayRead), grant(alice, coordinator.MayWrite), grant(bob, 0), grant(operator, coordinator.MayAll)))
+		node(b.at("cell"), "0", grant(operator, store.MayAll), grant(alice, store.MayWrite), grant(bob, store.MayRead)),
+		node(b.at("both"), "0", grant(alice, store.MayRead), grant(alice, store.MayWrite), grant(bob, 0), grant(operator, store.MayAll)))
 	a, r, nobody := b.open(alice), b.open(bob), b.open()
 	_, err := a.Read(b.ctx, b.at("cell"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("cell")) // WRITE is not READ
+	b.failsAt(err, store.ErrRefused, b.at("cell")) // WRITE is not READ
 	b.set(a, b.at("cell"), "1")
 	b.holds(r, b.at("cell"), "1", 1)
-	b.failsAt(r.Commit(b.ctx, write(b.at("cell"), 1, "x")), coordinator.ErrRefused, b.at("cell"))
+	b.failsAt(r.Commit(b.ctx, write(b.at("cell"), 1, "x")), store.ErrRefused, b.at("cell"))
 	b.ok(r.Commit(b.ctx, check(b.at("cell"), 1)))
-	b.failsAt(a.Commit(b.ctx, check(b.at("cell"), 1)), coordinator.ErrRefused, b.at("cell")) // a check reads
+	b.failsAt(a.Commit(b.ctx, check(b.at("cell"), 1)), store.ErrRefused, b.at("cell")) // a check reads
 	// If one part is refused, all are.
-	b.failsAt(a.Commit(b.ctx, write(b.at("cell"), 1, "x"), write(b.root, 0, "x")), coordinator.ErrRefused, b.root)
+	b.failsAt(a.Commit(b.ctx, write(b.at("cell"), 1, "x"), write(b.root, 0, "x")), store.ErrRefused, b.root)
 	b.holds(r, b.at("cell"), "1", 1)
 	b.set(a, b.at("both"), "1")
 	b.holds(a, b.at("both"), "1", 1)
 	_, err = r.Read(b.ctx, b.at("both"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("both"))
-	for _, s := range []coordinator.Store{nobody, a} {
+	b.failsAt(err, store.ErrRefused, b.at("both"))
+	for _, s := range []store.Session{nobody, a} {
 		_, err = s.Read(b.ctx, b.root)
-		b.failsAt(err, coordinator.ErrRefused, b.root)
+		b.failsAt(err, store.ErrRefused, b.root)
 		_, err = s.Children(b.ctx, b.root)
-		b.failsAt(err, coordinator.ErrRefused, b.root)
-		b.failsAt(s.Commit(b.ctx, write(b.root, coordinator.AnyVersion, "x")), coordinator.ErrRefused, b.root)
+		b.failsAt(err, store.ErrRefused, b.root)
+		b.failsAt(s.Commit(b.ctx, write(b.root, store.AnyVersion, "x")), store.ErrRefused, b.root)
 	}
 	// Existence and version are not secrets.
 	version, exists, err := nobody.Stat(b.ctx, b.at("cell"))
@@ -50,37 +50,37 @@ func rightsReadWrite(b *bench) {
 
 // What can only be handed over cannot be read before, nor afterwards by who handed it over.
 func rightsHandOver(b *bench) {
-	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
+	carol := store.Credential{User: "machine-carol", Password: "c4r0l"}
 	b.create(
-		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)),
-		node(b.at("read"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead|coordinator.MayWrite)),
-		node(b.at("all"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayAll)))
+		node(b.at("pass"), "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)),
+		node(b.at("read"), "hush", grant(operator, store.MayAll), grant(alice, store.MayRead|store.MayWrite)),
+		node(b.at("all"), "hush", grant(operator, store.MayAll), grant(alice, store.MayAll)))
 	a, r := b.open(alice), b.open(bob)
 	_, err := a.Read(b.ctx, b.at("pass"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(a.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
-	to := grant(carol, coordinator.MayRead)
-	b.failsAt(coordinator.HandOver(b.ctx, r, b.at("pass"), bob, to), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(coordinator.HandOver(b.ctx, r, b.at("pass"), alice, to), coordinator.ErrRefused, b.at("pass")) // it is not alice
-	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("read"), alice, to), coordinator.ErrRefused, b.at("read"))
-	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("none"), alice, to), coordinator.ErrNotFound, b.at("none"))
-	b.ok(coordinator.HandOver(b.ctx, a, b.at("pass"), alice, to))
+	b.failsAt(err, store.ErrRefused, b.at("pass"))
+	b.failsAt(a.Commit(b.ctx, write(b.at("pass"), 0, "x")), store.ErrRefused, b.at("pass"))
+	to := grant(carol, store.MayRead)
+	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), bob, to), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), alice, to), store.ErrRefused, b.at("pass")) // it is not alice
+	b.failsAt(store.HandOver(b.ctx, a, b.at("read"), alice, to), store.ErrRefused, b.at("read"))
+	b.failsAt(store.HandOver(b.ctx, a, b.at("none"), alice, to), store.ErrNotFound, b.at("none"))
+	b.ok(store.HandOver(b.ctx, a, b.at("pass"), alice, to))
 	_, err = a.Read(b.ctx, b.at("pass"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(coordinator.HandOver(b.ctx, a, b.at("pass"), alice, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(err, store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, a, b.at("pass"), alice, grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
 	c := b.open(carol)
 	b.holds(c, b.at("pass"), "hush", 0) // the data, and its version, stay
-	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), carol, grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), carol, grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
+	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), store.ErrRefused, b.at("pass"))
 	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay
-	b.failsAt(coordinator.Allow(b.ctx, a, b.at("pass"), grant(alice, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(coordinator.HandOver(b.ctx, c, b.at("pass"), alice, grant(carol, coordinator.MayRead|coordinator.MayWrite)), coordinator.ErrRefused, b.at("pass"))
+	b.failsAt(store.Allow(b.ctx, a, b.at("pass"), grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), alice, grant(carol, store.MayRead|store.MayWrite)), store.ErrRefused, b.at("pass"))
 	b.ok(a.Authenticate(b.ctx, carol))
 	b.holds(a, b.at("pass"), "hush", 0)
-	for _, s := range []coordinator.Store{a, c} { // repeating it as carol changes nothing
-		b.ok(coordinator.HandOver(b.ctx, s, b.at("pass"), alice, to))
+	for _, s := range []store.Session{a, c} { // repeating it as carol changes nothing
+		b.ok(store.HandOver(b.ctx, s, b.at("pass"), alice, to))
 	}
-	b.ok(coordinator.HandOver(b.ctx, a, b.at("all"), alice, to)) // all rights include this one
+	b.ok(store.HandOver(b.ctx, a, b.at("all"), alice, to)) // all rights include this one
 	b.holds(c, b.at("all"), "hush", 0)
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
 }
@@ -88,38 +88,38 @@ func rightsHandOver(b *bench) {
 // What someone has been allowed to read cannot be handed over any more: the receiver must be the
 // only one who has seen it.
 func rightsHandOverFirst(b *bench) {
-	carol := coordinator.Credential{User: "machine-carol", Password: "c4r0l"}
-	other := coordinator.Credential{User: carol.User, Password: "0ther"}
+	carol := store.Credential{User: "machine-carol", Password: "c4r0l"}
+	other := store.Credential{User: carol.User, Password: "0ther"}
 	a, c := b.open(alice), b.open(alice, carol)
-	to := grant(carol, coordinator.MayRead)
-	for name, grants := range map[string][]coordinator.Grant{
-		"alice": {grant(alice, coordinator.MayRead)},
-		"bob":   {grant(bob, coordinator.MayRead)},
-		"other": {grant(other, coordinator.MayRead)}, // carol's name, but another user
+	to := grant(carol, store.MayRead)
+	for name, grants := range map[string][]store.Grant{
+		"alice": {grant(alice, store.MayRead)},
+		"bob":   {grant(bob, store.MayRead)},
+		"other": {grant(other, store.MayRead)}, // carol's name, but another user
 		"carol": {to},
 	} {
 		path := b.at("pass-" + name)
-		b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
-		b.ok(coordinator.Allow(b.ctx, a, path, grants...))
-		b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
+		b.create(node(path, "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
+		b.ok(store.Allow(b.ctx, a, path, grants...))
+		b.failsAt(store.HandOver(b.ctx, c, path, alice, to), store.ErrRefused, path)
 	}
 	path := b.at("pass-taken") // by another user of carol's name
-	b.create(node(path, "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
-	b.ok(coordinator.HandOver(b.ctx, a, path, alice, grant(other, coordinator.MayRead)))
-	b.failsAt(coordinator.HandOver(b.ctx, c, path, alice, to), coordinator.ErrRefused, path)
+	b.create(node(path, "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
+	b.ok(store.HandOver(b.ctx, a, path, alice, grant(other, store.MayRead)))
+	b.failsAt(store.HandOver(b.ctx, c, path, alice, to), store.ErrRefused, path)
 }
 
 // Of many who hand over at once, one succeeds, and alone can read what is there.
 func rightsHandOverOnce(b *bench) {
-	b.create(node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+	b.create(node(b.at("pass"), "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
 	const many = 8
 	results := make(chan bool, many)
 	for i := range many {
 		s := b.open(alice)
-		own := coordinator.Credential{User: "machine", Password: fmt.Sprint(i)}
+		own := store.Credential{User: "machine", Password: fmt.Sprint(i)}
 		go func() {
-			err := coordinator.HandOver(b.ctx, s, b.at("pass"), alice, grant(own, coordinator.MayRead))
-			if err != nil && !errors.Is(err, coordinator.ErrRefused) {
+			err := store.HandOver(b.ctx, s, b.at("pass"), alice, grant(own, store.MayRead))
+			if err != nil && !errors.Is(err, store.ErrRefused) {
 				b.Errorf("one of many: %v", err)
 			}
 			won := err == nil
@@ -148,94 +148,94 @@ func rightsHandOverOnce(b *bench) {
 // version.
 func rightsAdded(b *bench) {
 	b.create(
-		node(b.at("file"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)),
-		node(b.at("pass"), "hush", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayHandOver)))
+		node(b.at("file"), "text", grant(operator, store.MayAll), grant(alice, store.MayRead)),
+		node(b.at("pass"), "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
 	a, r := b.open(alice), b.open(bob)
 	for range 2 { // repeating it changes nothing
-		b.ok(coordinator.Allow(b.ctx, b.operator, b.at("file"), grant(bob, coordinator.MayRead), grant(alice, coordinator.MayRead)))
+		b.ok(store.Allow(b.ctx, b.operator, b.at("file"), grant(bob, store.MayRead), grant(alice, store.MayRead)))
 	}
-	for _, s := range []coordinator.Store{b.operator, a, r} {
+	for _, s := range []store.Session{b.operator, a, r} {
 		b.holds(s, b.at("file"), "text", 0)
 	}
-	b.failsAt(r.Commit(b.ctx, write(b.at("file"), 0, "x")), coordinator.ErrRefused, b.at("file"))
-	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("file"), grant(bob, coordinator.MayRead|coordinator.MayWrite)))
+	b.failsAt(r.Commit(b.ctx, write(b.at("file"), 0, "x")), store.ErrRefused, b.at("file"))
+	b.ok(store.Allow(b.ctx, b.operator, b.at("file"), grant(bob, store.MayRead|store.MayWrite)))
 	b.set(r, b.at("file"), "more")
 	b.holds(a, b.at("file"), "more", 1)
-	b.failsAt(coordinator.Allow(b.ctx, a, b.at("file"), grant(alice, coordinator.MayAll)), coordinator.ErrRefused, b.at("file"))
-	b.failsAt(coordinator.Allow(b.ctx, r, b.at("pass"), grant(bob, coordinator.MayRead)), coordinator.ErrRefused, b.at("pass"))
-	b.failsAt(coordinator.Allow(b.ctx, b.operator, b.at("none"), grant(bob, coordinator.MayRead)), coordinator.ErrNotFound, b.at("none"))
-	b.ok(coordinator.Allow(b.ctx, a, b.at("pass"), grant(bob, coordinator.MayRead)))
+	b.failsAt(store.Allow(b.ctx, a, b.at("file"), grant(alice, store.MayAll)), store.ErrRefused, b.at("file"))
+	b.failsAt(store.Allow(b.ctx, r, b.at("pass"), grant(bob, store.MayRead)), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.Allow(b.ctx, b.operator, b.at("none"), grant(bob, store.MayRead)), store.ErrNotFound, b.at("none"))
+	b.ok(store.Allow(b.ctx, a, b.at("pass"), grant(bob, store.MayRead)))
 	b.holds(r, b.at("pass"), "hush", 0)
 }
 
 // Rights are replaced, while another node is unchanged; the data stays, with its version.
 func rightsReplaced(b *bench) {
 	b.create(
-		node(b.at("record"), "one", grant(operator, coordinator.MayAll)),
-		node(b.at("cell"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead|coordinator.MayWrite)),
-		node(b.at("given"), "text", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
+		node(b.at("record"), "one", grant(operator, store.MayAll)),
+		node(b.at("cell"), "text", grant(operator, store.MayAll), grant(alice, store.MayRead|store.MayWrite)),
+		node(b.at("given"), "text", grant(operator, store.MayAll), grant(alice, store.MayRead)))
 	a, r := b.open(alice), b.open(bob)
-	guard := coordinator.Op{Path: b.at("record"), Version: 0}
+	guard := store.Op{Path: b.at("record"), Version: 0}
 	for range 2 { // repeating it changes nothing
-		b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll), grant(bob, coordinator.MayRead)))
+		b.ok(store.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, store.MayAll), grant(bob, store.MayRead)))
 	}
 	b.holds(r, b.at("cell"), "text", 0)
 	_, err := a.Read(b.ctx, b.at("cell"))
-	b.is(err, coordinator.ErrRefused)
-	b.failsAt(coordinator.SetRights(b.ctx, r, b.at("cell"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrRefused, b.at("cell"))
-	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("none"), guard, grant(bob, coordinator.MayAll)), coordinator.ErrNotFound, b.at("none"))
+	b.is(err, store.ErrRefused)
+	b.failsAt(store.SetRights(b.ctx, r, b.at("cell"), guard, grant(bob, store.MayAll)), store.ErrRefused, b.at("cell"))
+	b.failsAt(store.SetRights(b.ctx, b.operator, b.at("none"), guard, grant(bob, store.MayAll)), store.ErrNotFound, b.at("none"))
 	// Rights that are already set twice are replaced by one.
-	b.ok(coordinator.Allow(b.ctx, b.operator, b.at("given"), grant(alice, coordinator.MayRead|coordinator.MayWrite)))
-	b.ok(coordinator.SetRights(b.ctx, b.operator, b.at("given"), guard, grant(operator, coordinator.MayAll), grant(alice, coordinator.MayRead)))
-	b.failsAt(a.Commit(b.ctx, write(b.at("given"), 0, "x")), coordinator.ErrRefused, b.at("given"))
+	b.ok(store.Allow(b.ctx, b.operator, b.at("given"), grant(alice, store.MayRead|store.MayWrite)))
+	b.ok(store.SetRights(b.ctx, b.operator, b.at("given"), guard, grant(operator, store.MayAll), grant(alice, store.MayRead)))
+	b.failsAt(a.Commit(b.ctx, write(b.at("given"), 0, "x")), store.ErrRefused, b.at("given"))
 	// A call that was overtaken changes nothing.
 	b.set(b.operator, b.at("record"), "two")
-	b.failsAt(coordinator.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, coordinator.MayAll)), coordinator.ErrVersion, b.at("cell"))
+	b.failsAt(store.SetRights(b.ctx, b.operator, b.at("cell"), guard, grant(operator, store.MayAll)), store.ErrVersion, b.at("cell"))
 	b.holds(r, b.at("cell"), "text", 0)
 }
 
 func rightsParent(b *bench) {
 	b.create(
-		node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)),
-		node(b.at("bin"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren|coordinator.MayRead)))
+		node(b.at("agent"), "", grant(operator, store.MayAll), grant(alice, store.MayCreateChildren)),
+		node(b.at("bin"), "", grant(operator, store.MayAll), grant(alice, store.MayCreateChildren|store.MayDeleteChildren|store.MayRead)))
 	a, r := b.open(alice), b.open(bob)
-	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/mine"), "x")}))
+	b.ok(a.Create(b.ctx, []store.NewNode{node(b.at("agent/mine"), "x")}))
 	b.holds(a, b.at("agent/mine"), "x", 0) // without grants it belongs to its creator
 	_, err := b.operator.Read(b.ctx, b.at("agent/mine"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("agent/mine"))
-	b.failsAt(r.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/his"), "x")}), coordinator.ErrRefused, b.at("agent/his"))
-	b.failsAt(a.Create(b.ctx, []coordinator.NewNode{node(b.at("hers"), "x")}), coordinator.ErrRefused, b.at("hers"))
+	b.failsAt(err, store.ErrRefused, b.at("agent/mine"))
+	b.failsAt(r.Create(b.ctx, []store.NewNode{node(b.at("agent/his"), "x")}), store.ErrRefused, b.at("agent/his"))
+	b.failsAt(a.Create(b.ctx, []store.NewNode{node(b.at("hers"), "x")}), store.ErrRefused, b.at("hers"))
 	// All rights on a node do not include deleting it.
-	b.failsAt(a.DeleteTree(b.ctx, b.at("agent/mine")), coordinator.ErrRefused, b.at("agent/mine"))
+	b.failsAt(a.DeleteTree(b.ctx, b.at("agent/mine")), store.ErrRefused, b.at("agent/mine"))
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("agent/mine")))
-	b.ok(a.Create(b.ctx, []coordinator.NewNode{node(b.at("bin/mine"), "x")}))
+	b.ok(a.Create(b.ctx, []store.NewNode{node(b.at("bin/mine"), "x")}))
 	b.ok(a.DeleteTree(b.ctx, b.at("bin/mine")))
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	b.failsAt(r.Announce(ctx, b.at("agent/presence"), nil), coordinator.ErrRefused, b.at("agent/presence"))
-	b.failsAt(r.Announce(ctx, b.at("none/presence"), nil), coordinator.ErrNotFound, b.at("none/presence"))
+	b.failsAt(r.Announce(ctx, b.at("agent/presence"), nil), store.ErrRefused, b.at("agent/presence"))
+	b.failsAt(r.Announce(ctx, b.at("none/presence"), nil), store.ErrNotFound, b.at("none/presence"))
 }
 
 func rightsAuthenticate(b *bench) {
-	b.create(node(b.at("cell"), "x", grant(bob, coordinator.MayRead)))
+	b.create(node(b.at("cell"), "x", grant(bob, store.MayRead)))
 	s := b.open(alice)
 	_, err := s.Read(b.ctx, b.at("cell"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+	b.failsAt(err, store.ErrRefused, b.at("cell"))
 	b.ok(s.Authenticate(b.ctx, bob))
 	b.holds(s, b.at("cell"), "x", 0)
 	// What it creates still belongs to its first identity.
-	b.create(node(b.at("dir"), "", grant(bob, coordinator.MayCreateChildren)))
-	b.ok(s.Create(b.ctx, []coordinator.NewNode{node(b.at("dir/mine"), "x")}))
+	b.create(node(b.at("dir"), "", grant(bob, store.MayCreateChildren)))
+	b.ok(s.Create(b.ctx, []store.NewNode{node(b.at("dir/mine"), "x")}))
 	b.holds(b.open(alice), b.at("dir/mine"), "x", 0)
 	_, err = b.open(bob).Read(b.ctx, b.at("dir/mine"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("dir/mine"))
+	b.failsAt(err, store.ErrRefused, b.at("dir/mine"))
 }
 
 func rightsWrongPassword(b *bench) {
-	b.create(node(b.at("cell"), "x", grant(alice, coordinator.MayAll)))
-	s := b.open(coordinator.Credential{User: alice.User, Password: "wrong"})
+	b.create(node(b.at("cell"), "x", grant(alice, store.MayAll)))
+	s := b.open(store.Credential{User: alice.User, Password: "wrong"})
 	_, err := s.Read(b.ctx, b.at("cell"))
-	b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+	b.failsAt(err, store.ErrRefused, b.at("cell"))
 	if !b.exists(s, b.at("cell")) {
 		b.Fatal("a wrong password hides the node")
 	}
@@ -246,19 +246,19 @@ func rightsWrongPassword(b *bench) {
 
 // rightsColon is about names with the character that ends a user in ZooKeeper.
 func rightsColon(b *bench) {
-	one := coordinator.Credential{User: "server-a:b", Password: "x"}
-	two := coordinator.Credential{User: "server-a", Password: "y"}
-	three := coordinator.Credential{User: "server-a:c", Password: "x"}
-	b.create(node(b.at("cell"), "x", grant(one, coordinator.MayRead)))
+	one := store.Credential{User: "server-a:b", Password: "x"}
+	two := store.Credential{User: "server-a", Password: "y"}
+	three := store.Credential{User: "server-a:c", Password: "x"}
+	b.create(node(b.at("cell"), "x", grant(one, store.MayRead)))
 	b.holds(b.open(one), b.at("cell"), "x", 0)
-	for _, other := range []coordinator.Credential{two, three} {
+	for _, other := range []store.Credential{two, three} {
 		_, err := b.open(other).Read(b.ctx, b.at("cell"))
-		b.failsAt(err, coordinator.ErrRefused, b.at("cell"))
+		b.failsAt(err, store.ErrRefused, b.at("cell"))
 	}
 }
 
 func announce(b *bench) {
-	b.create(node(b.at("agent"), "", grant(operator, coordinator.MayAll), grant(alice, coordinator.MayCreateChildren)))
+	b.create(node(b.at("agent"), "", grant(operator, store.MayAll), grant(alice, store.MayCreateChildren)))
 	a := b.open(alice)
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
@@ -270,7 +270,7 @@ func announce(b *bench) {
 	b.until(tokens, func() bool { return b.exists(watcher, b.at("agent/presence")) })
 	b.holds(a, b.at("agent/presence"), "here", 0)
 	// It cannot have children.
-	if a.Create(b.ctx, []coordinator.NewNode{node(b.at("agent/presence/child"), "")}) == nil {
+	if a.Create(b.ctx, []store.NewNode{node(b.at("agent/presence/child"), "")}) == nil {
 		b.Fatal("an ephemeral node has a child")
 	}
 	// Its deletion is noticed, though its keeper may not delete it.
@@ -282,8 +282,8 @@ func announce(b *bench) {
 
 // announceOver is an agent's new process while the old one's session still exists.
 func announceOver(b *bench) {
-	b.create(node(b.at("agent"), "", grant(operator, coordinator.MayAll),
-		grant(alice, coordinator.MayCreateChildren|coordinator.MayDeleteChildren)))
+	b.create(node(b.at("agent"), "", grant(operator, store.MayAll),
+		grant(alice, store.MayCreateChildren|store.MayDeleteChildren)))
 	first, second := b.open(alice), b.open(alice)
 	path := b.at("agent/presence")
 	ctx1, cancel1 := context.WithCancel(b.ctx)
@@ -305,7 +305,7 @@ func announceOver(b *bench) {
 	b.eventually("the node is gone", func() bool { return !b.exists(first, path) })
 	// A node that is not ephemeral cannot be replaced by anyone.
 	b.create(node(b.at("agent/solid"), ""))
-	b.failsAt(first.Announce(b.ctx, b.at("agent/solid"), nil), coordinator.ErrExists, b.at("agent/solid"))
+	b.failsAt(first.Announce(b.ctx, b.at("agent/solid"), nil), store.ErrExists, b.at("agent/solid"))
 }
 
 // announceAgain deletes the parent, too.
@@ -318,7 +318,7 @@ func announceAgain(b *bench) {
 	b.ok(other.DeleteTree(b.ctx, b.at("agent/presence")))
 	b.eventually("made again", func() bool { return b.exists(other, b.at("agent/presence")) })
 	b.ok(other.DeleteTree(b.ctx, b.at("agent")))
-	b.ok(other.Create(b.ctx, []coordinator.NewNode{node(b.at("agent"), "")}))
+	b.ok(other.Create(b.ctx, []store.NewNode{node(b.at("agent"), "")}))
 	b.eventually("made again below a new parent", func() bool { return b.exists(other, b.at("agent/presence")) })
 	cancel()
 	b.eventually("withdrawn", func() bool { return !b.exists(other, b.at("agent/presence")) })

@@ -1,5 +1,5 @@
 // Package storetest says in tests what must hold of every back end of
-// coordinator.Store. A back end runs them all:
+// store.Session. A back end runs them all:
 //
 //	storetest.Run(t, open)
 //
@@ -21,11 +21,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Open starts a session that the test closes, or that is closed when it ends.
-type Open func(t testing.TB, creds ...coordinator.Credential) coordinator.Store
+type Open func(t testing.TB, creds ...store.Credential) store.Session
 
 // never is longer than anything takes on a busy machine.
 const never = 2 * time.Minute
@@ -76,7 +76,7 @@ func Run(t *testing.T, open Open) {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), never)
 			defer cancel()
-			root := coordinator.Path(coordinator.Segment("conformance-" + rand.Text()[:8]))
+			root := store.Path(store.Segment("conformance-" + rand.Text()[:8]))
 			b := &bench{T: t, ctx: ctx, start: open, root: root}
 			b.operator = b.open(operator)
 			b.create(node(root, ""))
@@ -86,9 +86,9 @@ func Run(t *testing.T, open Open) {
 }
 
 var (
-	operator = coordinator.Credential{User: "operator", Password: "0p"}
-	alice    = coordinator.Credential{User: "server-alice", Password: "a1"}
-	bob      = coordinator.Credential{User: "server-bob", Password: "b0b"}
+	operator = store.Credential{User: "operator", Password: "0p"}
+	alice    = store.Credential{User: "server-alice", Password: "a1"}
+	bob      = store.Credential{User: "server-bob", Password: "b0b"}
 )
 
 // bench is what a test works with.
@@ -96,11 +96,11 @@ type bench struct {
 	*testing.T
 	ctx      context.Context
 	start    Open
-	root     coordinator.Path
-	operator coordinator.Store // owns the test's nodes
+	root     store.Path
+	operator store.Session // owns the test's nodes
 }
 
-func (b *bench) open(creds ...coordinator.Credential) coordinator.Store {
+func (b *bench) open(creds ...store.Credential) store.Session {
 	b.Helper()
 	s := b.start(b.T, creds...)
 	b.Cleanup(func() { s.Close() })
@@ -108,17 +108,17 @@ func (b *bench) open(creds ...coordinator.Credential) coordinator.Store {
 }
 
 // at is a path below the test's root.
-func (b *bench) at(path string) coordinator.Path { return b.root + coordinator.Path("/"+path) }
+func (b *bench) at(path string) store.Path { return b.root + store.Path("/"+path) }
 
-func node(path coordinator.Path, data string, grants ...coordinator.Grant) coordinator.NewNode {
-	return coordinator.NewNode{Path: path, Data: []byte(data), Grants: grants}
+func node(path store.Path, data string, grants ...store.Grant) store.NewNode {
+	return store.NewNode{Path: path, Data: []byte(data), Grants: grants}
 }
 
-func grant(to coordinator.Credential, may coordinator.Rights) coordinator.Grant {
-	return coordinator.Grant{To: to, May: may}
+func grant(to store.Credential, may store.Rights) store.Grant {
+	return store.Grant{To: to, May: may}
 }
 
-func (b *bench) create(nodes ...coordinator.NewNode) {
+func (b *bench) create(nodes ...store.NewNode) {
 	b.Helper()
 	b.ok(b.operator.Create(b.ctx, nodes))
 }
@@ -133,7 +133,7 @@ func (b *bench) ok(err error) {
 // is checks a sentinel, and that the error says where.
 func (b *bench) is(err, want error) {
 	b.Helper()
-	var at *coordinator.PathError
+	var at *store.PathError
 	switch {
 	case !errors.Is(err, want):
 		b.Fatalf("got error %v, want %v", err, want)
@@ -143,23 +143,23 @@ func (b *bench) is(err, want error) {
 }
 
 // refused checks that a path is named too.
-func (b *bench) failsAt(err, want error, path coordinator.Path) {
+func (b *bench) failsAt(err, want error, path store.Path) {
 	b.Helper()
 	b.is(err, want)
-	var at *coordinator.PathError
+	var at *store.PathError
 	if errors.As(err, &at); at.Path != path {
 		b.Fatalf("error %q is at %q, want %q", err, at.Path, path)
 	}
 }
 
-func (b *bench) read(s coordinator.Store, path coordinator.Path) coordinator.Node {
+func (b *bench) read(s store.Session, path store.Path) store.Node {
 	b.Helper()
 	n, err := s.Read(b.ctx, path)
 	b.ok(err)
 	return n
 }
 
-func (b *bench) holds(s coordinator.Store, path coordinator.Path, data string, version coordinator.Version) {
+func (b *bench) holds(s store.Session, path store.Path, data string, version store.Version) {
 	b.Helper()
 	n := b.read(s, path)
 	if !bytes.Equal(n.Data, []byte(data)) || n.Version != version {
@@ -167,24 +167,24 @@ func (b *bench) holds(s coordinator.Store, path coordinator.Path, data string, v
 	}
 }
 
-func (b *bench) exists(s coordinator.Store, path coordinator.Path) bool {
+func (b *bench) exists(s store.Session, path store.Path) bool {
 	b.Helper()
 	_, exists, err := s.Stat(b.ctx, path)
 	b.ok(err)
 	return exists
 }
 
-func write(path coordinator.Path, version coordinator.Version, data string) coordinator.Op {
-	return coordinator.Op{Path: path, Version: version, Write: true, Data: []byte(data)}
+func write(path store.Path, version store.Version, data string) store.Op {
+	return store.Op{Path: path, Version: version, Write: true, Data: []byte(data)}
 }
 
-func check(path coordinator.Path, version coordinator.Version) coordinator.Op {
-	return coordinator.Op{Path: path, Version: version}
+func check(path store.Path, version store.Version) store.Op {
+	return store.Op{Path: path, Version: version}
 }
 
-func (b *bench) set(s coordinator.Store, path coordinator.Path, data string) {
+func (b *bench) set(s store.Session, path store.Path, data string) {
 	b.Helper()
-	b.ok(s.Commit(b.ctx, write(path, coordinator.AnyVersion, data)))
+	b.ok(s.Commit(b.ctx, write(path, store.AnyVersion, data)))
 }
 
 // token waits for a token.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func watch(b *bench) {
@@ -23,7 +23,7 @@ func watch(b *bench) {
 	if b.exists(s, b.at("a")) {
 		b.Fatal("it is there already")
 	}
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("a"), "0")}))
+	b.ok(writer.Create(b.ctx, []store.NewNode{node(b.at("a"), "0")}))
 	b.until(tokens, func() bool { return b.exists(s, b.at("a")) })
 	for i := range 20 {
 		b.set(writer, b.at("a"), strconv.Itoa(i))
@@ -40,10 +40,10 @@ func watch(b *bench) {
 	b.ok(writer.DeleteTree(b.ctx, b.at("a")))
 	b.until(tokens, func() bool { return !b.exists(s, b.at("a")) })
 	// A node that is deleted and created again, with the same version.
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("a"), "new")}))
+	b.ok(writer.Create(b.ctx, []store.NewNode{node(b.at("a"), "new")}))
 	b.until(tokens, func() bool { return b.exists(s, b.at("a")) })
 	b.ok(writer.DeleteTree(b.ctx, b.at("a")))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("a"), "newer")}))
+	b.ok(writer.Create(b.ctx, []store.NewNode{node(b.at("a"), "newer")}))
 	b.until(tokens, func() bool {
 		n, err := s.Read(b.ctx, b.at("a"))
 		return err == nil && string(n.Data) == "newer"
@@ -58,19 +58,19 @@ func watchWithoutRights(b *bench) {
 	b.ok(err)
 	b.token(tokens)
 	_, err = s.Read(b.ctx, b.at("a"))
-	b.is(err, coordinator.ErrNotFound)
+	b.is(err, store.ErrNotFound)
 	b.create(node(b.at("a"), "0"))
 	b.until(tokens, func() bool {
 		_, err := s.Read(b.ctx, b.at("a"))
-		return errors.Is(err, coordinator.ErrRefused)
+		return errors.Is(err, store.ErrRefused)
 	})
-	for i := range coordinator.Version(5) {
+	for i := range store.Version(5) {
 		b.set(b.operator, b.at("a"), "x")
 		b.until(tokens, func() bool {
 			version, _, err := s.Stat(b.ctx, b.at("a"))
 			b.ok(err)
 			_, err = s.Read(b.ctx, b.at("a"))
-			b.is(err, coordinator.ErrRefused)
+			b.is(err, store.ErrRefused)
 			return version == i+1
 		})
 	}
@@ -117,7 +117,7 @@ func watchMissesNothing(b *bench) {
 	for k := range pairs {
 		ping, pong := b.at(fmt.Sprint("ping", k)), b.at(fmt.Sprint("pong", k))
 		b.create(node(ping, "0"), node(pong, "0"))
-		side := func(mine, other coordinator.Path, lead int) {
+		side := func(mine, other store.Path, lead int) {
 			s := b.open(operator)
 			running.Go(func() {
 				tokens, err := s.Watch(b.ctx, other)
@@ -127,7 +127,7 @@ func watchMissesNothing(b *bench) {
 				}
 				for i := 1; i <= times; i++ {
 					if lead == 1 {
-						if err := s.Commit(b.ctx, write(mine, coordinator.AnyVersion, strconv.Itoa(i))); err != nil {
+						if err := s.Commit(b.ctx, write(mine, store.AnyVersion, strconv.Itoa(i))); err != nil {
 							b.Error(err)
 							return
 						}
@@ -147,7 +147,7 @@ func watchMissesNothing(b *bench) {
 						}
 					}
 					if lead == 0 {
-						if err := s.Commit(b.ctx, write(mine, coordinator.AnyVersion, strconv.Itoa(i))); err != nil {
+						if err := s.Commit(b.ctx, write(mine, store.AnyVersion, strconv.Itoa(i))); err != nil {
 							b.Error(err)
 							return
 						}
@@ -166,9 +166,9 @@ func watchAll(b *bench) {
 	b.create(node(b.at("x"), ""))
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
-	changed, err := coordinator.WatchAll(ctx, s, b.at("x"), b.at("later"))
+	changed, err := store.WatchAll(ctx, s, b.at("x"), b.at("later"))
 	b.ok(err)
-	await := func(want ...coordinator.Path) {
+	await := func(want ...store.Path) {
 		b.Helper()
 		for len(want) > 0 {
 			select {
@@ -176,7 +176,7 @@ func watchAll(b *bench) {
 				if !ok {
 					b.Fatal("the channel of paths was closed")
 				}
-				want = slices.DeleteFunc(want, func(p coordinator.Path) bool { return p == path })
+				want = slices.DeleteFunc(want, func(p store.Path) bool { return p == path })
 			case <-b.ctx.Done():
 				b.Fatalf("%q never came", want)
 			}
@@ -185,7 +185,7 @@ func watchAll(b *bench) {
 	await(b.at("x"), b.at("later"))
 	b.set(writer, b.at("x"), "1")
 	await(b.at("x"))
-	b.ok(writer.Create(b.ctx, []coordinator.NewNode{node(b.at("later"), "")}))
+	b.ok(writer.Create(b.ctx, []store.NewNode{node(b.at("later"), "")}))
 	await(b.at("later"))
 	b.ok(writer.DeleteTree(b.ctx, b.at("x")))
 	await(b.at("x"))
@@ -199,13 +199,13 @@ func contexts(b *bench) {
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	for name, call := range map[string]func() error{
-		"Create":       func() error { return s.Create(ended, []coordinator.NewNode{node(b.at("x"), "")}) },
+		"Create":       func() error { return s.Create(ended, []store.NewNode{node(b.at("x"), "")}) },
 		"Read":         func() error { _, err := s.Read(ended, b.at("a")); return err },
 		"Stat":         func() error { _, _, err := s.Stat(ended, b.at("a")); return err },
 		"Children":     func() error { _, err := s.Children(ended, b.at("a")); return err },
 		"Commit":       func() error { return s.Commit(ended, write(b.at("a"), 0, "1")) },
 		"Watch":        func() error { _, err := s.Watch(ended, b.at("a")); return err },
-		"WatchAll":     func() error { _, err := coordinator.WatchAll(ended, s, b.at("a")); return err },
+		"WatchAll":     func() error { _, err := store.WatchAll(ended, s, b.at("a")); return err },
 		"Announce":     func() error { return s.Announce(ended, b.at("p"), nil) },
 		"DeleteTree":   func() error { return s.DeleteTree(ended, b.at("a")) },
 		"Authenticate": func() error { return s.Authenticate(ended, bob) },
@@ -224,17 +224,17 @@ func closeEnds(b *bench) {
 	s := b.open(operator)
 	tokens, err := s.Watch(b.ctx, b.at("a"))
 	b.ok(err)
-	changed, err := coordinator.WatchAll(b.ctx, s, b.root, b.at("a"))
+	changed, err := store.WatchAll(b.ctx, s, b.root, b.at("a"))
 	b.ok(err)
 	b.ok(s.Close())
 	drained(b, tokens)
 	drained(b, changed)
 	b.ok(s.Close())
 	_, err = s.Read(b.ctx, b.root)
-	b.is(err, coordinator.ErrClosed)
+	b.is(err, store.ErrClosed)
 	_, err = s.Watch(b.ctx, b.root)
-	b.is(err, coordinator.ErrClosed)
-	b.is(s.Create(b.ctx, []coordinator.NewNode{node(b.at("x"), "")}), coordinator.ErrClosed)
+	b.is(err, store.ErrClosed)
+	b.is(s.Create(b.ctx, []store.NewNode{node(b.at("x"), "")}), store.ErrClosed)
 }
 
 // noLeak opens sessions, leaves everything they offer running, and ends them.
@@ -246,10 +246,10 @@ func noLeak(b *bench) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		_, err := s.Watch(ctx, b.at("a"))
 		b.ok(err)
-		_, err = coordinator.WatchAll(ctx, s, b.root)
+		_, err = store.WatchAll(ctx, s, b.root)
 		b.ok(err)
 		b.ok(s.Announce(ctx, b.at("agent/presence"), nil))
-		b.ok(s.Commit(b.ctx, write(b.at("agent"), coordinator.AnyVersion, "x")))
+		b.ok(s.Commit(b.ctx, write(b.at("agent"), store.AnyVersion, "x")))
 		cancel()
 		b.ok(s.Close())
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // address is a parsed URL.
@@ -27,11 +27,11 @@ const (
 
 // parse reads zk://HOST[:PORT][,HOST[:PORT]…]/ROOT, or zk+tls:// and the same with
 // parameters after it (parseSecurity). It is not an RFC 3986 URL, since that has one host.
-// *coordinator.URLError says which part is wrong.
+// *store.URLError says which part is wrong.
 func parse(url string) (address, error) {
 	a, err := parseParts(url)
 	if err != nil {
-		return address{}, &coordinator.URLError{URL: url, Err: err}
+		return address{}, &store.URLError{URL: url, Err: err}
 	}
 	return a, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func TestParse(t *testing.T) {
@@ -61,7 +61,7 @@ func TestParseRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", url, err, want)
 		}
-		var bad *coordinator.URLError
+		var bad *store.URLError
 		if !errors.As(err, &bad) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v", url, err)
 		}

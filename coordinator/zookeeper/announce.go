@@ -6,21 +6,21 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-// announcement is a coordinator.Announcement: a node that one store keeps in place.
+// announcement is a store.Announcement: a node that one store keeps in place.
 type announcement struct {
-	store *store
+	store *client
 	at    string
 	data  []byte
 }
 
-func (s *store) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
+func (s *client) Announce(ctx context.Context, path store.Path, data []byte) error {
 	if len(data) > MaxValue {
 		return fail("announce", path, tooLarge(len(data)))
 	}
-	err := coordinator.Keep(ctx, s, path, &announcement{s, s.at(path), bytesOf(data)}, s.start)
+	err := store.Keep(ctx, s, path, &announcement{s, s.at(path), bytesOf(data)}, s.start)
 	if err != nil && err == ctx.Err() {
 		err = s.link.gaveUp(err, nil)
 	}
@@ -66,7 +66,7 @@ func (a *announcement) inspect(ctx context.Context, replace bool) (exists, gone 
 		s.remember(stat.EphemeralOwner) // the answer to its creation was lost
 		return true, false, nil
 	case stat.EphemeralOwner == 0:
-		return false, false, coordinator.ErrExists
+		return false, false, store.ErrExists
 	case !replace && !s.remembers(stat.EphemeralOwner):
 		return false, false, nil
 	}
@@ -83,13 +83,13 @@ func (a *announcement) inspect(ctx context.Context, replace bool) (exists, gone 
 }
 
 // remember notes a session of this store that owned a node.
-func (s *store) remember(session int64) {
+func (s *client) remember(session int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions[session] = struct{}{}
 }
 
-func (s *store) remembers(session int64) bool {
+func (s *client) remembers(session int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.sessions[session]

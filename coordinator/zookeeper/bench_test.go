@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -31,13 +31,13 @@ type side interface {
 
 // ours reads through the store.
 type ours struct {
-	store  *store
-	path   coordinator.Path
+	store  *client
+	path   store.Path
 	tokens <-chan struct{}
 	last   string
 }
 
-func newOurs(b *testing.B, url string, path coordinator.Path) side {
+func newOurs(b *testing.B, url string, path store.Path) side {
 	s, err := open(b.Context(), url, sessionTimeout)
 	must(b, err)
 	s.Among("servers")
@@ -110,7 +110,7 @@ func BenchmarkBlockedRead(b *testing.B) {
 			url := server.URL("hotc/blocked")
 			op := join(b, b.Context(), url, sessionTimeout)
 			must(b, op.DeleteTree(b.Context(), ""))
-			must(b, op.Create(b.Context(), []coordinator.NewNode{{Path: "ours"}, {Path: "bare"}}))
+			must(b, op.Create(b.Context(), []store.NewNode{{Path: "ours"}, {Path: "bare"}}))
 			writer, err := dialBare(server.Addr())
 			must(b, err)
 			defer writer.Close()
@@ -211,9 +211,9 @@ func fanOut(b *testing.B, sessions int, idle time.Duration) {
 	server := zktest.Start(b, zktest.AsInstalled)
 	url := server.URL("hotc/fanout")
 	op := join(b, b.Context(), url, sessionTimeout)
-	nodes := []coordinator.NewNode{{Path: "ours"}, {Path: "bare"}, {Path: "servers"}}
+	nodes := []store.NewNode{{Path: "ours"}, {Path: "bare"}, {Path: "servers"}}
 	for i := range sessions {
-		nodes = append(nodes, coordinator.NewNode{Path: coordinator.Path(fmt.Sprint("servers/", i))})
+		nodes = append(nodes, store.NewNode{Path: store.Path(fmt.Sprint("servers/", i))})
 	}
 	must(b, op.Create(b.Context(), nodes))
 	at := [2]string{op.at("ours"), op.at("bare")}
@@ -274,18 +274,18 @@ func BenchmarkPublish(b *testing.B) {
 	server := zktest.Start(b, zktest.AsInstalled)
 	ctx := b.Context()
 	op := join(b, ctx, server.URL("hotc/publish"), sessionTimeout, operator)
-	nodes := func(under coordinator.Path) []coordinator.NewNode {
-		list := []coordinator.NewNode{{Path: under}}
+	nodes := func(under store.Path) []store.NewNode {
+		list := []store.NewNode{{Path: under}}
 		for i := range 100 {
 			top := under.Join(fmt.Sprint("server-", i))
-			list = append(list, coordinator.NewNode{Path: top, Grants: []coordinator.Grant{{To: operator, May: coordinator.MayAll}}})
+			list = append(list, store.NewNode{Path: top, Grants: []store.Grant{{To: operator, May: store.MayAll}}})
 			for k := range count/100 - 1 {
-				list = append(list, coordinator.NewNode{
+				list = append(list, store.NewNode{
 					Path: top.Join(fmt.Sprint("cell", k)), Data: []byte(`{"state":"empty","incarnation":0}`),
-					Grants: []coordinator.Grant{
-						{To: operator, May: coordinator.MayAll},
-						{To: agent, May: coordinator.MayRead | coordinator.MayWrite},
-						{To: coordinator.Credential{User: "server-reader", Password: "r"}, May: coordinator.MayRead},
+					Grants: []store.Grant{
+						{To: operator, May: store.MayAll},
+						{To: agent, May: store.MayRead | store.MayWrite},
+						{To: store.Credential{User: "server-reader", Password: "r"}, May: store.MayRead},
 					},
 				})
 			}
@@ -298,7 +298,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	var ours, single, multi time.Duration
 	for i := range b.N {
-		top := coordinator.Path(fmt.Sprint("run", i))
+		top := store.Path(fmt.Sprint("run", i))
 		list := nodes(top)
 		requests := make([]*zk.CreateRequest, len(list))
 		for i, n := range list {

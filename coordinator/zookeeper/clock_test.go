@@ -5,20 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // The server runs on this machine: its clock is ours.
 func TestTheCoordinatorsClock(t *testing.T) {
 	ctx := within(t)
 	s := join(t, ctx, shared.Server(t).URL("hotc/clock"), sessionTimeout, operator)
-	var clock coordinator.Clock = s
-	if _, err := clock.Written(ctx, "n"); !errors.Is(err, coordinator.ErrNotFound) {
+	var clock store.Clock = s
+	if _, err := clock.Written(ctx, "n"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of no node: %v", err)
 	}
 	from := time.Now().Truncate(time.Millisecond)
-	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "n"}}))
-	must(t, s.Commit(ctx, coordinator.Op{Path: "n", Write: true, Data: []byte("x")}))
+	must(t, s.Create(ctx, []store.NewNode{{Path: "n"}}))
+	must(t, s.Commit(ctx, store.Op{Path: "n", Write: true, Data: []byte("x")}))
 	written, err := clock.Written(ctx, "n")
 	must(t, err)
 	if written.Before(from) || written.After(time.Now()) {

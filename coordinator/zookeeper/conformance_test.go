@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/storetest"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	url := shared.Server(t).URL("hotc/conformance")
-	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...store.Credential) store.Session {
 		s, err := Open(t.Context(), url, creds...)
 		if err != nil {
 			t.Fatal(err)

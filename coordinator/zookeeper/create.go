@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-// Create implements coordinator.Store. Nodes are sent by depth in batches, so that within a level
+// Create implements store.Session. Nodes are sent by depth in batches, so that within a level
 // several are in flight; the list's last node is created last.
-func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *client) Create(ctx context.Context, nodes []store.NewNode) error {
 	for _, n := range nodes {
 		if len(n.Data) > MaxValue {
 			return fail("create", n.Path, tooLarge(len(n.Data)))
@@ -45,18 +45,18 @@ func (s *store) Create(ctx context.Context, nodes []coordinator.NewNode) error {
 
 // byDepth sorts nodes so that parents come before children. The last node stays
 // the last, unless it is the parent of another.
-func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bool) {
+func byDepth(nodes []store.NewNode) (sorted []store.NewNode, last bool) {
 	rest := nodes
 	if n := len(nodes); n > 0 {
 		end := string(nodes[n-1].Path) + "/"
-		last = !slices.ContainsFunc(nodes, func(other coordinator.NewNode) bool {
+		last = !slices.ContainsFunc(nodes, func(other store.NewNode) bool {
 			return strings.HasPrefix(string(other.Path), end)
 		})
 		if last {
 			rest = nodes[:n-1]
 		}
 	}
-	levels := make([][]coordinator.NewNode, 1)
+	levels := make([][]store.NewNode, 1)
 	for _, n := range rest {
 		depth := n.Path.Depth()
 		for len(levels) <= depth {
@@ -64,7 +64,7 @@ func byDepth(nodes []coordinator.NewNode) (sorted []coordinator.NewNode, last bo
 		}
 		levels[depth] = append(levels[depth], n)
 	}
-	sorted = make([]coordinator.NewNode, 0, len(nodes))
+	sorted = make([]store.NewNode, 0, len(nodes))
 	for _, level := range append(levels, nodes[len(rest):]) {
 		sorted = append(sorted, level...)
 	}
@@ -98,7 +98,7 @@ func createSize(r *zk.CreateRequest) int {
 }
 
 // createBatch creates those nodes that do not exist, and first the root if it is missing.
-func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) error {
+func (s *client) createBatch(ctx context.Context, requests []*zk.CreateRequest) error {
 	rooted := false
 	for len(requests) > 0 {
 		ops := make([]any, len(requests))
@@ -128,7 +128,7 @@ func (s *store) createBatch(ctx context.Context, requests []*zk.CreateRequest) e
 
 // makeRoot creates the root and its ancestors, open to everyone, unless they exist; the root itself
 // only as the parent of another node.
-func (s *store) makeRoot(ctx context.Context, of string) error {
+func (s *client) makeRoot(ctx context.Context, of string) error {
 	for i := 1; i <= len(s.root) && i < len(of); i++ {
 		if i < len(s.root) && s.root[i] != '/' {
 			continue
@@ -140,7 +140,7 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 		}
 		switch {
 		case errors.Is(err, zk.ErrNoAuth):
-			// Not coordinator.ErrRefused, which would be about the node to be created.
+			// Not store.ErrRefused, which would be about the node to be created.
 			return fmt.Errorf("ZooKeeper has no node %s, and does not let this user create it", path)
 		case err != nil && !errors.Is(err, zk.ErrNodeExists):
 			return err
@@ -151,7 +151,7 @@ func (s *store) makeRoot(ctx context.Context, of string) error {
 
 // missing returns those nodes that do not exist. An existing one with other rights or data is an
 // error.
-func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
+func (s *client) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*zk.CreateRequest, error) {
 	errs := make([]error, len(requests))
 	several(mostScouts, len(requests), func(i int) {
 		r := requests[i]
@@ -163,9 +163,9 @@ func (s *store) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*z
 		switch {
 		case err != nil:
 		case !sameRights(list, r.Acl):
-			err = coordinator.ErrRights
+			err = store.ErrRights
 		case !bytes.Equal(data, r.Data):
-			err = coordinator.ErrExists
+			err = store.ErrExists
 		}
 		errs[i] = err
 	})

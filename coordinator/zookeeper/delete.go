@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // errGrew says that a node got children while its tree was being deleted.
 var errGrew = errors.New("a node has new children")
 
-// DeleteTree implements coordinator.Store. The store's root itself always stays.
-func (s *store) DeleteTree(ctx context.Context, path coordinator.Path) error {
+// DeleteTree implements store.Session. The store's root itself always stays.
+func (s *client) DeleteTree(ctx context.Context, path store.Path) error {
 	for {
 		paths, closed, err := s.below(ctx, s.at(path))
 		if err != nil {
@@ -57,7 +57,7 @@ func deeperBatches(paths []string, cuts [][2]int) func(int) int {
 
 // below lists a node and all below it, level by level, and returns which of them may not be listed:
 // those may still be empty, and be deleted.
-func (s *store) below(ctx context.Context, root string) (all []string, closed map[string]bool, err error) {
+func (s *client) below(ctx context.Context, root string) (all []string, closed map[string]bool, err error) {
 	stat, err := s.exists(ctx, root, false)
 	if err != nil {
 		return nil, nil, fail("delete", s.path(root), err)
@@ -117,7 +117,7 @@ func (l *leftovers) keeps(at string) bool {
 
 // deleteBatch deletes nodes. When one of them is not as expected, each is deleted
 // on its own.
-func (s *store) deleteBatch(ctx context.Context, paths []string, left *leftovers) error {
+func (s *client) deleteBatch(ctx context.Context, paths []string, left *leftovers) error {
 	ops := make([]any, len(paths))
 	for i, at := range paths {
 		ops[i] = &zk.DeleteRequest{Path: at, Version: -1}

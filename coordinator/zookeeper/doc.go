@@ -1,6 +1,6 @@
-// Package zookeeper implements coordinator.Store on ZooKeeper, with the library
+// Package zookeeper implements store.Session on ZooKeeper, with the library
 // github.com/go-zookeeper/zk. It knows nothing of cells: it gives nodes, rights, versions and
-// watches the semantics that coordinator.Store requires, through all failures of connections and
+// watches the semantics that store.Session requires, through all failures of connections and
 // sessions.
 //
 // # Requests

@@ -8,7 +8,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A server refuses a session that has seen a later transaction than the server has: it closes the
@@ -57,11 +57,11 @@ func (l *link) endSession() net.Conn {
 	return &endedConn{answer: *bytes.NewReader(answer)}
 }
 
-func (s *store) Connection() (coordinator.Connection, <-chan struct{}) {
+func (s *client) Connection() (store.Connection, <-chan struct{}) {
 	l := s.link
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := coordinator.Connection{Up: l.up, Ended: l.ended}
+	c := store.Connection{Up: l.up, Ended: l.ended}
 	if !l.up {
 		c.Trouble = l.trouble
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -19,7 +19,7 @@ func TestAServerThatHasLostItsData(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	s := join(t, ctx, server.URL("hotc"), 4*time.Second, operator)
-	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "a", Data: []byte("1")}}))
+	must(t, s.Create(ctx, []store.NewNode{{Path: "a", Data: []byte("1")}}))
 	changes, err := s.Watch(ctx, "a")
 	must(t, err)
 	<-changes
@@ -37,7 +37,7 @@ func TestAServerThatHasLostItsData(t *testing.T) {
 	server.Stop()
 	must(t, os.RemoveAll(filepath.Join(server.Dir(), "data", "version-2")))
 	server.Start(t)
-	if _, err := s.Read(ctx, "a"); !errors.Is(err, coordinator.ErrNotFound) {
+	if _, err := s.Read(ctx, "a"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("it reads what is lost: %v", err)
 	}
 	if c, _ := s.Connection(); c.Ended != 1 || !c.Up {
@@ -48,7 +48,7 @@ func TestAServerThatHasLostItsData(t *testing.T) {
 			break
 		}
 	}
-	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "a", Data: []byte("2")}}))
+	must(t, s.Create(ctx, []store.NewNode{{Path: "a", Data: []byte("2")}}))
 	for range changes {
 		if node, err := s.Read(ctx, "a"); err == nil && string(node.Data) == "2" {
 			break

@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -25,8 +25,8 @@ import (
 // blocked. Nothing may be lost.
 
 var (
-	operator = coordinator.Credential{User: "operator", Password: "0p"}
-	agent    = coordinator.Credential{User: "server-a", Password: "a"}
+	operator = store.Credential{User: "operator", Password: "0p"}
+	agent    = store.Credential{User: "server-a", Password: "a"}
 )
 
 // patience is longer than anything takes on a machine that is busy with other things.
@@ -39,7 +39,7 @@ func within(t *testing.T) context.Context {
 }
 
 // join opens a session that ends with the test.
-func join(t testing.TB, ctx context.Context, url string, timeout time.Duration, creds ...coordinator.Credential) *store {
+func join(t testing.TB, ctx context.Context, url string, timeout time.Duration, creds ...store.Credential) *client {
 	t.Helper()
 	s, err := open(ctx, url, timeout, creds...)
 	if err != nil {
@@ -56,24 +56,24 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func cell(path coordinator.Path) coordinator.NewNode {
-	return coordinator.NewNode{Path: path, Data: []byte("0"), Grants: []coordinator.Grant{
-		{To: operator, May: coordinator.MayAll}, {To: agent, May: coordinator.MayRead},
+func cell(path store.Path) store.NewNode {
+	return store.NewNode{Path: path, Data: []byte("0"), Grants: []store.Grant{
+		{To: operator, May: store.MayAll}, {To: agent, May: store.MayRead},
 	}}
 }
 
-func set(ctx context.Context, s coordinator.Store, path coordinator.Path, value string) error {
-	return s.Commit(ctx, coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte(value)})
+func set(ctx context.Context, s store.Session, path store.Path, value string) error {
+	return s.Commit(ctx, store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte(value)})
 }
 
 // reader blocks until a node has a value, again and again.
 type reader struct {
-	store  *store
-	path   coordinator.Path
+	store  *client
+	path   store.Path
 	tokens <-chan struct{}
 }
 
-func read1(t *testing.T, ctx context.Context, s *store, path coordinator.Path) *reader {
+func read1(t *testing.T, ctx context.Context, s *client, path store.Path) *reader {
 	t.Helper()
 	tokens, err := s.Watch(ctx, path)
 	must(t, err)
@@ -91,7 +91,7 @@ func (r *reader) until(ctx context.Context, value string) error {
 			return fmt.Errorf("the reader of %s waits for %q and has seen %s", r.path, value, last)
 		}
 		n, err := r.store.Read(ctx, r.path)
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			last = "no node" // the reader's server is behind: it will come
 			continue
 		}
@@ -106,14 +106,14 @@ func (r *reader) until(ctx context.Context, value string) error {
 
 // behindProxy opens a session of an agent through a proxy, and one of the operator
 // without, and creates a cell and a place for presences.
-func behindProxy(t *testing.T, ctx context.Context, timeout time.Duration) (*zktest.Proxy, *store, *store) {
+func behindProxy(t *testing.T, ctx context.Context, timeout time.Duration) (*zktest.Proxy, *client, *client) {
 	t.Helper()
 	server := shared.Server(t)
 	root := "hotc/" + rand.Text()
 	op := join(t, ctx, server.URL(root), timeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), cell("other"), {Path: "agent", Grants: []coordinator.Grant{
-		{To: operator, May: coordinator.MayAll},
-		{To: agent, May: coordinator.MayCreateChildren},
+	must(t, op.Create(ctx, []store.NewNode{cell("cell"), cell("other"), {Path: "agent", Grants: []store.Grant{
+		{To: operator, May: store.MayAll},
+		{To: agent, May: store.MayCreateChildren},
 	}}}))
 	proxy := zktest.NewProxy(t, server.Addr())
 	return proxy, join(t, ctx, "zk://"+proxy.Addr()+"/"+root, timeout, agent), op
@@ -123,7 +123,7 @@ func TestExpiryDuringBlockedReads(t *testing.T) {
 	ctx := within(t)
 	proxy, s, op := behindProxy(t, ctx, sessionTimeout)
 	reading, other := read1(t, ctx, s, "cell"), read1(t, ctx, s, "other")
-	changed, err := coordinator.WatchAll(ctx, s, "other")
+	changed, err := store.WatchAll(ctx, s, "other")
 	must(t, err)
 	must(t, s.Announce(ctx, "agent/presence", []byte("here")))
 	for i := 1; i <= 3; i++ {
@@ -249,7 +249,7 @@ func TestRestart(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), cell("other")}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell"), cell("other")}))
 	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
 	reading := read1(t, ctx, s, "cell")
 	for i, end := range []func(){server.Kill, server.Stop} {
@@ -259,7 +259,7 @@ func TestRestart(t *testing.T) {
 		go func() { written <- set(ctx, op, "cell", value) }()
 		got := make(chan error, 1)
 		go func() { got <- reading.until(ctx, value) }()
-		_, err := func() (coordinator.Node, error) {
+		_, err := func() (store.Node, error) {
 			short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 			return s.Read(short, "other")
@@ -278,7 +278,7 @@ func TestPausedServer(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	op := join(t, ctx, server.URL("hotc"), time.Second, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell")}))
 	s := join(t, ctx, server.URL("hotc"), time.Second, agent)
 	reading := read1(t, ctx, s, "cell")
 	server.Pause()
@@ -299,7 +299,7 @@ func TestEnsemble(t *testing.T) {
 	ctx := within(t)
 	ensemble := zktest.Ensemble(t, 3)
 	op := join(t, ctx, ensemble.URL("hotc"), sessionTimeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell")}))
 	var readers []*reader
 	for range 6 {
 		readers = append(readers, read1(t, ctx, join(t, ctx, ensemble.URL("hotc"), sessionTimeout, agent), "cell"))
@@ -350,21 +350,21 @@ func TestInterruptedCreate(t *testing.T) {
 	server := shared.Server(t)
 	proxy := zktest.NewProxy(t, server.Addr())
 	s := join(t, ctx, "zk://"+proxy.Addr()+"/hotc/"+rand.Text(), sessionTimeout, operator)
-	var nodes []coordinator.NewNode
+	var nodes []store.NewNode
 	for i := range 20 {
-		top := coordinator.Path(fmt.Sprint("d", i))
-		nodes = append(nodes, coordinator.NewNode{Path: top})
+		top := store.Path(fmt.Sprint("d", i))
+		nodes = append(nodes, store.NewNode{Path: top})
 		for k := range 300 {
-			nodes = append(nodes, coordinator.NewNode{Path: top.Join(fmt.Sprint(k)), Data: fmt.Append(nil, i, k)})
+			nodes = append(nodes, store.NewNode{Path: top.Join(fmt.Sprint(k)), Data: fmt.Append(nil, i, k)})
 		}
 	}
-	nodes = append(nodes, coordinator.NewNode{Path: "ready"})
+	nodes = append(nodes, store.NewNode{Path: "ready"})
 	end := cutting(proxy)
 	err := s.Create(ctx, nodes)
 	end()
 	must(t, err)
 	for i := range 20 {
-		names, err := s.Children(ctx, coordinator.Path(fmt.Sprint("d", i)))
+		names, err := s.Children(ctx, store.Path(fmt.Sprint("d", i)))
 		must(t, err)
 		if len(names) != 300 {
 			t.Fatalf("%d of 300 nodes", len(names))
@@ -395,10 +395,10 @@ func TestBrokenCommits(t *testing.T) {
 		if have != i-1 {
 			t.Fatalf("the cell holds %d when %d was written last", have, i-1)
 		}
-		err = s.Commit(ctx, coordinator.Op{Path: "cell", Version: n.Version, Write: true, Data: []byte(strconv.Itoa(i))})
+		err = s.Commit(ctx, store.Op{Path: "cell", Version: n.Version, Write: true, Data: []byte(strconv.Itoa(i))})
 		if err == nil {
 			done = i
-		} else if !errors.Is(err, coordinator.ErrVersion) {
+		} else if !errors.Is(err, store.ErrVersion) {
 			t.Fatal(err)
 		}
 	}
@@ -475,11 +475,11 @@ func TestRootIsOpen(t *testing.T) {
 	if _, exists, err := a.Stat(ctx, ""); err != nil || exists {
 		t.Fatalf("there is a root before anything is in it: %v, %v", exists, err)
 	}
-	must(t, a.Create(ctx, []coordinator.NewNode{{Path: "a"}}))
-	must(t, b.Create(ctx, []coordinator.NewNode{{Path: "b"}}))
+	must(t, a.Create(ctx, []store.NewNode{{Path: "a"}}))
+	must(t, b.Create(ctx, []store.NewNode{{Path: "b"}}))
 	// Below an operator's node another may create nothing, so neither may a root be.
-	err := join(t, ctx, url+"/a/x", sessionTimeout, agent).Create(ctx, []coordinator.NewNode{{Path: "c"}})
-	if err == nil || errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "segments/a/x, and does not let this user create it") {
+	err := join(t, ctx, url+"/a/x", sessionTimeout, agent).Create(ctx, []store.NewNode{{Path: "c"}})
+	if err == nil || errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "segments/a/x, and does not let this user create it") {
 		t.Fatalf("got %v", err)
 	}
 	must(t, a.DeleteTree(ctx, "a"))
@@ -519,7 +519,7 @@ func TestWakeCostsOneRequest(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell")}))
 	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
 	reading := read1(t, ctx, s, "cell")
 	before, begin := server.Received(t), time.Now()
@@ -541,7 +541,7 @@ func TestRest(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell")}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell")}))
 	must(t, op.Close())
 	s := join(t, ctx, server.URL("hotc"), sessionTimeout, agent)
 	read1(t, ctx, s, "cell")
@@ -559,16 +559,16 @@ func TestRestAmongOthers(t *testing.T) {
 	ctx := within(t)
 	url := shared.Server(t).URL("hotc/others")
 	op := join(t, ctx, url, sessionTimeout, operator)
-	nodes := []coordinator.NewNode{cell("cell"), {Path: "few"}, {Path: "many"}}
+	nodes := []store.NewNode{cell("cell"), {Path: "few"}, {Path: "many"}}
 	for i := range 500 {
-		nodes = append(nodes, coordinator.NewNode{Path: coordinator.Path(fmt.Sprint("many/", i))})
+		nodes = append(nodes, store.NewNode{Path: store.Path(fmt.Sprint("many/", i))})
 	}
 	for i := range 3 {
-		nodes = append(nodes, coordinator.NewNode{Path: coordinator.Path(fmt.Sprint("few/", i))})
+		nodes = append(nodes, store.NewNode{Path: store.Path(fmt.Sprint("few/", i))})
 	}
 	must(t, op.Create(ctx, nodes))
 	for _, row := range []struct {
-		node coordinator.Path
+		node store.Path
 		size int
 		rest time.Duration
 	}{

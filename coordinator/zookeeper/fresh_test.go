@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -63,7 +63,7 @@ func freshEnsemble(t *testing.T, ctx context.Context, ensemble *zktest.Cluster) 
 	slow := watchMachine(ensemble)
 	var write, wake time.Duration
 	for i := range freshRounds {
-		write, wake = freshRound(t, ctx, writer, s, coordinator.Path(fmt.Sprint("cell", i)), write, wake)
+		write, wake = freshRound(t, ctx, writer, s, store.Path(fmt.Sprint("cell", i)), write, wake)
 	}
 	late := slow()
 	t.Logf("longest write %v, longest way to the reader %v, longest answer of a server that stands in no queue %v", write, wake, late)
@@ -74,12 +74,12 @@ func freshEnsemble(t *testing.T, ctx context.Context, ensemble *zktest.Cluster) 
 
 // freshRound creates a cell, lets its reader block, and writes it. It returns the
 // longer ones of the times it took, and of those before.
-func freshRound(t *testing.T, ctx context.Context, writer, s *store, path coordinator.Path, write, wake time.Duration) (time.Duration, time.Duration) {
+func freshRound(t *testing.T, ctx context.Context, writer, s *client, path store.Path, write, wake time.Duration) (time.Duration, time.Duration) {
 	t.Helper()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	begin := time.Now()
-	must(t, writer.Create(ctx, []coordinator.NewNode{cell(path)}))
+	must(t, writer.Create(ctx, []store.NewNode{cell(path)}))
 	write = max(write, time.Since(begin))
 	tokens, err := s.Watch(ctx, path)
 	must(t, err)
@@ -172,8 +172,8 @@ func TestThousandAtOnce(t *testing.T) {
 	const sessions = 1000
 	server := zktest.Start(t, zktest.AsInstalled)
 	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
-	must(t, op.Create(ctx, []coordinator.NewNode{cell("cell"), {Path: "agents", Grants: []coordinator.Grant{
-		{To: operator, May: coordinator.MayAll}, {To: agent, May: coordinator.MayCreateChildren}}}}))
+	must(t, op.Create(ctx, []store.NewNode{cell("cell"), {Path: "agents", Grants: []store.Grant{
+		{To: operator, May: store.MayAll}, {To: agent, May: store.MayCreateChildren}}}}))
 	errs := make([]error, sessions)
 	var running sync.WaitGroup
 	begin := time.Now()
@@ -185,7 +185,7 @@ func TestThousandAtOnce(t *testing.T) {
 					return err
 				}
 				t.Cleanup(func() { go s.Close() })
-				if err := s.Announce(ctx, coordinator.Path(fmt.Sprint("agents/", i)), nil); err != nil {
+				if err := s.Announce(ctx, store.Path(fmt.Sprint("agents/", i)), nil); err != nil {
 					return err
 				}
 				tokens, err := s.Watch(ctx, "cell")

@@ -11,9 +11,9 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -21,12 +21,12 @@ import (
 // what a new member gives until the server of the role that follows its group has read that. The
 // peer is a bare watch of the library on the node of another member, which joins in the next turn.
 func BenchmarkMemberJoins(b *testing.B) {
-	const deployment = coordinator.Deployment("joins")
+	const deployment = protocol.Deployment("joins")
 	server := zktest.Start(b, zktest.AsInstalled)
 	url := server.URL("hotc/joins")
 	for range b.N {
 		const turns = 60 // b.N is one: each turn takes a member of its own
-		secret, err := coordinator.NewSecret(rand.Reader)
+		secret, err := protocol.NewSecret(rand.Reader)
 		must(b, err)
 		cellOf := func(i int) contract.CellName { return contract.CellName(fmt.Sprintf("web/%d.app:url", i)) }
 		reader := contract.Role{Name: "proxy", Driver: "script", Idempotent: true}
@@ -47,9 +47,9 @@ func BenchmarkMemberJoins(b *testing.B) {
 		op := join(b, b.Context(), url, sessionTimeout, secret.Operator(deployment))
 		_, err = deploy.Publish(b.Context(), op, deploy.Publication{Deployment: deployment, Secret: secret, Plan: p, JSON: text, Now: time.Now()})
 		must(b, err)
-		enter := func(server contract.ServerPath) (*store, *member.Session) {
+		enter := func(server contract.ServerPath) (*client, *member.Session) {
 			token := secret.ServerToken(deployment, server)
-			s := join(b, b.Context(), url, sessionTimeout, coordinator.ServerCredential(server, token))
+			s := join(b, b.Context(), url, sessionTimeout, protocol.ServerCredential(server, token))
 			s.Among("servers")
 			m := member.Join(s, deployment, server, token)
 			_, err := m.Plan(b.Context())
@@ -70,7 +70,7 @@ func BenchmarkMemberJoins(b *testing.B) {
 		}
 		conn, err := dialBare(server.Addr())
 		must(b, err)
-		must(b, conn.AddAuth("digest", auth(coordinator.ServerCredential("lb", secret.ServerToken(deployment, "lb")))))
+		must(b, conn.AddAuth("digest", auth(protocol.ServerCredential("lb", secret.ServerToken(deployment, "lb")))))
 		settle()
 		var took [2][]time.Duration
 		for i := range turns {
@@ -94,7 +94,7 @@ func BenchmarkMemberJoins(b *testing.B) {
 				}
 				if r, err := follower.Cell(b.Context(), cellOf(i)); err != nil {
 					b.Fatal(err)
-				} else if r.State == coordinator.Valued {
+				} else if r.State == protocol.Valued {
 					break
 				}
 			}

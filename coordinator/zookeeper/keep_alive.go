@@ -37,7 +37,7 @@ type target struct {
 // whose wake-up the server lost, and finds changes that no event reported. It also repeats reads
 // that have no answer, and sets watches again whose readers do not: doing that here, and not with a
 // timer for each, costs nothing for reads that succeed.
-func (s *store) keepAlive() {
+func (s *client) keepAlive() {
 	beat := time.NewTimer(0)
 	defer beat.Stop()
 	looks := make(chan struct{}, mostLooks)
@@ -76,7 +76,7 @@ func (s *store) keepAlive() {
 
 // choose returns the node to check, given the time since the last check. If it is too early there
 // is none, and soon is when there may be.
-func (s *store) choose(rested time.Duration) (next target, soon time.Duration) {
+func (s *client) choose(rested time.Duration) (next target, soon time.Duration) {
 	late := s.asking.longerThan(shortestBeat)
 	rest := max(s.others.rest(), min(s.backoff.stretch(shortestRest), longestRest))
 	if rested < rest && !late {
@@ -118,7 +118,7 @@ func (w *watches) next(rest time.Duration) (next target, fresh time.Duration) {
 }
 
 // probeNext checks a node once, over the current connection.
-func (s *store) probeNext(next target) {
+func (s *client) probeNext(next target) {
 	w := s.watches
 	var before uint64
 	if next.entry != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // link is the library's connection and its known state.
@@ -158,7 +158,7 @@ func (l *link) await(ctx context.Context) error {
 		up, changed := l.up, l.changed
 		l.mu.Unlock()
 		if l.alive.Err() != nil {
-			return coordinator.ErrClosed
+			return store.ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
 			return l.gaveUp(err, nil)

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 const (
@@ -26,7 +26,7 @@ type others struct {
 	counted time.Time
 }
 
-func (s *store) Among(path coordinator.Path) {
+func (s *client) Among(path store.Path) {
 	s.others.mu.Lock()
 	defer s.others.mu.Unlock()
 	s.others.at = s.at(path)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // ZooKeeper stores quotas as nodes: /zookeeper/quota/PATH/zookeeper_limits is the quota of PATH,
@@ -22,7 +22,7 @@ const (
 	statsName  = "zookeeper_stats"
 )
 
-func (s *store) SetLimit(ctx context.Context, path coordinator.Path, l coordinator.Limit, grants ...coordinator.Grant) error {
+func (s *client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
 	at := quotas + s.at(path)
 	if err := s.setLimit(ctx, at, l, acl(grants, s.owner())); err != nil {
 		return fail("limit", path, err)
@@ -30,8 +30,8 @@ func (s *store) SetLimit(ctx context.Context, path coordinator.Path, l coordinat
 	return nil
 }
 
-func (s *store) setLimit(ctx context.Context, at string, l coordinator.Limit, own []zk.ACL) error {
-	if l == (coordinator.Limit{}) {
+func (s *client) setLimit(ctx context.Context, at string, l store.Limit, own []zk.ACL) error {
+	if l == (store.Limit{}) {
 		for _, node := range []string{at + "/" + limitsName, at + "/" + statsName, at} {
 			err := s.remove(ctx, node, -1)
 			if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
@@ -57,7 +57,7 @@ func (s *store) setLimit(ctx context.Context, at string, l coordinator.Limit, ow
 		if errors.Is(err, zk.ErrNodeExists) {
 			var list []zk.ACL
 			if _, list, err = s.accessList(ctx, n.path); err == nil && !sameRights(list, own) {
-				err = coordinator.ErrRights
+				err = store.ErrRights
 			}
 		}
 		if err != nil {
@@ -68,19 +68,19 @@ func (s *store) setLimit(ctx context.Context, at string, l coordinator.Limit, ow
 	return err
 }
 
-func (s *store) make(ctx context.Context, at string, data []byte, list []zk.ACL) error {
+func (s *client) make(ctx context.Context, at string, data []byte, list []zk.ACL) error {
 	_, err := ask(ctx, s, write, func(c *zk.Conn) (string, error) { return c.Create(at, bytesOf(data), 0, list) })
 	return err
 }
 
-func (s *store) remove(ctx context.Context, at string, version int32) error {
+func (s *client) remove(ctx context.Context, at string, version int32) error {
 	_, err := ask(ctx, s, write, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(at, version) })
 	return err
 }
 
 // limitText is a quota in ZooKeeper's format (org.apache.zookeeper.StatsTrack): soft limits first,
 // here none, then the hard ones after a second "=".
-func limitText(l coordinator.Limit) string {
+func limitText(l store.Limit) string {
 	hard := func(n int64) int64 {
 		if n == 0 {
 			return -1
@@ -90,9 +90,9 @@ func limitText(l coordinator.Limit) string {
 	return fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=%d;countHardLimit=%d", hard(l.Bytes), hard(l.Nodes))
 }
 
-func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.Limit, error) {
+func (s *client) Limit(ctx context.Context, path store.Path) (store.Limit, error) {
 	data, err := s.data(ctx, quotas+s.at(path)+"/"+limitsName)
-	var l coordinator.Limit
+	var l store.Limit
 	if errors.Is(err, zk.ErrNoNode) {
 		return l, nil
 	}
@@ -115,7 +115,7 @@ func (s *store) Limit(ctx context.Context, path coordinator.Path) (coordinator.L
 	return l, nil
 }
 
-func (s *store) Surroundings(ctx context.Context) (coordinator.Rights, error) {
+func (s *client) Surroundings(ctx context.Context) (store.Rights, error) {
 	_, list, err := s.accessList(ctx, "/")
 	if errors.Is(err, zk.ErrNoAuth) {
 		return 0, nil

@@ -12,17 +12,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 // Times are from the death of a server, or the start of a stampede, ours and bare at
 // the same time from the same cause.
 
-// client does one read and one write, and repeats them until they succeed.
-type client func(ctx context.Context, value string) error
+// writer does one read and one write, and repeats them until they succeed.
+type writer func(ctx context.Context, value string) error
 
-func storeClient(b *testing.B, url string) client {
+func storeClient(b *testing.B, url string) writer {
 	s := join(b, b.Context(), url, sessionTimeout)
 	return func(ctx context.Context, value string) error {
 		if _, err := s.Read(ctx, "ours"); err != nil {
@@ -32,7 +32,7 @@ func storeClient(b *testing.B, url string) client {
 	}
 }
 
-func bareClient(b *testing.B, at string, hosts ...string) client {
+func bareClient(b *testing.B, at string, hosts ...string) writer {
 	conn, err := dialBare(hosts...)
 	must(b, err)
 	b.Cleanup(conn.Close)
@@ -50,16 +50,16 @@ func bareClient(b *testing.B, at string, hosts ...string) client {
 	}
 }
 
-// recoveries breaks something and returns how long the clients took to read and write
+// recoveries breaks something and returns how long the writers took to read and write
 // again, sorted.
-func recoveries(b *testing.B, value string, breaks func(), clients []client) []time.Duration {
+func recoveries(b *testing.B, value string, breaks func(), writers []writer) []time.Duration {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	defer cancel()
 	breaks()
 	begin := time.Now()
-	took := make([]time.Duration, len(clients))
+	took := make([]time.Duration, len(writers))
 	var running sync.WaitGroup
-	for i, do := range clients {
+	for i, do := range writers {
 		running.Go(func() {
 			if err := do(ctx, value); err != nil {
 				b.Error(err)
@@ -71,21 +71,21 @@ func recoveries(b *testing.B, value string, breaks func(), clients []client) []t
 	return took
 }
 
-// eachSide is how many clients of each kind recover at the same time: which server
-// a client had, and which it dials first, is chance.
+// eachSide is how many writers of each kind recover at the same time: which server
+// a writer had, and which it dials first, is chance.
 const eachSide = 8
 
-func recoveryClients(b *testing.B, url string, hosts ...string) []client {
+func recoveryClients(b *testing.B, url string, hosts ...string) []writer {
 	op := join(b, b.Context(), url, sessionTimeout)
-	must(b, op.Create(b.Context(), []coordinator.NewNode{{Path: "ours"}, {Path: "bare"}}))
-	var clients []client
+	must(b, op.Create(b.Context(), []store.NewNode{{Path: "ours"}, {Path: "bare"}}))
+	var writers []writer
 	for range eachSide {
-		clients = append(clients, storeClient(b, url))
+		writers = append(writers, storeClient(b, url))
 	}
 	for range eachSide {
-		clients = append(clients, bareClient(b, op.at("bare"), hosts...))
+		writers = append(writers, bareClient(b, op.at("bare"), hosts...))
 	}
-	return clients
+	return writers
 }
 
 // reportRecoveries reports the median of all of ours, and its ratio to bare's.
@@ -103,14 +103,14 @@ func reportRecoveries(b *testing.B, all [2][]time.Duration) {
 const breakages = 6
 
 // BenchmarkLeaderKilled kills the leader of three, and measures until the first
-// read and write of each client have succeeded. Nobody is faster than the election.
+// read and write of each writer have succeeded. Nobody is faster than the election.
 func BenchmarkLeaderKilled(b *testing.B) {
 	e := zktest.Ensemble(b, 3, zktest.AsInstalled)
 	var hosts []string
 	for _, s := range e.Servers {
 		hosts = append(hosts, s.Addr())
 	}
-	clients := recoveryClients(b, e.URL("hotc/recovery"), hosts...)
+	writers := recoveryClients(b, e.URL("hotc/recovery"), hosts...)
 	var all [2][]time.Duration
 	var elections []time.Duration
 	for i := range b.N * breakages {
@@ -124,7 +124,7 @@ func BenchmarkLeaderKilled(b *testing.B) {
 				e.Leader(b)
 				elected <- time.Since(begin)
 			}()
-		}, clients)
+		}, writers)
 		elections = append(elections, <-elected)
 		all[0], all[1] = append(all[0], took[:eachSide]...), append(all[1], took[eachSide:]...)
 		leader.Start(b)
@@ -138,14 +138,14 @@ func BenchmarkLeaderKilled(b *testing.B) {
 // measures from when it serves again.
 func BenchmarkServerRestarted(b *testing.B) {
 	server := zktest.Start(b, zktest.AsInstalled)
-	clients := recoveryClients(b, server.URL("hotc/recovery"), server.Addr())
+	writers := recoveryClients(b, server.URL("hotc/recovery"), server.Addr())
 	var all [2][]time.Duration
 	for i := range b.N * breakages {
 		settle()
 		took := recoveries(b, fmt.Sprint(i), func() {
 			server.Kill()
 			server.Start(b)
-		}, clients)
+		}, writers)
 		all[0], all[1] = append(all[0], took[:eachSide]...), append(all[1], took[eachSide:]...)
 	}
 	reportRecoveries(b, all)
@@ -165,7 +165,7 @@ func BenchmarkStampede(b *testing.B) {
 			server := zktest.Start(b, zktest.AsInstalled)
 			url := server.URL("hotc/stampede")
 			op := join(b, b.Context(), url, sessionTimeout, operator)
-			must(b, op.Create(b.Context(), []coordinator.NewNode{cell("cell")}))
+			must(b, op.Create(b.Context(), []store.NewNode{cell("cell")}))
 			self, err := os.Executable()
 			must(b, err)
 			cmd := exec.CommandContext(b.Context(), self)

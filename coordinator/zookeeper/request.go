@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 const (
@@ -41,7 +41,7 @@ type answer[T any] struct {
 
 // ask repeats a request until it is answered, through disconnections and expiries, or the context
 // ends.
-func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, s *client, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	s.asking.begin()
 	defer s.asking.end()
 	for {
@@ -61,14 +61,14 @@ func ask[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, e
 			return value, s.link.gaveUp(ctx.Err(), err)
 		case <-s.link.alive.Done():
 			pause.Stop()
-			return value, coordinator.ErrClosed
+			return value, store.ErrClosed
 		}
 	}
 }
 
 // once sends a request over one connection. An abandoned call stays in the library until its answer
 // or the connection's end.
-func once[T any](ctx context.Context, s *store, k kind, call func(*zk.Conn) (T, error)) (T, error) {
+func once[T any](ctx context.Context, s *client, k kind, call func(*zk.Conn) (T, error)) (T, error) {
 	answers := make(chan answer[T], mostRepeats)
 	begin := func() {
 		asked := s.backoff.ask()
@@ -171,7 +171,7 @@ func (r *reads) late(after time.Duration) []func() {
 
 // do runs a call to the library in a goroutine: a call cannot be cancelled. One goroutine waits for
 // the next call, since a new one would have to grow its stack.
-func (s *store) do(call func()) {
+func (s *client) do(call func()) {
 	select {
 	case s.calls <- call:
 		return
@@ -209,7 +209,7 @@ const quotaExceeded = "unknown error: -125"
 
 // lost reports whether an error is the connection's, so that retrying helps.
 func lost(err error) bool {
-	if err == nil || errors.Is(err, coordinator.ErrClosed) ||
+	if err == nil || errors.Is(err, store.ErrClosed) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
@@ -223,24 +223,24 @@ func lost(err error) bool {
 }
 
 // fail translates an error into coordinator's, with its path.
-func fail(op string, path coordinator.Path, err error) error {
+func fail(op string, path store.Path, err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		err = coordinator.ErrNotFound
+		err = store.ErrNotFound
 	case errors.Is(err, zk.ErrNoAuth):
-		err = coordinator.ErrRefused
+		err = store.ErrRefused
 	case errors.Is(err, zk.ErrBadVersion):
-		err = coordinator.ErrVersion
+		err = store.ErrVersion
 	case errors.Is(err, zk.ErrNodeExists):
-		err = coordinator.ErrExists
+		err = store.ErrExists
 	case errors.Is(err, zk.ErrShortBuffer):
-		err = coordinator.ErrTooLarge
+		err = store.ErrTooLarge
 	case err != nil && err.Error() == quotaExceeded:
-		err = coordinator.ErrFull
+		err = store.ErrFull
 	}
-	return &coordinator.PathError{Op: op, Path: path, Err: err}
+	return &store.PathError{Op: op, Path: path, Err: err}
 }
 
 func tooLarge(size int) error {
-	return fmt.Errorf("%w: %d bytes, at most %d", coordinator.ErrTooLarge, size, MaxValue)
+	return fmt.Errorf("%w: %d bytes, at most %d", store.ErrTooLarge, size, MaxValue)
 }

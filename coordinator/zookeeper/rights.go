@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // openACL is the root's: everyone may read it and create and delete nodes below it. (Only empty
@@ -19,9 +19,9 @@ import (
 var openACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
 
 // identities caches digests of credentials: the same few have rights on thousands of nodes.
-type identities map[coordinator.Credential]string
+type identities map[store.Credential]string
 
-func (ids identities) of(c coordinator.Credential) string {
+func (ids identities) of(c store.Credential) string {
 	id, known := ids[c]
 	if !known {
 		id = digest(c)
@@ -31,13 +31,13 @@ func (ids identities) of(c coordinator.Credential) string {
 }
 
 // acl is the list of one node.
-func acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
+func acl(grants []store.Grant, own *store.Credential) []zk.ACL {
 	return identities{}.acl(grants, own)
 }
 
 // acl translates grants to ZooKeeper's access list. All rights include that of changing the list.
 // Without grants the node belongs to own, or to everyone.
-func (ids identities) acl(grants []coordinator.Grant, own *coordinator.Credential) []zk.ACL {
+func (ids identities) acl(grants []store.Grant, own *store.Credential) []zk.ACL {
 	if len(grants) == 0 {
 		if own == nil {
 			return zk.WorldACL(zk.PermAll)
@@ -60,17 +60,17 @@ func (ids identities) acl(grants []coordinator.Grant, own *coordinator.Credentia
 
 // permissionOf are ZooKeeper's permissions for the rights.
 var permissionOf = []struct {
-	may  coordinator.Rights
+	may  store.Rights
 	perm int32
 }{
-	{coordinator.MayRead, zk.PermRead},
-	{coordinator.MayWrite, zk.PermWrite},
-	{coordinator.MayCreateChildren, zk.PermCreate},
-	{coordinator.MayDeleteChildren, zk.PermDelete},
-	{coordinator.MayHandOver, zk.PermAdmin},
+	{store.MayRead, zk.PermRead},
+	{store.MayWrite, zk.PermWrite},
+	{store.MayCreateChildren, zk.PermCreate},
+	{store.MayDeleteChildren, zk.PermDelete},
+	{store.MayHandOver, zk.PermAdmin},
 }
 
-func permissions(may coordinator.Rights) (perms int32) {
+func permissions(may store.Rights) (perms int32) {
 	for _, p := range permissionOf {
 		if may&p.may != 0 {
 			perms |= p.perm
@@ -80,7 +80,7 @@ func permissions(may coordinator.Rights) (perms int32) {
 }
 
 // rightsOf is the inverse of permissions.
-func rightsOf(perms int32) (may coordinator.Rights) {
+func rightsOf(perms int32) (may store.Rights) {
 	for _, p := range permissionOf {
 		if perms&p.perm != 0 {
 			may |= p.may
@@ -89,27 +89,27 @@ func rightsOf(perms int32) (may coordinator.Rights) {
 	return may
 }
 
-func (s *store) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+func (s *client) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
 	_, list, err := s.accessList(ctx, s.at(path))
 	if err != nil {
 		return nil, fail("ask for the rights of", path, err)
 	}
-	ids := map[holder]coordinator.Credential{{"world", "anyone"}: {}}
+	ids := map[holder]store.Credential{{"world", "anyone"}: {}}
 	for _, c := range known {
 		ids[holder{"digest", digest(c)}] = c
 	}
-	var grants []coordinator.Grant
+	var grants []store.Grant
 	for h, perms := range holders(list) {
 		to, is := ids[h]
 		switch {
 		case !is && h.scheme == "digest":
-			to = coordinator.Credential{User: user(h.id)}
+			to = store.Credential{User: user(h.id)}
 		case !is:
-			to = coordinator.Credential{User: h.scheme + " " + h.id}
+			to = store.Credential{User: h.scheme + " " + h.id}
 		}
-		grants = append(grants, coordinator.Grant{To: to, May: rightsOf(perms)})
+		grants = append(grants, store.Grant{To: to, May: rightsOf(perms)})
 	}
-	return coordinator.SortGrants(grants), nil
+	return store.SortGrants(grants), nil
 }
 
 // holder is the user of an entry in an access list.
@@ -143,11 +143,11 @@ func sameRights(there, wanted []zk.ACL) bool {
 	return maps.Equal(has, shown)
 }
 
-// ChangeRights implements coordinator.Store. ZooKeeper counts how often an access list was changed,
+// ChangeRights implements store.Session. ZooKeeper counts how often an access list was changed,
 // and changes it only if the count is still the given one: so the first change is made once. It
 // cannot change a list together with other nodes: between the check of a guard and the change only
 // the list itself is protected.
-func (s *store) ChangeRights(ctx context.Context, path coordinator.Path, c coordinator.RightsChange) error {
+func (s *client) ChangeRights(ctx context.Context, path store.Path, c store.RightsChange) error {
 	at := s.at(path)
 	for {
 		version, there, err := s.accessList(ctx, at)
@@ -169,7 +169,7 @@ func (s *store) ChangeRights(ctx context.Context, path coordinator.Path, c coord
 }
 
 // changed is an access list after a change; nil if nothing changes.
-func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c coordinator.RightsChange) ([]zk.ACL, error) {
+func (s *client) changed(ctx context.Context, version int32, there []zk.ACL, c store.RightsChange) ([]zk.ACL, error) {
 	switch {
 	case c.From != nil:
 		mine := digest(*c.From)
@@ -178,7 +178,7 @@ func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c co
 		}
 		has := slices.ContainsFunc(there, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
 		if !has || version != 0 {
-			return nil, coordinator.ErrRefused
+			return nil, store.ErrRefused
 		}
 		there = slices.DeleteFunc(there, func(e zk.ACL) bool { return e.ID == mine })
 		return append(there, acl(c.Grants, nil)...), nil
@@ -189,7 +189,7 @@ func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c co
 		}
 		is, stands, err := s.Stat(ctx, c.Guard.Path)
 		if err == nil && (!stands || is != c.Guard.Version) {
-			err = coordinator.ErrVersion
+			err = store.ErrVersion
 		}
 		return list, err
 	}
@@ -204,7 +204,7 @@ func (s *store) changed(ctx context.Context, version int32, there []zk.ACL, c co
 // hides the digests from sessions that may not change the list, so users are compared. It cannot be
 // another user with to's name: the session would not see the list, unless it may read the node with
 // another identity.
-func handedOver(list []zk.ACL, from coordinator.Credential, to coordinator.Grant) bool {
+func handedOver(list []zk.ACL, from store.Credential, to store.Grant) bool {
 	giver, taker, given := user(digest(from)), user(digest(to.To)), 0
 	for _, entry := range list {
 		switch {
@@ -228,7 +228,7 @@ func user(id string) string {
 
 // accessList reads a node's list, with its version. Digests are hidden from sessions that may not
 // change it.
-func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, error) {
+func (s *client) accessList(ctx context.Context, at string) (int32, []zk.ACL, error) {
 	type found struct {
 		list []zk.ACL
 		stat *zk.Stat
@@ -244,13 +244,13 @@ func (s *store) accessList(ctx context.Context, at string) (int32, []zk.ACL, err
 }
 
 // auth is what a session authenticates with.
-func auth(c coordinator.Credential) []byte { return []byte(c.User + ":" + c.Password) }
+func auth(c store.Credential) []byte { return []byte(c.User + ":" + c.Password) }
 
 // digest is a server's id for a session that sent auth(c): the user, which for ZooKeeper ends at
 // the first colon, and a hash of all of it
 // (org.apache.zookeeper.server.auth.DigestAuthenticationProvider). A server's name may contain a
 // colon.
-func digest(c coordinator.Credential) string {
+func digest(c store.Credential) string {
 	sum := sha1.Sum(auth(c))
 	return user(c.User) + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // MaxValue is how many bytes a node holds. A request may have 1 MiB (jute.maxbuffer); the rest is
@@ -23,8 +23,8 @@ const MaxValue = 1<<20 - 16<<10
 // and 40 s. A dead agent is noticed after this time.
 const sessionTimeout = 10 * time.Second
 
-// store is a coordinator.Store: one session at a time, under the same root.
-type store struct {
+// client is a store.Session: one session at a time, under the same root.
+type client struct {
 	root    string
 	link    *link
 	watches *watches
@@ -39,7 +39,7 @@ type store struct {
 
 	mu    sync.Mutex
 	ended bool
-	own   *coordinator.Credential // owner of nodes without grants
+	own   *store.Credential // owner of nodes without grants
 	// sessions are the ids of this store's sessions: their nodes are ours.
 	sessions map[int64]struct{}
 }
@@ -47,22 +47,22 @@ type store struct {
 // Open connects to the ZooKeeper that a URL names, zk://HOST:PORT[,HOST:PORT…]/ROOT, or
 // zk+tls://HOST:PORT[,HOST:PORT…]/ROOT?ca=FILE&cert=FILE&key=FILE&server_name=NAME, and starts a
 // session under some identities. Create creates the root if needed. Open retries until the context
-// ends, except that a wrong URL or file is a *coordinator.URLError at once.
-func Open(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+// ends, except that a wrong URL or file is a *store.URLError at once.
+func Open(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 	return open(ctx, url, sessionTimeout, creds...)
 }
 
-func open(ctx context.Context, url string, timeout time.Duration, creds ...coordinator.Credential) (*store, error) {
+func open(ctx context.Context, url string, timeout time.Duration, creds ...store.Credential) (*client, error) {
 	a, err := parse(url)
 	if err != nil {
 		return nil, err
 	}
 	if a.security != nil {
 		if _, err := a.security.config(""); err != nil { // wrong at the start; later errors are retried
-			return nil, &coordinator.URLError{URL: url, Err: err}
+			return nil, &store.URLError{URL: url, Err: err}
 		}
 	}
-	s := &store{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
+	s := &client{root: a.root, sessions: map[int64]struct{}{}, calls: make(chan func()), reads: reads{open: map[*openRead]struct{}{}}}
 	s.watches = &watches{store: s, entries: map[string]*entry{}}
 	if s.link, err = connect(a.hosts, a.security, timeout, s.watches.heard, s.watches.joined); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func open(ctx context.Context, url string, timeout time.Duration, creds ...coord
 }
 
 // at is a path in ZooKeeper.
-func (s *store) at(path coordinator.Path) string {
+func (s *client) at(path store.Path) string {
 	if path == "" {
 		return s.root
 	}
@@ -90,11 +90,11 @@ func (s *store) at(path coordinator.Path) string {
 }
 
 // path is at's inverse.
-func (s *store) path(at string) coordinator.Path {
-	return coordinator.Path(strings.TrimPrefix(strings.TrimPrefix(at, s.root), "/"))
+func (s *client) path(at string) store.Path {
+	return store.Path(strings.TrimPrefix(strings.TrimPrefix(at, s.root), "/"))
 }
 
-func (s *store) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+func (s *client) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	at := s.at(path)
 	look := s.watches.look(at)
 	type found struct {
@@ -111,12 +111,12 @@ func (s *store) Read(ctx context.Context, path coordinator.Path) (coordinator.No
 	})
 	look.done(stateOf(f.stat, err == nil), err)
 	if err != nil {
-		return coordinator.Node{}, fail("read", path, err)
+		return store.Node{}, fail("read", path, err)
 	}
-	return coordinator.Node{Data: f.data, Version: coordinator.Version(f.stat.Version)}, nil
+	return store.Node{Data: f.data, Version: store.Version(f.stat.Version)}, nil
 }
 
-func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+func (s *client) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	at := s.at(path)
 	look := s.watches.look(at)
 	stat, err := s.exists(ctx, at, look.arms)
@@ -127,13 +127,13 @@ func (s *store) Stat(ctx context.Context, path coordinator.Path) (coordinator.Ve
 	if stat == nil {
 		return 0, false, nil
 	}
-	return coordinator.Version(stat.Version), true, nil
+	return store.Version(stat.Version), true, nil
 }
 
-func (s *store) Written(ctx context.Context, path coordinator.Path) (time.Time, error) {
+func (s *client) Written(ctx context.Context, path store.Path) (time.Time, error) {
 	stat, err := s.exists(ctx, s.at(path), false)
 	if err == nil && stat == nil {
-		err = coordinator.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
 		return time.Time{}, fail("stat", path, err)
@@ -142,7 +142,7 @@ func (s *store) Written(ctx context.Context, path coordinator.Path) (time.Time, 
 }
 
 // exists returns a node's stat, nil if there is none.
-func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, error) {
+func (s *client) exists(ctx context.Context, at string, watch bool) (*zk.Stat, error) {
 	return ask(ctx, s, read, func(c *zk.Conn) (stat *zk.Stat, err error) {
 		var exists bool
 		if watch {
@@ -157,7 +157,7 @@ func (s *store) exists(ctx context.Context, at string, watch bool) (*zk.Stat, er
 	})
 }
 
-func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, error) {
+func (s *client) Children(ctx context.Context, path store.Path) ([]string, error) {
 	names, err := s.names(ctx, s.at(path))
 	if err != nil {
 		return nil, fail("list", path, err)
@@ -166,7 +166,7 @@ func (s *store) Children(ctx context.Context, path coordinator.Path) ([]string, 
 }
 
 // names are those of a node's children, sorted.
-func (s *store) names(ctx context.Context, at string) ([]string, error) {
+func (s *client) names(ctx context.Context, at string) ([]string, error) {
 	return ask(ctx, s, read, func(c *zk.Conn) ([]string, error) {
 		names, _, err := c.Children(at)
 		slices.Sort(names)
@@ -175,14 +175,14 @@ func (s *store) names(ctx context.Context, at string) ([]string, error) {
 }
 
 // data is what a node holds.
-func (s *store) data(ctx context.Context, at string) ([]byte, error) {
+func (s *client) data(ctx context.Context, at string) ([]byte, error) {
 	return ask(ctx, s, read, func(c *zk.Conn) ([]byte, error) {
 		data, _, err := c.Get(at)
 		return data, err
 	})
 }
 
-func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *client) Commit(ctx context.Context, ops ...store.Op) error {
 	size := 0
 	requests := make([]any, len(ops))
 	for i, op := range ops {
@@ -196,7 +196,7 @@ func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 		}
 	}
 	if i, err := s.multi(ctx, requests); err != nil {
-		var path coordinator.Path
+		var path store.Path
 		if i < len(ops) {
 			path = ops[i].Path
 		}
@@ -206,7 +206,7 @@ func (s *store) Commit(ctx context.Context, ops ...coordinator.Op) error {
 }
 
 // multi performs all of the operations or none, and returns which one was refused.
-func (s *store) multi(ctx context.Context, requests []any) (refused int, err error) {
+func (s *client) multi(ctx context.Context, requests []any) (refused int, err error) {
 	results, err := ask(ctx, s, write, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(requests...) })
 	for i, r := range results {
 		if r.Error != nil {
@@ -219,9 +219,9 @@ func (s *store) multi(ctx context.Context, requests []any) (refused int, err err
 // bytesOf keeps empty data from becoming ZooKeeper's null.
 func bytesOf(data []byte) []byte { return append([]byte{}, data...) }
 
-// Authenticate implements coordinator.Store. ZooKeeper accepts any password; with a wrong one,
+// Authenticate implements store.Session. ZooKeeper accepts any password; with a wrong one,
 // later requests are refused.
-func (s *store) Authenticate(ctx context.Context, c coordinator.Credential) error {
+func (s *client) Authenticate(ctx context.Context, c store.Credential) error {
 	_, err := ask(ctx, s, write, func(conn *zk.Conn) (struct{}, error) {
 		return struct{}{}, conn.AddAuth("digest", auth(c))
 	})
@@ -237,16 +237,16 @@ func (s *store) Authenticate(ctx context.Context, c coordinator.Credential) erro
 }
 
 // owner owns the nodes without grants.
-func (s *store) owner() *coordinator.Credential {
+func (s *client) owner() *store.Credential {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.own
 }
 
-func (s *store) MaxValue() int { return MaxValue }
+func (s *client) MaxValue() int { return MaxValue }
 
 // start runs a goroutine that Close waits for, unless Close has begun.
-func (s *store) start(run func()) bool {
+func (s *client) start(run func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -255,7 +255,7 @@ func (s *store) start(run func()) bool {
 	return !s.ended
 }
 
-func (s *store) Close() error {
+func (s *client) Close() error {
 	s.closing.Do(func() {
 		s.mu.Lock()
 		s.ended = true

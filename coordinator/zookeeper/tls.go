@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // security is the parameters of a zk+tls:// URL. nil is an unencrypted connection.
@@ -246,7 +246,7 @@ const alertPatience = 500 * time.Millisecond
 
 // Portable is a URL for other machines: it contains the certificates of its authorities instead of
 // the name of a local file. With withClient it keeps the names of the client's files, which must
-// exist there. *coordinator.URLError.
+// exist there. *store.URLError.
 func Portable(rawURL string, withClient bool) (string, error) {
 	a, err := parse(rawURL)
 	if err != nil || a.security == nil {
@@ -254,7 +254,7 @@ func Portable(rawURL string, withClient bool) (string, error) {
 	}
 	query, err := a.security.portable(withClient)
 	if err != nil {
-		return "", &coordinator.URLError{URL: rawURL, Err: err}
+		return "", &store.URLError{URL: rawURL, Err: err}
 	}
 	before, _, _ := strings.Cut(rawURL, "?")
 	if query != "" {

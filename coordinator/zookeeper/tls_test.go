@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/storetest"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -31,7 +31,7 @@ func TestConformanceOverTLS(t *testing.T) {
 	server := zktest.StartTLS(t, ca.Sign("127.0.0.1", time.Hour), ca, zktest.NeedCert)
 	client := ca.Sign("client", time.Hour)
 	address := server.URL("hotc", parameters(map[string]string{"ca": ca.CA, "cert": client.Cert, "key": client.Key}))
-	storetest.Run(t, func(t testing.TB, creds ...coordinator.Credential) coordinator.Store {
+	storetest.Run(t, func(t testing.TB, creds ...store.Credential) store.Session {
 		s, err := Open(t.Context(), address, creds...)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // rearmAfter is how long a new watcher has to take its first token and to read, and so to set the
@@ -31,7 +31,7 @@ func stateOf(stat *zk.Stat, exists bool) state {
 // watches are all watches of a session. The mutex is held only briefly, and never during a request:
 // the library's goroutine takes it.
 type watches struct {
-	store *store
+	store *client
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -62,11 +62,11 @@ type entry struct {
 // tell sends every watcher a token, unless it has one.
 func (e *entry) tell() {
 	for tokens := range e.watchers {
-		coordinator.Wake(tokens)
+		store.Wake(tokens)
 	}
 }
 
-func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+func (s *client) Watch(ctx context.Context, path store.Path) (<-chan struct{}, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fail("watch", path, err)
 	}
@@ -76,7 +76,7 @@ func (s *store) Watch(ctx context.Context, path coordinator.Path) (<-chan struct
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, fail("watch", path, coordinator.ErrClosed)
+		return nil, fail("watch", path, store.ErrClosed)
 	}
 	e := w.entries[at]
 	if e == nil {

@@ -8,12 +8,12 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
 // held counts the library's channels of watches, without that of the anchor.
-func held(s *store) (total int) {
+func held(s *client) (total int) {
 	conn := reflect.ValueOf(s.link.conn).Elem()
 	lock := (*sync.Mutex)(unsafe.Pointer(conn.FieldByName("watchersLock").UnsafeAddr()))
 	lock.Lock()
@@ -36,8 +36,8 @@ func TestWatchesAfterManyConnections(t *testing.T) {
 	const n = 60
 	var changes []<-chan struct{}
 	for i := range n {
-		path := coordinator.Path(fmt.Sprint("n", i))
-		must(t, s.Create(ctx, []coordinator.NewNode{{Path: path}}))
+		path := store.Path(fmt.Sprint("n", i))
+		must(t, s.Create(ctx, []store.NewNode{{Path: path}}))
 		tokens, err := s.Watch(ctx, path)
 		must(t, err)
 		<-tokens
@@ -54,8 +54,8 @@ func TestWatchesAfterManyConnections(t *testing.T) {
 		}
 	}
 	other := join(t, ctx, "zk://"+proxy.Addr()+"/hotc", 10*time.Second, operator)
-	last := coordinator.Path(fmt.Sprint("n", n-1))
-	must(t, other.Commit(ctx, coordinator.Op{Path: last, Write: true, Data: []byte("new")}))
+	last := store.Path(fmt.Sprint("n", n-1))
+	must(t, other.Commit(ctx, store.Op{Path: last, Write: true, Data: []byte("new")}))
 	<-changes[n-1]
 	proxy.Expire()
 	_, err := s.Read(ctx, "n0")
@@ -71,7 +71,7 @@ func TestAWatcherThatDoesNotRead(t *testing.T) {
 	ctx := within(t)
 	server := zktest.Start(t)
 	s := join(t, ctx, server.URL("hotc"), 10*time.Second, operator)
-	must(t, s.Create(ctx, []coordinator.NewNode{{Path: "a"}}))
+	must(t, s.Create(ctx, []store.NewNode{{Path: "a"}}))
 	tokens, err := s.Watch(ctx, "a")
 	must(t, err)
 	other := join(t, ctx, server.URL("hotc"), 10*time.Second, operator)
@@ -90,7 +90,7 @@ func TestAWatcherThatDoesNotRead(t *testing.T) {
 		for len(tokens) > 0 {
 			<-tokens
 		}
-		must(t, other.Commit(ctx, coordinator.Op{Path: "a", Version: coordinator.AnyVersion, Write: true, Data: []byte(fmt.Sprint(n))}))
+		must(t, other.Commit(ctx, store.Op{Path: "a", Version: store.AnyVersion, Write: true, Data: []byte(fmt.Sprint(n))}))
 		<-tokens
 	}
 }

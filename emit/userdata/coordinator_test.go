@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
@@ -28,16 +28,16 @@ func boot(t *testing.T, url string) string {
 
 func publish(t *testing.T, url, program string) {
 	t.Helper()
-	store, err := zookeeper.Open(t.Context(), url)
+	session, err := zookeeper.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	if err := deploy.PublishAgent(t.Context(), store, coordinator.Credential{User: "operator", Password: "o"}, false, []byte(program)); err != nil {
+	defer session.Close()
+	if err := deploy.PublishAgent(t.Context(), session, store.Credential{User: "operator", Password: "o"}, false, []byte(program)); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(program))
-	if has, err := deploy.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); !has || err != nil {
+	if has, err := deploy.HasAgent(t.Context(), session, hex.EncodeToString(sum[:])); !has || err != nil {
 		t.Fatalf("%v, %v", has, err)
 	}
 }
@@ -100,22 +100,22 @@ func TestAgentFromTheCoordinatorByTLS(t *testing.T) {
 func TestAnothersAgent(t *testing.T) {
 	zk := zktest.Start(t)
 	sum := sha256.Sum256([]byte(agent))
-	store, err := zookeeper.Open(t.Context(), zk.URL("hotc"))
+	session, err := zookeeper.Open(t.Context(), zk.URL("hotc"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	path := coordinator.Path(":agents/" + hex.EncodeToString(sum[:]))
+	defer session.Close()
+	path := store.Path(":agents/" + hex.EncodeToString(sum[:]))
 	for name, text := range map[string][]byte{
 		"garbage": []byte("x"), "parts that are not there": []byte(`{"parts":3}`), "too many parts": []byte(`{"parts":100000000}`), "no number": []byte(`{"parts":[`),
 		"another program": gzipped(t, "#!/bin/sh\necho stolen >\"$HOTC_ROOT/stolen\"\n"), "a bomb": gzipped(t, strings.Repeat("0", 100<<20)), "nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everybody := []coordinator.Grant{{May: coordinator.MayAll}}
-			if err := store.Create(t.Context(), []coordinator.NewNode{{Path: ":agents", Grants: everybody}, {Path: path, Data: text, Grants: everybody}}); err != nil {
+			everybody := []store.Grant{{May: store.MayAll}}
+			if err := session.Create(t.Context(), []store.NewNode{{Path: ":agents", Grants: everybody}, {Path: path, Data: text, Grants: everybody}}); err != nil {
 				t.Fatal(err)
 			}
-			defer store.DeleteTree(t.Context(), path)
+			defer session.DeleteTree(t.Context(), path)
 			s := newServer(t, "python3")
 			s.install(digests(agent), boot(t, zk.URL("hotc")), "")
 			s.until("a word", func() bool {
@@ -124,7 +124,7 @@ func TestAnothersAgent(t *testing.T) {
 			if s.ran() != 0 || s.read("stolen") != "" {
 				t.Error("it runs")
 			}
-			if has, err := deploy.HasAgent(t.Context(), store, hex.EncodeToString(sum[:])); has || err != nil {
+			if has, err := deploy.HasAgent(t.Context(), session, hex.EncodeToString(sum[:])); has || err != nil {
 				t.Errorf("it counts as the agent: %v, %v", has, err)
 			}
 			s.write("usr/bin/hotc-agent", agent) // else it goes on for ever

@@ -25,8 +25,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -46,7 +47,7 @@ type Config struct {
 	Version     string
 	Environment []string
 	Drivers     []driver.Driver
-	Open        func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error)
+	Open        func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error)
 	Console     io.Writer
 	Now         func() time.Time
 	Random      io.Reader
@@ -91,20 +92,20 @@ type agent struct {
 	Config
 	console *console
 	journal *journal.Journal
-	store   coordinator.Store
+	store   store.Session
 	member  *member.Member
 	session *member.Session // once it is the server
 	plan    *contract.Server
 	board   *board
-	tools   map[wanted]string     // the programs of the tools that were found
-	asked   <-chan struct{}       // there may be requests of an operator
-	planned chan struct{}         // the plan may have changed
-	later   bool                  // a request could not be taken yet
-	unread  bool                  // the plan has changed, and cannot be read
-	posted  []coordinator.Request // by operators, as last read
-	open    []coordinator.Request // with those that the agent makes itself
-	coming  map[string]coordinator.Coming
-	answers []coordinator.Answer
+	tools   map[wanted]string  // the programs of the tools that were found
+	asked   <-chan struct{}    // there may be requests of an operator
+	planned chan struct{}      // the plan may have changed
+	later   bool               // a request could not be taken yet
+	unread  bool               // the plan has changed, and cannot be read
+	posted  []protocol.Request // by operators, as last read
+	open    []protocol.Request // with those that the agent makes itself
+	coming  map[string]protocol.Coming
+	answers []protocol.Answer
 	// shared is the identity that all members of the group share, if the agent has a slot.
 	shared *identity
 	// newlyRead are the read cells that changes of the plan have added.
@@ -114,10 +115,10 @@ type agent struct {
 	follows  *followed
 	moved    map[string]contract.Role // definitions of roles before their values moved (moved.go)
 	// behind are the done roles that are not updated, since what they follow has failed.
-	behind map[string]*coordinator.BehindState
+	behind map[string]*protocol.BehindState
 	heat   *heatValues
 	// going is the reported progress of the delete hooks, if Heat deletes the machine.
-	going *coordinator.GoingState
+	going *protocol.GoingState
 	// again is the last update of Heat's for which failed roles were started again, saidAgain the
 	// reported one.
 	again, saidAgain string
@@ -145,7 +146,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Disk == nil {
 		c.Disk = journal.Folder(c.State)
 	}
-	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*coordinator.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, newlyRead: map[contract.CellName]bool{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
+	a := &agent{Config: c, console: &console{out: c.Console}, tools: map[wanted]string{}, reported: map[string]int{}, behind: map[string]*protocol.BehindState{}, follows: newFollowed(), moved: map[string]contract.Role{}, newlyRead: map[contract.CellName]bool{}, heat: newHeatValues(c.Boot.Deploy, c.Instance), planned: make(chan struct{}, 1)}
 	var err error
 	a.journal, err = journal.Open(c.Disk, journal.Machine{
 		Deployment: c.Boot.Deployment, Server: c.Boot.Server, Instance: c.Instance}, c.Random, c.Now)
@@ -206,7 +207,7 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	defer a.keepSealed(ctx)()
-	if err := coordinator.InTurn(ctx, a.watchFence, a.watchPlan, a.watchHeat, a.publishFacts, a.listen); err != nil {
+	if err := store.InTurn(ctx, a.watchFence, a.watchPlan, a.watchHeat, a.publishFacts, a.listen); err != nil {
 		return false, err
 	}
 	for again := true; again && err == nil; {
@@ -235,7 +236,7 @@ func (a *agent) listen(ctx context.Context) (err error) {
 	if a.answers, err = a.member.Answers(ctx); err != nil {
 		return err
 	}
-	a.asked, err = a.store.Watch(ctx, coordinator.Deployment(a.Boot.Deployment).Requests(a.Boot.Server))
+	a.asked, err = a.store.Watch(ctx, protocol.Deployment(a.Boot.Deployment).Requests(a.Boot.Server))
 	return err
 }
 
@@ -310,7 +311,7 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	presence := coordinator.PresenceRecord{Incarnation: number, Since: a.Now().UTC()}
+	presence := protocol.PresenceRecord{Incarnation: number, Since: a.Now().UTC()}
 	if err := a.session.Announce(ctx, presence); err != nil {
 		return err
 	}
@@ -332,7 +333,7 @@ func (a *agent) enrol(ctx context.Context) (err error) {
 
 // takeOver notes what the coordinator knows about this machine and the journal does not, after the
 // disk was restored from a backup. A role that has ended must not run again.
-func (a *agent) takeOver(before coordinator.ServerState) error {
+func (a *agent) takeOver(before protocol.ServerState) error {
 	for _, r := range before.Roles {
 		if a.index(r.Name) < 0 {
 			continue // it was removed from the plan
@@ -343,7 +344,7 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 				return err
 			}
 		}
-		if r.Status == coordinator.RoleFailed {
+		if r.Status == protocol.RoleFailed {
 			a.reported[r.Name] = r.Attempt
 		}
 	}
@@ -351,8 +352,8 @@ func (a *agent) takeOver(before coordinator.ServerState) error {
 }
 
 // firstState is the state from the journal, with the output that was reported before.
-func (a *agent) firstState(before coordinator.ServerState) coordinator.ServerState {
-	state := coordinator.ServerState{Phase: coordinator.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided(), Again: before.Again}
+func (a *agent) firstState(before protocol.ServerState) protocol.ServerState {
+	state := protocol.ServerState{Phase: protocol.PhaseUp, Since: a.Now().UTC(), Agent: a.Version, NoHandle: a.Boot.Signal == "", Decided: a.decided(), Again: before.Again}
 	a.again, a.saidAgain = before.Again, before.Again
 	for _, r := range a.plan.Roles {
 		now := a.recall(r)
@@ -386,12 +387,12 @@ func (a *agent) decided() map[string]json.RawMessage {
 // recall is the state of a role from the journal, as it may be reported. A failure that was not
 // reported yet stays hidden until its dependents are marked as failed: if this agent ends in
 // between, the next one takes a failure in the coordinator as completely reported.
-func (a *agent) recall(r contract.Role) coordinator.RoleState {
+func (a *agent) recall(r contract.Role) protocol.RoleState {
 	now := a.journal.Role(r.Name).RoleState
-	if attempt, told := a.reported[r.Name]; now.Status == coordinator.RoleFailed && (!told || attempt != now.Attempt) {
-		return coordinator.RoleState{Name: now.Name, Status: coordinator.RoleRunning, Started: now.Started, Attempt: now.Attempt}
+	if attempt, told := a.reported[r.Name]; now.Status == protocol.RoleFailed && (!told || attempt != now.Attempt) {
+		return protocol.RoleState{Name: now.Name, Status: protocol.RoleRunning, Started: now.Started, Attempt: now.Attempt}
 	}
-	if now.Status == coordinator.RoleDone {
+	if now.Status == protocol.RoleDone {
 		now.Followed = a.heat.ran(&r, now.Followed)
 		now.Behind = a.behind[r.Name]
 	}
@@ -404,11 +405,11 @@ func (a *agent) host() *role.Host {
 		Drivers: a.Drivers, Cells: a.cells(), Journal: a.journal,
 		Serve: a.Serve, Work: a.Work, Private: filepath.Join(a.State, "run"), Agent: a.Program, Environment: a.Environment,
 		Ensure: a.ensure,
-		Show: func(r coordinator.RoleState) {
-			if r.Status == coordinator.RoleFailed {
+		Show: func(r protocol.RoleState) {
+			if r.Status == protocol.RoleFailed {
 				return // it is reported together with its dependents
 			}
-			a.board.show(func(s *coordinator.ServerState) { setRole(s, r) })
+			a.board.show(func(s *protocol.ServerState) { setRole(s, r) })
 		},
 		Begin:   a.board.begin,
 		Current: a.member.CheckPlan,
@@ -420,8 +421,8 @@ func (a *agent) host() *role.Host {
 // destroyed, even while there is nothing to write.
 func (a *agent) watchFence(ctx context.Context) error {
 	// Every report checks the incarnation, and the board ends the agent if it has changed.
-	show := func() { a.board.show(func(*coordinator.ServerState) {}) }
-	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).Server(a.Boot.Server), show)
+	show := func() { a.board.show(func(*protocol.ServerState) {}) }
+	return store.OnChange(ctx, a.store, protocol.Deployment(a.Boot.Deployment).Server(a.Boot.Server), show)
 }
 
 func (a *agent) endLeftovers() {

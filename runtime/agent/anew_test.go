@@ -7,42 +7,43 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 // before does something before the first call that creates, or else commits, a node.
 type before struct {
-	coordinator.Store
-	creates, writes func(coordinator.Path) bool
+	store.Session
+	creates, writes func(store.Path) bool
 	do              func()
 }
 
-func (s *before) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *before) Create(ctx context.Context, nodes []store.NewNode) error {
 	for _, n := range nodes {
 		if s.creates != nil && s.creates(n.Path) {
 			s.do()
 		}
 	}
-	return s.Store.Create(ctx, nodes)
+	return s.Session.Create(ctx, nodes)
 }
 
-func (s *before) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *before) Commit(ctx context.Context, ops ...store.Op) error {
 	for _, op := range ops {
 		if s.writes != nil && op.Write && s.writes(op.Path) {
 			s.do()
 		}
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // A deployment is destroyed and applied again between two steps of a machine that joins it: the
 // machine joins the new one, and what it publishes there is valid.
 func TestADeploymentIsAppliedAnewWhileAMachineJoins(t *testing.T) {
-	server := func(p coordinator.Path) bool { return p == deployment.Server("db") }
-	life := func(p coordinator.Path) bool { return strings.HasPrefix(string(p), string(deployment.Life("db", ""))) }
-	for _, enrol := range []coordinator.Enrolment{coordinator.EnrolAlways, coordinator.EnrolOnce} {
+	server := func(p store.Path) bool { return p == deployment.Server("db") }
+	life := func(p store.Path) bool { return strings.HasPrefix(string(p), string(deployment.Life("db", ""))) }
+	for _, enrol := range []protocol.Enrolment{protocol.EnrolAlways, protocol.EnrolOnce} {
 		for name, s := range map[string]before{"before its life begins": {creates: life}, "before it takes the name": {writes: server}} {
 			t.Run(name+", enrol="+string(enrol), func(t *testing.T) {
 				b := newBed(t)
@@ -57,14 +58,14 @@ func TestADeploymentIsAppliedAnewWhileAMachineJoins(t *testing.T) {
 				})
 				b.start("db", func(c *agent.Config) {
 					open := c.Open
-					c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+					c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 						own, err := open(ctx, url, creds...)
 						return &before{own, s.creates, s.writes, once}, err
 					}
 				}).mustBeDone()
 				once() // it has been done
 				b.want("db.mysql:x", `"up"`)
-				if state := b.awaitState("db", inPhase(coordinator.PhaseDone)); state.Incarnation != 1 {
+				if state := b.awaitState("db", inPhase(protocol.PhaseDone)); state.Incarnation != 1 {
 					t.Errorf("it is incarnation %d", state.Incarnation)
 				}
 			})

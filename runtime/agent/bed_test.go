@@ -18,9 +18,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -66,7 +67,7 @@ func playCommand(command, name string) error {
 
 type rawMessage = json.RawMessage
 
-const deployment coordinator.Deployment = "blog"
+const deployment protocol.Deployment = "blog"
 
 // patience bounds what would otherwise hang a test for ever; no test is about it.
 const patience = 2 * time.Minute
@@ -75,7 +76,7 @@ const patience = 2 * time.Minute
 type bed struct {
 	t      *testing.T
 	tree   *memory.Tree
-	secret coordinator.Secret
+	secret protocol.Secret
 	plan   contract.Plan
 	files  map[string][]byte
 	state  string // where servers keep theirs
@@ -85,7 +86,7 @@ type bed struct {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func dependsOn(cell contract.CellName) func(*contract.Role) {
 	}
 }
 
-func enrolOnce(w *deploy.Publication) { w.Enrol = new(coordinator.EnrolOnce) }
+func enrolOnce(w *deploy.Publication) { w.Enrol = new(protocol.EnrolOnce) }
 
 // apply publishes the plan.
 func (b *bed) apply(with ...func(*deploy.Publication)) {
@@ -219,7 +220,7 @@ func (b *bed) apply(with ...func(*deploy.Publication)) {
 	}
 }
 
-func (b *bed) operator() coordinator.Store {
+func (b *bed) operator() store.Session {
 	s := b.tree.Open(b.secret.Operator(deployment))
 	b.t.Cleanup(func() { s.Close() })
 	return s
@@ -237,7 +238,7 @@ type running struct {
 
 // config is that of a server's agent.
 func (b *bed) config(server contract.ServerPath) agent.Config {
-	own := filepath.Join(b.state, coordinator.Segment(string(server)))
+	own := filepath.Join(b.state, store.Segment(string(server)))
 	program, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
@@ -248,7 +249,7 @@ func (b *bed) config(server contract.ServerPath) agent.Config {
 		Instance: "i-" + string(server), State: filepath.Join(own, "state"), Work: filepath.Join(own, "work"),
 		Program: program, Version: "test", Environment: os.Environ(),
 		Drivers: []driver.Driver{script.Driver{}},
-		Open: func(_ context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		Open: func(_ context.Context, _ string, creds ...store.Credential) (store.Session, error) {
 			return b.tree.Open(creds...), nil
 		},
 		Now: time.Now, Random: rand.Reader, Grace: time.Second, Once: true,
@@ -338,11 +339,11 @@ func (b *bed) cell(cell contract.CellName) string {
 			b.t.Fatal(err)
 		}
 		switch record.State {
-		case coordinator.Valued:
+		case protocol.Valued:
 			return string(record.Value)
-		case coordinator.Failed:
+		case protocol.Failed:
 			return "failed: " + record.Cause.String()
-		case coordinator.Empty:
+		case protocol.Empty:
 			return "empty"
 		}
 	}
@@ -358,7 +359,7 @@ func (b *bed) want(cell contract.CellName, want string) {
 }
 
 // awaitState waits until a server's state fulfils a condition.
-func (b *bed) awaitState(server contract.ServerPath, fulfilled func(coordinator.ServerState) bool) coordinator.ServerState {
+func (b *bed) awaitState(server contract.ServerPath, fulfilled func(protocol.ServerState) bool) protocol.ServerState {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
@@ -367,10 +368,10 @@ func (b *bed) awaitState(server contract.ServerPath, fulfilled func(coordinator.
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	var last coordinator.ServerState
+	var last protocol.ServerState
 	for range changes {
 		node, err := store.Read(ctx, deployment.State(server))
-		last = coordinator.ServerState{}
+		last = protocol.ServerState{}
 		if err == nil && len(node.Data) > 0 && json.Unmarshal(node.Data, &last) == nil && fulfilled(last) {
 			return last
 		}
@@ -380,8 +381,8 @@ func (b *bed) awaitState(server contract.ServerPath, fulfilled func(coordinator.
 }
 
 // blockedOn says that some role of a server waits for a cell.
-func blockedOn(cell contract.CellName) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool {
+func blockedOn(cell contract.CellName) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool {
 		for _, r := range s.Roles {
 			for _, w := range r.Blocked {
 				if w.Cell == cell {
@@ -393,8 +394,8 @@ func blockedOn(cell contract.CellName) func(coordinator.ServerState) bool {
 	}
 }
 
-func inPhase(p coordinator.Phase) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool { return s.Phase == p }
+func inPhase(p protocol.Phase) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool { return s.Phase == p }
 }
 
 // lines are what an agent prints, and a way to wait for a line.

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // reporter reports a server's state; member.Session is one.
 type reporter interface {
-	Report(ctx context.Context, state coordinator.ServerState, failed map[contract.CellName]*coordinator.Cause) error
-	ReportStart(ctx context.Context, state coordinator.ServerState) error
+	Report(ctx context.Context, state protocol.ServerState, failed map[contract.CellName]*protocol.Cause) error
+	ReportStart(ctx context.Context, state protocol.ServerState) error
 }
 
 // board is the server's state, and reports it to the coordinator. Transitions are committed: the
@@ -29,14 +30,14 @@ type board struct {
 	changed chan struct{}
 
 	mu    sync.Mutex
-	state coordinator.ServerState
+	state protocol.ServerState
 	// wrote returns the versions of what the server has published; nil if unknown.
-	wrote func() map[contract.CellName]coordinator.Count
+	wrote func() map[contract.CellName]protocol.Count
 
 	reporting chan struct{} // full from the read of the state to the end of its report
 }
 
-func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() time.Time, state coordinator.ServerState) *board {
+func newBoard(to reporter, c *console, stop context.CancelCauseFunc, now func() time.Time, state protocol.ServerState) *board {
 	return &board{to: to, console: c, stop: stop, now: now, state: state,
 		changed: make(chan struct{}, 1), reporting: make(chan struct{}, 1)}
 }
@@ -46,7 +47,7 @@ const settle = 50 * time.Millisecond
 
 // follow reports what is shown, until it is stopped.
 func (b *board) follow(ctx context.Context) (stop func()) {
-	return coordinator.Beside(ctx, func(ctx context.Context) {
+	return store.Beside(ctx, func(ctx context.Context) {
 		for {
 			select {
 			case <-ctx.Done():
@@ -66,14 +67,14 @@ func (b *board) follow(ctx context.Context) (stop func()) {
 }
 
 // show changes the state; it is reported soon.
-func (b *board) show(change func(*coordinator.ServerState)) {
+func (b *board) show(change func(*protocol.ServerState)) {
 	b.change(change)
-	coordinator.Wake(b.changed)
+	store.Wake(b.changed)
 }
 
 // commit changes the state, and returns when the coordinator has it; with it the cells are marked
 // as failed. A permanent error ends the agent.
-func (b *board) commit(ctx context.Context, failed map[contract.CellName]*coordinator.Cause, change func(*coordinator.ServerState)) error {
+func (b *board) commit(ctx context.Context, failed map[contract.CellName]*protocol.Cause, change func(*protocol.ServerState)) error {
 	b.change(change)
 	return b.report(ctx, func() error { return b.to.Report(ctx, b.copy(), failed) })
 }
@@ -81,16 +82,16 @@ func (b *board) commit(ctx context.Context, failed map[contract.CellName]*coordi
 // begin is commit for a role that is about to start. It starts only once the coordinator has this:
 // until then no other report shows it as started, and none does if it is refused.
 // member.ErrPlanChanged.
-func (b *board) begin(ctx context.Context, r coordinator.RoleState) error {
+func (b *board) begin(ctx context.Context, r protocol.RoleState) error {
 	return b.report(ctx, func() error {
-		var before coordinator.RoleState
-		b.change(func(s *coordinator.ServerState) {
+		var before protocol.RoleState
+		b.change(func(s *protocol.ServerState) {
 			before = s.Role(r.Name)
 			setRole(s, r)
 		})
 		err := b.to.ReportStart(ctx, b.copy())
 		if err != nil {
-			b.change(func(s *coordinator.ServerState) { setRole(s, before) })
+			b.change(func(s *protocol.ServerState) { setRole(s, before) })
 		}
 		return err
 	})
@@ -111,7 +112,7 @@ func (b *board) report(ctx context.Context, report func() error) error {
 	return err
 }
 
-func (b *board) change(change func(*coordinator.ServerState)) {
+func (b *board) change(change func(*protocol.ServerState)) {
 	if change == nil {
 		return
 	}
@@ -124,7 +125,7 @@ func (b *board) change(change func(*coordinator.ServerState)) {
 	}
 }
 
-func (b *board) copy() coordinator.ServerState {
+func (b *board) copy() protocol.ServerState {
 	b.mu.Lock()
 	state, wrote := b.state, b.wrote
 	state.Roles = slices.Clone(state.Roles)
@@ -135,7 +136,7 @@ func (b *board) copy() coordinator.ServerState {
 	return state
 }
 
-func setRole(s *coordinator.ServerState, r coordinator.RoleState) {
+func setRole(s *protocol.ServerState, r protocol.RoleState) {
 	for i := range s.Roles {
 		if s.Roles[i].Name == r.Name {
 			r.Update = withLines(r.Update, s.Roles[i].Update)

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // holding is a script that writes down what it is given and, at one value, waits to be let go.
@@ -15,8 +16,8 @@ func holding(name, at string) string {
 	return fmt.Sprintf(`v=$(hotc-agent get %s); echo $HOTC_HOOK $v >>../count; [ "$v" != %s ] || while ! [ -e ../go ]; do sleep 0.05; done`, name, at)
 }
 
-func updates(s coordinator.ServerState) bool {
-	return s.Roles[0].Update != nil && s.Roles[0].Update.Status == coordinator.RoleRunning
+func updates(s protocol.ServerState) bool {
+	return s.Roles[0].Update != nil && s.Roles[0].Update.Status == protocol.RoleRunning
 }
 
 // Of fifty updates of the stack that come while a role runs for one, the last is run for, and
@@ -27,9 +28,9 @@ func TestABurstOfUpdatesOfTheStack(t *testing.T) {
 		carried(b.server("a", with(b.sh("r", holding("level", "2")), idempotent, given("level"))), "level")
 		b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 		a := b.start("a", stays, booted("level", "1"))
-		b.awaitState("a", inPhase(coordinator.PhaseDone))
+		b.awaitState("a", inPhase(protocol.PhaseDone))
 		give := func(v string) {
-			b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", v)})
+			b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", v)})
 		}
 		give("2")
 		b.awaitState("a", updates)
@@ -42,9 +43,9 @@ func TestABurstOfUpdatesOfTheStack(t *testing.T) {
 		if last != "2" {
 			want, runs = want+"update "+last+"\n", 3
 		}
-		b.awaitState("a", upTo(runs, coordinator.RoleDone))
+		b.awaitState("a", upTo(runs, protocol.RoleDone))
 		give("60")
-		b.awaitState("a", upTo(runs+1, coordinator.RoleDone))
+		b.awaitState("a", upTo(runs+1, protocol.RoleDone))
 		a.ran(want + "update 60\n")
 	}
 }
@@ -55,16 +56,16 @@ func TestFiftyPlansWhileAnAgentIsAway(t *testing.T) {
 	b.server("a", b.levelled("1"))
 	b.apply()
 	a := b.start("a", stays)
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	a.cancel()
 	a.gone()
 	for n := range 50 {
 		b.change("a", b.levelled(fmt.Sprint(n+2)))
 	}
 	a = b.start("a", stays)
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	b.change("a", b.levelled("60"))
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	a.ran("1\nupdate 51\nupdate 60\n")
 }
 
@@ -78,16 +79,16 @@ func TestAValueThatChangesBackWhileItsReaderRuns(t *testing.T) {
 	b.apply()
 	b.start("a", stays)
 	reader := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	for n, level := range []string{"2", "3", "2"} {
 		b.change("a", b.levelled(level))
-		b.awaitState("a", upTo(n+2, coordinator.RoleDone))
+		b.awaitState("a", upTo(n+2, protocol.RoleDone))
 		b.awaitState("b", updates)
 	}
 	goOn(t, reader)
-	b.awaitState("b", upTo(3, coordinator.RoleDone))
+	b.awaitState("b", upTo(3, protocol.RoleDone))
 	b.change("a", b.levelled("4"))
-	b.awaitState("b", upTo(4, coordinator.RoleDone))
+	b.awaitState("b", upTo(4, protocol.RoleDone))
 	reader.ran("1\nupdate 2\nupdate 2\nupdate 4\n")
 }
 
@@ -96,19 +97,19 @@ func TestAValueThatChangesBackWhileItsReaderRuns(t *testing.T) {
 func TestAGroupOfNobody(t *testing.T) {
 	b, lb := balanced(t, 1, named)
 	one := b.start("web/0", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	one.cancel()
 	one.gone()
 	b.heat("web", map[contract.ServerPath]int{"web/0": 1})
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	b.start("web/0", stays, machine("again"))
-	b.awaitState("lb", upTo(3, coordinator.RoleDone))
+	b.awaitState("lb", upTo(3, protocol.RoleDone))
 	lb.ran(`["w0"]` + "\nupdate []\n" + `update ["w0again"]` + "\n")
 
 	b, lb = balanced(t, 0, named)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	b.start("web/0", stays)
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	lb.ran("[]\n" + `update ["w0"]` + "\n")
 }
 
@@ -117,7 +118,7 @@ func TestAtLeastMoreThanThereAre(t *testing.T) {
 	b, lb := balanced(t, 2, named, func(in *contract.Input) { in.AtLeast = 3 })
 	b.start("web/0", stays)
 	b.start("web/1", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	lb.ran(`["w0","w1"]` + "\n")
 }
 
@@ -131,18 +132,18 @@ func TestAFollowerThatFailsEachTime(t *testing.T) {
 	b.apply()
 	b.start("a", stays)
 	reader := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	want := "1\n"
 	for n := 2; n < 7; n++ {
 		b.change("a", b.levelled(fmt.Sprint(n)))
-		b.awaitState("b", upTo(n, coordinator.RoleFailed))
+		b.awaitState("b", upTo(n, protocol.RoleFailed))
 		want += fmt.Sprintf("update %d\n", n)
 		reader.cancel()
 		reader.gone()
 		reader = b.start("b", stays)
 	}
 	b.change("a", b.levelled("9"))
-	b.awaitState("b", upTo(7, coordinator.RoleDone))
+	b.awaitState("b", upTo(7, protocol.RoleDone))
 	reader.ran(want + "update 9\n")
 }
 
@@ -152,12 +153,12 @@ func TestAFollowerThatFailsEachTime(t *testing.T) {
 func TestAMemberThatKeepsComing(t *testing.T) {
 	b, lb := balanced(t, 2, named)
 	b.start("web/0", stays)
-	store := b.operator()
-	var count func(path coordinator.Path) int
-	count = func(path coordinator.Path) int {
+	operator := b.operator()
+	var count func(path store.Path) int
+	count = func(path store.Path) int {
 		n := 1
-		names, err := store.Children(t.Context(), path)
-		if err != nil && !errors.Is(err, coordinator.ErrRefused) {
+		names, err := operator.Children(t.Context(), path)
+		if err != nil && !errors.Is(err, store.ErrRefused) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
@@ -169,8 +170,8 @@ func TestAMemberThatKeepsComing(t *testing.T) {
 	want, before := `["w0","w1m1"]`+"\n", 0
 	for n := 1; n < 8; n++ {
 		one := b.start("web/1", stays, machine(fmt.Sprint("m", n)))
-		b.awaitState("lb", func(s coordinator.ServerState) bool {
-			return s.Phase == coordinator.PhaseDone && s.Roles[0].Runs == 2*n-1 && !updates(s)
+		b.awaitState("lb", func(s protocol.ServerState) bool {
+			return s.Phase == protocol.PhaseDone && s.Roles[0].Runs == 2*n-1 && !updates(s)
 		})
 		if n > 1 {
 			want += fmt.Sprintf(`update ["w0","w1m%d"]`+"\n", n)
@@ -183,7 +184,7 @@ func TestAMemberThatKeepsComing(t *testing.T) {
 		one.cancel()
 		one.gone()
 		b.heat("web", map[contract.ServerPath]int{"web/1": n})
-		b.awaitState("lb", func(s coordinator.ServerState) bool { return s.Roles[0].Runs == 2*n && !updates(s) })
+		b.awaitState("lb", func(s protocol.ServerState) bool { return s.Roles[0].Runs == 2*n && !updates(s) })
 		want += `update ["w0"]` + "\n"
 	}
 	lb.ran(want)

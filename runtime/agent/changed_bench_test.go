@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 	"github.com/hotc-dev/hotc/runtime/agent"
@@ -69,7 +70,7 @@ const followedCell contract.CellName = "db.r:x"
 // followers are the agents of servers with a role each, which follows a value.
 type followers struct {
 	b      *testing.B
-	secret coordinator.Secret
+	secret protocol.Secret
 	plan   contract.Plan
 	writer *member.Session
 
@@ -82,7 +83,7 @@ type followers struct {
 }
 
 func newFollowers(b *testing.B, count int) *followers {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,12 +108,12 @@ func newFollowers(b *testing.B, count int) *followers {
 		f.plan.Cells[0].Readers = append(f.plan.Cells[0].Readers, s.Path)
 	}
 	url := zktest.Start(b, zktest.AsInstalled).URL("hotc/changed")
-	open := func(ctx context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+	open := func(ctx context.Context, _ string, creds ...store.Credential) (store.Session, error) {
 		return zookeeper.Open(ctx, url, creds...)
 	}
 	f.publish(open)
 	token := secret.ServerToken(deployment, "db")
-	store, err := open(b.Context(), "", coordinator.ServerCredential("db", token))
+	store, err := open(b.Context(), "", protocol.ServerCredential("db", token))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func newFollowers(b *testing.B, count int) *followers {
 }
 
 // publish puts the plan on the coordinator.
-func (f *followers) publish(open func(context.Context, string, ...coordinator.Credential) (coordinator.Store, error)) {
+func (f *followers) publish(open func(context.Context, string, ...store.Credential) (store.Session, error)) {
 	text, err := json.Marshal(f.plan)
 	if err != nil {
 		f.b.Fatal(err)
@@ -148,7 +149,7 @@ func (f *followers) publish(open func(context.Context, string, ...coordinator.Cr
 }
 
 // startAll starts the agents of all readers.
-func (f *followers) startAll(open func(context.Context, string, ...coordinator.Credential) (coordinator.Store, error)) {
+func (f *followers) startAll(open func(context.Context, string, ...store.Credential) (store.Session, error)) {
 	folder, err := os.MkdirTemp("/dev/shm", "hotc-agents")
 	if err != nil {
 		f.b.Fatal(err)

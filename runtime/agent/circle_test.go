@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -20,8 +20,8 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		b.server("b", with(b.sh("r", "true"), b.onUpdate("true")))
 		b.apply()
 		a, other := b.start("a", stays), b.start("b", stays)
-		b.awaitState("a", inPhase(coordinator.PhaseDone))
-		b.awaitState("b", inPhase(coordinator.PhaseDone))
+		b.awaitState("a", inPhase(protocol.PhaseDone))
+		b.awaitState("b", inPhase(protocol.PhaseDone))
 		one := func(hook string, peer contract.CellName) contract.Role {
 			return with(b.sh("r", "true; "), output("name", contract.String), input("peer", peer), b.onUpdate(hook+"echo $HOTC_HOOK >>../count"))
 		}
@@ -45,9 +45,9 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		back := with(b.sh("r", "true"), b.onUpdate("echo back >>../count"))
 		b.swap(map[contract.ServerPath][]contract.Role{"a": {back}, "b": {back}})
 		for server, agent := range map[contract.ServerPath]*running{"a": a, "b": other} {
-			b.awaitState(server, func(s coordinator.ServerState) bool {
+			b.awaitState(server, func(s protocol.ServerState) bool {
 				u := s.Roles[0].Update
-				return s.Roles[0].Made == back.Definition() && u != nil && u.Status == coordinator.RoleDone
+				return s.Roles[0].Made == back.Definition() && u != nil && u.Status == protocol.RoleDone
 			})
 			if got := agent.file("count"); got != "back\n" {
 				t.Errorf("the hook of %s has run: %q", server, got)

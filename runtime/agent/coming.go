@@ -7,18 +7,18 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
-// A change of the plan may reach a role on several paths (coordinator.Coming). The role is held
+// A change of the plan may reach a role on several paths (protocol.Coming). The role is held
 // until all of them have arrived, and its own cells say when it has completed the change.
 
 // hear reads the announced changes again: an agent that has seen a cell of a change has to know all
 // that belongs to it.
 func (a *agent) hear(ctx context.Context) error {
 	now, err := a.member.Asked(ctx)
-	if errors.Is(err, coordinator.ErrForged) {
+	if errors.Is(err, protocol.ErrForged) {
 		return nil // keep what was known
 	}
 	if err == nil {
@@ -49,9 +49,9 @@ func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.C
 	if err != nil {
 		return "", false, err
 	}
-	missing, come = c.Missing(func(cell contract.CellName) coordinator.CellRecord {
+	missing, come = c.Missing(func(cell contract.CellName) protocol.CellRecord {
 		if a.follows.isLost(cell, c.Number) {
-			return coordinator.CellRecord{}
+			return protocol.CellRecord{}
 		}
 		return now.of(cell)
 	})
@@ -124,7 +124,7 @@ func (a *agent) readsPending(r *contract.Role) bool {
 	}
 	for i := range a.plan.Roles {
 		other := &a.plan.Roles[i]
-		if a.journal.Role(other.Name).Status != coordinator.RolePending {
+		if a.journal.Role(other.Name).Status != protocol.RolePending {
 			continue
 		}
 		for _, o := range other.Outputs {
@@ -171,8 +171,8 @@ func (a *agent) readsNew(r *contract.Role) bool {
 
 // askedToUpdate reports whether a request for a role's hook update was not answered yet.
 func (a *agent) askedToUpdate(role string) bool {
-	return slices.ContainsFunc(coordinator.Open(a.open, a.answers), func(r coordinator.Request) bool {
-		return r.Kind == coordinator.Hook && r.Name == contract.HookUpdate && r.Role == role
+	return slices.ContainsFunc(protocol.Open(a.open, a.answers), func(r protocol.Request) bool {
+		return r.Kind == protocol.Hook && r.Name == contract.HookUpdate && r.Role == role
 	})
 }
 
@@ -220,18 +220,18 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 	if len(r.Outputs) == 0 {
 		return nil
 	}
-	var change coordinator.Stamp
+	var change protocol.Stamp
 	if c, is := a.coming[r.Name]; is && !(c.Asked && a.plan.Change < c.Number) {
-		change = coordinator.PlanStamp(c.Number)
+		change = protocol.PlanStamp(c.Number)
 	}
 	noted, stamp := a.journal.Role(r.Name), change
-	is := member.HowFar{RoleFailed: true, Cause: noted.Cause, Stamp: func(before coordinator.Stamp) coordinator.Stamp { return before.Keeping(change) }}
+	is := member.HowFar{RoleFailed: true, Cause: noted.Cause, Stamp: func(before protocol.Stamp) protocol.Stamp { return before.Keeping(change) }}
 	if len(r.Carries) > 0 {
 		now, err := a.lookAndWatch(ctx, r)
 		if err != nil {
 			return err
 		}
-		if coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
+		if protocol.FollowStatusOf(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
 			stamp = a.stampOf(r, noted, now).Keeping(change)
 			is.Stamp = stamp.Keeping
 		}
@@ -240,7 +240,7 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 }
 
 // disown marks what a role has published with its failure.
-func (a *agent) disown(ctx context.Context, r *contract.Role, cause *coordinator.Cause) error {
-	same := func(before coordinator.Stamp) coordinator.Stamp { return before }
+func (a *agent) disown(ctx context.Context, r *contract.Role, cause *protocol.Cause) error {
+	same := func(before protocol.Stamp) protocol.Stamp { return before }
 	return a.session.Say(ctx, cellsOf(r), member.HowFar{RoleFailed: true, Cause: cause, Stamp: same})
 }

@@ -7,14 +7,14 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // publishFacts publishes the facts that are read. One that cannot be determined fails its readers
 // only.
 func (a *agent) publishFacts(ctx context.Context) error {
-	failed := map[contract.CellName]*coordinator.Cause{}
+	failed := map[contract.CellName]*protocol.Cause{}
 	for _, name := range a.plan.Facts {
 		cell := a.Boot.Server.Fact(name)
 		value, err := a.fact(ctx, name)
@@ -23,7 +23,7 @@ func (a *agent) publishFacts(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			a.console.say("%s of this server: %v", name, err)
-			failed[cell] = &coordinator.Cause{At: a.plan.At,
+			failed[cell] = &protocol.Cause{At: a.plan.At,
 				Reason: fmt.Sprintf("server %s cannot determine its %s: %v", a.Boot.Server, name, err)}
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/ansible"
@@ -51,11 +51,11 @@ func TestAFailureRunsAlongTheWholeChain(t *testing.T) {
 	if got := db.file("mysql.status"); got != "3\n" {
 		t.Errorf("the exit status is %q", got)
 	}
-	state := b.awaitState("db", inPhase(coordinator.PhaseFailed))
-	if r := state.Roles[0]; r.Status != coordinator.RoleFailed || *r.ExitCode != 3 || r.LastLines != "broken pipe" {
+	state := b.awaitState("db", inPhase(protocol.PhaseFailed))
+	if r := state.Roles[0]; r.Status != protocol.RoleFailed || *r.ExitCode != 3 || r.LastLines != "broken pipe" {
 		t.Errorf("db reports %+v", r)
 	}
-	if r := state.Roles[1]; r.Status != coordinator.RoleSkipped {
+	if r := state.Roles[1]; r.Status != protocol.RoleSkipped {
 		t.Errorf("db reports %+v", r)
 	}
 }
@@ -214,7 +214,7 @@ func TestAProducerWhoseAgentIsGone(t *testing.T) {
 		input("url", "db.mysql:endpoint", func(in *contract.Input) { in.IfDown = 0.3 })))
 	b.apply()
 	// The agent enrols and is gone without a word, as when a server loses its power.
-	m := member.Join(b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))
+	m := member.Join(b.tree.Open(protocol.ServerCredential("db", b.secret.ServerToken(deployment, "db"))), deployment, "db", b.secret.ServerToken(deployment, "db"))
 	if _, err := m.Plan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

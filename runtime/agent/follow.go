@@ -10,8 +10,9 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
 	"github.com/hotc-dev/hotc/runtime/role"
@@ -28,16 +29,16 @@ type followed struct {
 
 	mu      sync.Mutex
 	watched map[contract.CellName]bool
-	known   map[contract.CellName]coordinator.CellRecord // without values; only unchanged ones
-	said    map[string]string                            // by role, the status already written into its outputs
-	groups  map[string]bool                              // that are watched
-	awaited map[string]awaited                           // by role, the cell it waits for in a change of the plan
-	lost    map[contract.CellName]int64                  // the change in which its writer was gone for long
+	known   map[contract.CellName]protocol.CellRecord // without values; only unchanged ones
+	said    map[string]string                         // by role, the status already written into its outputs
+	groups  map[string]bool                           // that are watched
+	awaited map[string]awaited                        // by role, the cell it waits for in a change of the plan
+	lost    map[contract.CellName]int64               // the change in which its writer was gone for long
 }
 
 func newFollowed() *followed {
 	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
-		known: map[contract.CellName]coordinator.CellRecord{}, said: map[string]string{}, groups: map[string]bool{},
+		known: map[contract.CellName]protocol.CellRecord{}, said: map[string]string{}, groups: map[string]bool{},
 		awaited: map[string]awaited{}, lost: map[contract.CellName]int64{}}
 }
 
@@ -50,7 +51,7 @@ func (f *followed) stale(cell contract.CellName) {
 }
 
 // wake reports a change of something that is not kept here.
-func (f *followed) wake() { coordinator.Wake(f.changed) }
+func (f *followed) wake() { store.Wake(f.changed) }
 
 // watchGroup starts watching the members of a group, once.
 func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {
@@ -82,11 +83,11 @@ func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.Ce
 }
 
 // read returns a cell, without its value if it is cached.
-func (f *followed) read(ctx context.Context, m *member.Member, cell contract.CellName) (coordinator.CellRecord, error) {
+func (f *followed) read(ctx context.Context, m *member.Member, cell contract.CellName) (protocol.CellRecord, error) {
 	f.mu.Lock()
 	r, known := f.known[cell]
 	if !known {
-		f.known[cell] = coordinator.CellRecord{State: coordinator.Empty} // from here on a change is noticed
+		f.known[cell] = protocol.CellRecord{State: protocol.Empty} // from here on a change is noticed
 	}
 	f.mu.Unlock()
 	if known {
@@ -126,14 +127,14 @@ func (f *followed) reset() {
 
 // wrote are the versions of what the server has published, to tell whether its followers have run
 // with them.
-func (a *agent) wrote() map[contract.CellName]coordinator.Count {
+func (a *agent) wrote() map[contract.CellName]protocol.Count {
 	kept, err := a.journal.Kept()
 	if err != nil {
 		return nil // the next write reports the error
 	}
-	wrote := map[contract.CellName]coordinator.Count{}
+	wrote := map[contract.CellName]protocol.Count{}
 	for cell, r := range kept {
-		if r.State == coordinator.Valued {
+		if r.State == protocol.Valued {
 			wrote[cell] = r.At()
 		}
 	}
@@ -162,12 +163,12 @@ func (a *agent) bringAll(ctx context.Context) error {
 				return nil // read the newest plan first
 			}
 			status := a.journal.Role(r.Name).Status
-			if status == coordinator.RoleFailed {
+			if status == protocol.RoleFailed {
 				if err := a.giveUp(ctx, r); err != nil {
 					return err
 				}
 			}
-			if status != coordinator.RoleDone {
+			if status != protocol.RoleDone {
 				continue
 			}
 			if err := a.endInterrupted(ctx, r); err != nil {
@@ -201,7 +202,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		return false, err
 	}
 	had := a.heat.ran(r, noted.Followed)
-	standing := coordinator.FollowStatusOf(r.Follows, had, now.of)
+	standing := protocol.FollowStatusOf(r.Follows, had, now.of)
 	if standing.Due() && r.Updating() != nil {
 		if err := a.hear(ctx); err != nil {
 			return false, err
@@ -212,7 +213,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if now, err = a.lookWhole(ctx, r, now); err != nil {
 			return false, err
 		}
-		if !coordinator.FollowStatusOf(r.Follows, had, now.of).Due() {
+		if !protocol.FollowStatusOf(r.Follows, had, now.of).Due() {
 			return true, nil // it has just changed: check again
 		}
 		return true, a.runUpdate(ctx, r, now, change)
@@ -225,17 +226,17 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 
 // sayBehind reports why a role is not brought up to date with what it follows, so that others, such
 // as Heat, do not wait for it.
-func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing coordinator.FollowStatus) error {
-	var now *coordinator.BehindState
+func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing protocol.FollowStatus) error {
+	var now *protocol.BehindState
 	if standing.Newer && standing.Waits == "" && standing.Behind != nil {
-		now = &coordinator.BehindState{Cause: coordinator.Shorten(standing.Behind), Heat: a.heat.number()}
+		now = &protocol.BehindState{Cause: protocol.Shorten(standing.Behind), Heat: a.heat.number()}
 	}
 	before := a.behind[r.Name]
 	if (now == nil) == (before == nil) && (now == nil || now.Heat == before.Heat && now.Cause.String() == before.Cause.String()) {
 		return nil
 	}
 	a.behind[r.Name] = now
-	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
+	return a.board.commit(ctx, nil, func(s *protocol.ServerState) {
 		is := a.recall(*r)
 		is.Update = withLines(is.Update, s.Role(r.Name).Update)
 		setRole(s, is)
@@ -265,7 +266,7 @@ func (a *agent) lookAndWatch(ctx context.Context, r *contract.Role) (seen, error
 }
 
 // seen are cells as they were read together.
-type seen map[contract.CellName]coordinator.CellRecord
+type seen map[contract.CellName]protocol.CellRecord
 
 // wholeWith reports whether all of them have their values, after adding those read before with the
 // same versions.
@@ -275,14 +276,14 @@ func (s seen) wholeWith(before seen) bool {
 			r.Value = was.Value
 			s[cell] = r
 		}
-		if r.State == coordinator.Valued && r.Value == nil {
+		if r.State == protocol.Valued && r.Value == nil {
 			return false
 		}
 	}
 	return true
 }
 
-func (s seen) of(cell contract.CellName) coordinator.CellRecord { return s[cell] }
+func (s seen) of(cell contract.CellName) protocol.CellRecord { return s[cell] }
 
 // look reads the cells that a role follows.
 func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
@@ -293,17 +294,17 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 			continue
 		}
 		record, err := a.follows.read(ctx, a.member, f.Cell)
-		var bad *coordinator.RecordError
+		var bad *protocol.RecordError
 		var left *member.FailedCellError
 		switch {
 		case errors.As(err, &left): // it was removed from the plan
-			record = coordinator.CellRecord{State: coordinator.Empty}
-		case errors.Is(err, coordinator.ErrForged), errors.As(err, &bad) && (errors.Is(err, coordinator.ErrNotFound) || errors.Is(err, coordinator.ErrRefused)):
+			record = protocol.CellRecord{State: protocol.Empty}
+		case errors.Is(err, protocol.ErrForged), errors.As(err, &bad) && (errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused)):
 			a.console.say("%v", err)
-			record = coordinator.CellRecord{State: coordinator.Unknown} // no reason to run
+			record = protocol.CellRecord{State: protocol.Unknown} // no reason to run
 		case bad != nil: // its writer has written nonsense
 			a.console.say("%v", err)
-			record = coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: err.Error()}}
+			record = protocol.CellRecord{State: protocol.Failed, Cause: &protocol.Cause{Reason: err.Error()}}
 		case err != nil:
 			return nil, err
 		}
@@ -313,7 +314,7 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, of := seen{}, coordinator.Followed(r.Follows, groups, now.of)
+	all, of := seen{}, protocol.Followed(r.Follows, groups, now.of)
 	for cell := range now {
 		all[cell] = of(cell)
 	}
@@ -334,7 +335,7 @@ func (a *agent) lookWhole(ctx context.Context, r *contract.Role, before seen) (s
 // follows, or for a request that was answered and dropped. It runs again if the role is idempotent.
 func (a *agent) endInterrupted(ctx context.Context, r *contract.Role) error {
 	u := a.journal.Role(r.Name).Updating
-	if u.Status != coordinator.RoleRunning {
+	if u.Status != protocol.RoleRunning {
 		return nil
 	}
 	var followed journal.Followed
@@ -352,7 +353,7 @@ func (a *agent) noteInterrupted(task journal.Task, r *contract.Role, followed jo
 	if _, err := process.EndMarked([]string{task.Run}, a.Grace); err != nil {
 		return err
 	}
-	cause := &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: role.Interrupted}
+	cause := &protocol.Cause{Role: a.key(r.Name), At: r.At, Reason: role.Interrupted}
 	return a.journal.NoteTaskEnded(task.Request, task.Name, task.Made, journal.End{Cause: cause, Followed: followed})
 }
 
@@ -360,7 +361,7 @@ func (a *agent) noteInterrupted(task journal.Task, r *contract.Role, followed jo
 func due(r *contract.Role) journal.Followed {
 	none := journal.Followed{}
 	for _, f := range r.Follows {
-		none[f.Cell] = coordinator.Count{}
+		none[f.Cell] = protocol.Count{}
 	}
 	return none
 }
@@ -369,8 +370,8 @@ func due(r *contract.Role) journal.Followed {
 // that it has no part of what changes while it starts.
 func pinned(r *contract.Role, now seen) (versions journal.Followed, pins seen) {
 	versions, pins = journal.Followed{}, seen{}
-	for cell, record := range coordinator.Having(r.Follows, now.of) {
-		if versions[cell] = record.At(); record.State == coordinator.Valued {
+	for cell, record := range protocol.Having(r.Follows, now.of) {
+		if versions[cell] = record.At(); record.State == protocol.Valued {
 			pins[cell] = record
 		}
 	}
@@ -384,12 +385,12 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	if err != nil {
 		return err
 	}
-	id := journal.StateRequest + coordinator.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
+	id := journal.StateRequest + protocol.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
 	made, name := r.Definition(), r.Name+"."+contract.HookUpdate
-	task := &role.Task{Task: *r.Updating(), Kind: coordinator.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
+	task := &role.Task{Task: *r.Updating(), Kind: protocol.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		running := a.recall(*r)
 		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)
-		running.Update = &coordinator.UpdateState{Status: coordinator.RoleRunning, Started: a.Now().UTC()}
+		running.Update = &protocol.UpdateState{Status: protocol.RoleRunning, Started: a.Now().UTC()}
 		if err := a.board.begin(ctx, running); err != nil { // checks that this machine is the server, and the plan the newest
 			return err
 		}
@@ -399,7 +400,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 	host := a.host()
 	host.Change = change
 	end, err := host.RunTask(ctx, *r, task)
-	begun := a.journal.Task(id).Status == coordinator.RoleRunning
+	begun := a.journal.Task(id).Status == protocol.RoleRunning
 	if err != nil && (end.Cause == nil || !begun) {
 		return err
 	}
@@ -417,7 +418,7 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 }
 
 // sayHowFar writes the stamps of the role's outputs, unless something newer is still arriving.
-func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing coordinator.FollowStatus, now seen, change int64) error {
+func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing protocol.FollowStatus, now seen, change int64) error {
 	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
 		return nil
 	}
@@ -426,21 +427,21 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	}
 	stamp := a.stampOf(r, noted, now)
 	if change > 0 {
-		stamp = stamp.Keeping(coordinator.PlanStamp(change))
+		stamp = stamp.Keeping(protocol.PlanStamp(change))
 	}
-	var cause *coordinator.Cause
+	var cause *protocol.Cause
 	switch {
 	case standing.Lacks != nil:
-		cause = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows failed", Cause: standing.Lacks}
-	case noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
+		cause = &protocol.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows failed", Cause: standing.Lacks}
+	case noted.Update != nil && noted.Update.Status == protocol.RoleFailed:
 		cause = noted.Update.Cause
 	}
 	return a.say(ctx, r, noted, stamp, member.HowFar{Stamp: stamp.Keeping, Cause: cause})
 }
 
 // stampOf is the stamp of a role's last run.
-func (a *agent) stampOf(r *contract.Role, noted journal.Role, now seen) coordinator.Stamp {
-	return coordinator.StampOf(r, a.key(r.Name), coordinator.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+func (a *agent) stampOf(r *contract.Role, noted journal.Role, now seen) protocol.Stamp {
+	return protocol.StampOf(r, a.key(r.Name), protocol.Count{a.journal.Incarnation(), noted.Runs}, now.of)
 }
 
 // say writes the status of a role's outputs, once after each run.
@@ -457,7 +458,7 @@ func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, s
 }
 
 // fits reports how the cells that a role follows fit together now, and has them with their values.
-func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is coordinator.FollowStatus, err error) {
+func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is protocol.FollowStatus, err error) {
 	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
 		return nil, is, nil
 	}
@@ -468,7 +469,7 @@ func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is coord
 	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Member != nil }) { // a run may wait for these
 		_, pins = pinned(r, now)
 		// a run waits for Heat's by itself
-		maps.DeleteFunc(pins, func(c contract.CellName, _ coordinator.CellRecord) bool { return c.FromOutside() })
+		maps.DeleteFunc(pins, func(c contract.CellName, _ protocol.CellRecord) bool { return c.FromOutside() })
 	}
-	return pins, coordinator.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
+	return pins, protocol.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
 }

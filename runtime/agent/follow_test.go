@@ -9,7 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -61,14 +61,14 @@ func diamond(t *testing.T, cText string) (*bed, map[contract.ServerPath]*running
 	agents := map[contract.ServerPath]*running{}
 	for _, s := range []contract.ServerPath{"a", "b", "c", "d"} {
 		agents[s] = b.start(s, stays)
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 	}
 	return b, agents
 }
 
 // upTo waits until a role has run as often as that, its updates included.
-func upTo(runs int, status coordinator.RoleStatus) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool {
+func upTo(runs int, status protocol.RoleStatus) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool {
 		r := s.Roles[0]
 		return r.Runs >= runs && r.Update != nil && r.Update.Status == status
 	}
@@ -84,7 +84,7 @@ func TestAChangeRunsAlongAChain(t *testing.T) {
 	var c, e *running
 	for _, s := range []contract.ServerPath{"a", "b", "c", "e"} {
 		r := b.start(s, stays)
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 		switch s {
 		case "c":
 			c = r
@@ -93,14 +93,14 @@ func TestAChangeRunsAlongAChain(t *testing.T) {
 		}
 	}
 	b.change("a", b.levelled("2"))
-	b.awaitState("c", upTo(2, coordinator.RoleDone))
+	b.awaitState("c", upTo(2, protocol.RoleDone))
 	for _, s := range []contract.ServerPath{"a", "b"} { // a relay compares this with what its followers have run with
-		b.awaitState(s, func(now coordinator.ServerState) bool {
-			return now.Roles[0].Status == coordinator.RoleDone && now.Wrote[contract.CellName(s+".r:out")] == coordinator.Count{1, 2}
+		b.awaitState(s, func(now protocol.ServerState) bool {
+			return now.Roles[0].Status == protocol.RoleDone && now.Wrote[contract.CellName(s+".r:out")] == protocol.Count{1, 2}
 		})
 	}
-	b.awaitState("c", func(now coordinator.ServerState) bool {
-		return now.Roles[0].Followed["b.r:out"] == coordinator.Count{1, 2}
+	b.awaitState("c", func(now protocol.ServerState) bool {
+		return now.Roles[0].Followed["b.r:out"] == protocol.Count{1, 2}
 	})
 	c.ran("b1\nupdate b2\n") // without a hook the role itself runs again
 	e.ran("b1\n")            // it does not watch
@@ -111,11 +111,11 @@ func TestAChangeRunsAlongAChain(t *testing.T) {
 func TestADiamondIsOneRun(t *testing.T) {
 	b, agents := diamond(t, `while ! [ -e ../go ]; do sleep 0.05; done; v=$(hotc-agent get in); printf "c$v" | hotc-agent put out`)
 	b.change("a", b.levelled("2", carries("a.r")))
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	goOn(t, agents["c"])
-	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.awaitState("d", upTo(2, protocol.RoleDone))
 	b.change("a", b.levelled("3", carries("a.r")))
-	b.awaitState("d", upTo(3, coordinator.RoleDone))
+	b.awaitState("d", upTo(3, protocol.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\n")
 }
 
@@ -130,7 +130,7 @@ func goOn(t *testing.T, r *running) {
 func TestTheSameValueAgain(t *testing.T) {
 	b, agents := diamond(t, `echo $HOTC_HOOK $(hotc-agent get in) >>../count; printf c1 | hotc-agent put out`)
 	b.change("a", b.levelled("2", carries("a.r")))
-	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.awaitState("d", upTo(2, protocol.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b2 c1\n")
 	agents["c"].ran("1\nupdate 2\n")
 }
@@ -140,17 +140,17 @@ func TestTheSameValueAgain(t *testing.T) {
 func TestAFailedHalfOfAChange(t *testing.T) {
 	b, agents := diamond(t, `v=$(hotc-agent get in); [ $v != 2 ] || exit 3; printf "c$v" | hotc-agent put out`)
 	b.change("a", b.levelled("2", carries("a.r")))
-	b.awaitState("c", upTo(2, coordinator.RoleFailed))
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("c", upTo(2, protocol.RoleFailed))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	b.want("c.r:out", `"c1"`)
-	behind := b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+	behind := b.awaitState("d", func(s protocol.ServerState) bool { return s.Roles[0].Behind != nil })
 	if why := behind.Roles[0].Behind.Cause.Root(); why.Role != "c.r" || !strings.Contains(why.Reason, "exit status 3") {
 		t.Errorf("d stays as it is because of %+v", why)
 	}
 	b.change("a", b.levelled("3", carries("a.r")))
-	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.awaitState("d", upTo(2, protocol.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b3 c3\n")
-	b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind == nil })
+	b.awaitState("d", func(s protocol.ServerState) bool { return s.Roles[0].Behind == nil })
 }
 
 // Of several changes that came while an agent was away only the last one counts.
@@ -164,10 +164,10 @@ func TestAnAgentThatReturnsFollowsTheLastChange(t *testing.T) {
 	away.mustBeDone()
 	for n := 2; n < 5; n++ {
 		b.change("a", b.levelled(fmt.Sprint(n)))
-		b.awaitState("a", upTo(n, coordinator.RoleDone))
+		b.awaitState("a", upTo(n, protocol.RoleDone))
 	}
 	back := b.start("b", stays)
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	back.ran("1\nupdate 4\n")
 }
 
@@ -187,9 +187,9 @@ func TestAServerThatIsBuiltAnewIsFollowed(t *testing.T) {
 	}
 	b.start("a", machine("1")).mustBeDone()
 	follower := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	b.start("a", machine("2")).mustBeDone()
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	follower.ran("x1 y1\nupdate x2 y2\n")
 }
 
@@ -207,16 +207,16 @@ func TestAKillAtEveryLineOfTheJournalOfAFollower(t *testing.T) {
 					b.start("a", stays)
 					b.start("b").mustBeDone()
 					b.change("a", b.levelled("2"))
-					b.awaitState("a", upTo(2, coordinator.RoleDone))
+					b.awaitState("a", upTo(2, protocol.RoleDone))
 					left := n
 					_ = b.start("b", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, after} }).wait()
 					last := b.start("b", stays)
-					state := b.awaitState("b", func(s coordinator.ServerState) bool {
+					state := b.awaitState("b", func(s protocol.ServerState) bool {
 						u := s.Roles[0].Update
-						return s.Phase == coordinator.PhaseDone && u != nil && (u.Status == coordinator.RoleDone || u.Status == coordinator.RoleFailed && !idempotent)
+						return s.Phase == protocol.PhaseDone && u != nil && (u.Status == protocol.RoleDone || u.Status == protocol.RoleFailed && !idempotent)
 					})
 					runs := strings.Count(last.file("count"), "update 2\n")
-					if u := state.Roles[0].Update; !idempotent && runs > 1 || u.Status == coordinator.RoleDone && runs == 0 || u.Status == coordinator.RoleFailed && !strings.Contains(u.Cause.Reason, "interrupted") {
+					if u := state.Roles[0].Update; !idempotent && runs > 1 || u.Status == protocol.RoleDone && runs == 0 || u.Status == protocol.RoleFailed && !strings.Contains(u.Cause.Reason, "interrupted") {
 						t.Errorf("it ran %d times: %+v", runs, u)
 					}
 				})
@@ -233,14 +233,14 @@ func TestWhoHasReadAFailedAttemptsValueFollowsTheNext(t *testing.T) {
 	b.server("c", b.passing("c", input("in", "a.r:out")))
 	b.apply()
 	a, early := b.start("a", stays), b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	if err := os.WriteFile(filepath.Join(a.work, "fail"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	b.awaitState("a", inPhase(protocol.PhaseFailed))
 	goOn(t, a)
-	b.post("a", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "r"}, "a.r", "a.r:out")
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.post("a", protocol.Request{ID: "r1", Kind: protocol.Retry, Role: "r"}, "a.r", "a.r:out")
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	early.ran("password1\nupdate password2\n")
 	late := b.start("c")
 	late.mustBeDone()
@@ -266,21 +266,21 @@ func TestNobodyIsBroughtToAFailedAttempt(t *testing.T) {
 	b.start("z", stays)
 	b.start("b").mustBeDone()
 	a := b.start("a", machine("two"), stays)
-	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	b.awaitState("a", inPhase(protocol.PhaseFailed))
 	follower := b.start("b", stays)
-	behind := b.awaitState("b", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+	behind := b.awaitState("b", func(s protocol.ServerState) bool { return s.Roles[0].Behind != nil })
 	if why := behind.Roles[0].Behind.Cause.String(); why != "a.r: exit status 3 (site.yaml:2:2)" {
 		t.Errorf("b stays as it is because of %s", why)
 	}
 	late := b.start("late", stays)
-	b.awaitState("late", inPhase(coordinator.PhaseDone))
+	b.awaitState("late", inPhase(protocol.PhaseDone))
 	b.change("z", b.levelled("2"))
-	b.awaitState("late", upTo(2, coordinator.RoleDone))
+	b.awaitState("late", upTo(2, protocol.RoleDone))
 	late.ran("two 1\nupdate two 2\n")
 	follower.ran("one 1\n")
 	goOn(t, a)
-	b.post("a", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Incarnation: 2, Role: "r"}, "a.r", "a.r:out")
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.post("a", protocol.Request{ID: "retry", Kind: protocol.Retry, Incarnation: 2, Role: "r"}, "a.r", "a.r:out")
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	follower.ran("one 1\nupdate two 2\n")
 }
 
@@ -293,11 +293,11 @@ func TestWhatASkippedRoleHasPublishedIsFollowed(t *testing.T) {
 	b.start("a", machine("one")).mustBeDone()
 	b.start("b").mustBeDone()
 	b.start("a", machine("two"), stays)
-	b.awaitState("a", inPhase(coordinator.PhaseFailed))
+	b.awaitState("a", inPhase(protocol.PhaseFailed))
 	follower := b.start("b", stays)
-	b.awaitState("b", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
-	b.post("a", coordinator.Request{ID: "skip", Kind: coordinator.Skip, Incarnation: 2, Role: "r", Values: map[string]rawMessage{"never": rawMessage(`"x"`)}}, "a.r", "a.r:never")
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", func(s protocol.ServerState) bool { return s.Roles[0].Behind != nil })
+	b.post("a", protocol.Request{ID: "skip", Kind: protocol.Skip, Incarnation: 2, Role: "r", Values: map[string]rawMessage{"never": rawMessage(`"x"`)}}, "a.r", "a.r:never")
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	follower.ran("one\nupdate two\n")
 }
 
@@ -306,11 +306,11 @@ func TestWhatASkippedRoleHasPublishedIsFollowed(t *testing.T) {
 func TestAFailedRoleIsNotWaitedFor(t *testing.T) {
 	b, agents := diamond(t, "")
 	b.start("c", machine("broken"), stays)
-	b.awaitState("c", inPhase(coordinator.PhaseFailed))
+	b.awaitState("c", inPhase(protocol.PhaseFailed))
 	for n := 2; n < 4; n++ {
 		b.change("a", b.levelled(fmt.Sprint(n), carries("a.r")))
-		b.awaitState("b", upTo(n, coordinator.RoleDone))
-		behind := b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Behind != nil })
+		b.awaitState("b", upTo(n, protocol.RoleDone))
+		behind := b.awaitState("d", func(s protocol.ServerState) bool { return s.Roles[0].Behind != nil })
 		if why := behind.Roles[0].Behind.Cause.Root(); why.Role != "c.r" || !strings.Contains(why.Reason, "exit status 3") {
 			t.Errorf("d stays as it is because of %+v", why)
 		}
@@ -330,8 +330,8 @@ func TestAHundredKillsOfARandomPassword(t *testing.T) {
 	b.apply()
 	web := b.start("web", stays)
 	retry := func(n int) {
-		failed := b.awaitState("db", inPhase(coordinator.PhaseFailed))
-		b.post("db", coordinator.Request{ID: fmt.Sprintf("retry-%d", n), Kind: coordinator.Retry, Role: "r", Attempt: failed.Roles[0].Attempt}, "db.r", "db.r:out")
+		failed := b.awaitState("db", inPhase(protocol.PhaseFailed))
+		b.post("db", protocol.Request{ID: fmt.Sprintf("retry-%d", n), Kind: protocol.Retry, Role: "r", Attempt: failed.Roles[0].Attempt}, "db.r", "db.r:out")
 	}
 	kills := 0
 	for n := 0; kills < seedtest.Cases(100, 6); n++ {
@@ -345,15 +345,15 @@ func TestAHundredKillsOfARandomPassword(t *testing.T) {
 	}
 	db := b.start("db", stays)
 	goOn(t, db)
-	b.awaitState("db", func(s coordinator.ServerState) bool {
-		if s.Phase == coordinator.PhaseFailed { // it began before it was let
-			b.post("db", coordinator.Request{ID: fmt.Sprintf("last-%d", s.Roles[0].Attempt), Kind: coordinator.Retry, Role: "r", Attempt: s.Roles[0].Attempt}, "db.r", "db.r:out")
+	b.awaitState("db", func(s protocol.ServerState) bool {
+		if s.Phase == protocol.PhaseFailed { // it began before it was let
+			b.post("db", protocol.Request{ID: fmt.Sprintf("last-%d", s.Roles[0].Attempt), Kind: protocol.Retry, Role: "r", Attempt: s.Roles[0].Attempt}, "db.r", "db.r:out")
 		}
-		return s.Phase == coordinator.PhaseDone
+		return s.Phase == protocol.PhaseDone
 	})
-	b.awaitState("web", func(s coordinator.ServerState) bool {
+	b.awaitState("web", func(s protocol.ServerState) bool {
 		text, err := os.ReadFile(filepath.Join(web.work, "real"))
-		return s.Phase == coordinator.PhaseDone && err == nil && string(text) == db.file("real")
+		return s.Phase == protocol.PhaseDone && err == nil && string(text) == db.file("real")
 	})
 	b.want("db.r:out", fmt.Sprintf("%q", db.file("real")))
 }
@@ -375,10 +375,10 @@ func TestAFactThatHasChanged(t *testing.T) {
 	}
 	b.start("db", address("10.0.0.1")).mustBeDone()
 	web, old := b.start("web", stays), b.start("old", stays)
-	b.awaitState("web", inPhase(coordinator.PhaseDone))
-	b.awaitState("old", inPhase(coordinator.PhaseDone))
+	b.awaitState("web", inPhase(protocol.PhaseDone))
+	b.awaitState("old", inPhase(protocol.PhaseDone))
 	b.start("db", address("10.0.0.2")).mustBeDone()
-	b.awaitState("web", upTo(2, coordinator.RoleDone))
+	b.awaitState("web", upTo(2, protocol.RoleDone))
 	web.ran("10.0.0.1\nupdate 10.0.0.2\n")
 	old.ran("10.0.0.1\n")
 }

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // forge writes into a server's cell what somebody with its token may sign.
-func (b *bed) forge(server contract.ServerPath, cell contract.CellName, record coordinator.CellRecord) {
+func (b *bed) forge(server contract.ServerPath, cell contract.CellName, record protocol.CellRecord) {
 	b.t.Helper()
 	token := b.secret.ServerToken(deployment, server)
-	thief := b.tree.Open(coordinator.ServerCredential(server, token))
+	thief := b.tree.Open(protocol.ServerCredential(server, token))
 	defer thief.Close()
 	operator, err := b.secret.OperatorKey(deployment)
 	if err != nil {
@@ -22,20 +23,20 @@ func (b *bed) forge(server contract.ServerPath, cell contract.CellName, record c
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	is, err := coordinator.OpenDeployment(deployment, operator.Public(), root.Data)
+	is, err := protocol.OpenDeployment(deployment, operator.Public(), root.Data)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	key, err := coordinator.ServerKey(token, "")
+	key, err := protocol.ServerKey(token, "")
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	ref := contract.CellRef{Cell: cell, Server: server}
-	data, err := coordinator.Signed(key, deployment.CellPlace(is.ID, ref), 0, record)
+	data, err := protocol.Signed(key, deployment.CellPlace(is.ID, ref), 0, record)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	op := coordinator.Op{Path: deployment.Cell(ref), Version: coordinator.AnyVersion, Write: true, Data: data}
+	op := store.Op{Path: deployment.Cell(ref), Version: store.AnyVersion, Write: true, Data: data}
 	if err := thief.Commit(b.t.Context(), op); err != nil {
 		b.t.Fatal(err)
 	}
@@ -48,19 +49,19 @@ func TestForgedStamps(t *testing.T) {
 	b, agents := diamond(t, "")
 	agents["b"].cancel()
 	agents["b"].gone()
-	far := coordinator.Count{1 << 40, 1 << 40}
-	b.forge("b", "b.r:out", coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 7, Value: json.RawMessage(`"evil"`),
-		Stamp: coordinator.Stamp{"a.r": far, "c.r": far, contract.PlanSource: {0, 1 << 52}}})
+	far := protocol.Count{1 << 40, 1 << 40}
+	b.forge("b", "b.r:out", protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 7, Value: json.RawMessage(`"evil"`),
+		Stamp: protocol.Stamp{"a.r": far, "c.r": far, contract.PlanSource: {0, 1 << 52}}})
 	b.change("a", b.levelled("2", carries("a.r")))
-	b.awaitState("c", upTo(2, coordinator.RoleDone))
+	b.awaitState("c", upTo(2, protocol.RoleDone))
 	b.want("c.r:out", `"c2"`)
 	b.start("b", stays, machine("anew"))
-	b.awaitState("d", upTo(2, coordinator.RoleDone))
+	b.awaitState("d", upTo(2, protocol.RoleDone))
 	b.change("a", b.levelled("3", carries("a.r")))
-	b.awaitState("d", upTo(3, coordinator.RoleDone))
+	b.awaitState("d", upTo(3, protocol.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\n")
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("4", carries("a.r"))}, "b": {b.passing("B", watch("in", "a.r:out"), carries("a.r"))}})
-	b.awaitState("d", upTo(4, coordinator.RoleDone))
+	b.awaitState("d", upTo(4, protocol.RoleDone))
 	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\nupdate B4 c4\n")
 }
 
@@ -74,15 +75,15 @@ func TestAValueOfAnotherType(t *testing.T) {
 	b.apply()
 	b.start("a", stays)
 	follower := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
-	b.forge("a", "a.r:out", coordinator.CellRecord{State: coordinator.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`["x","y"]`)})
+	b.awaitState("b", inPhase(protocol.PhaseDone))
+	b.forge("a", "a.r:out", protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 2, Value: json.RawMessage(`["x","y"]`)})
 	follower = b.looked("b", follower)
 	follower.ran("1\n")
 	late := b.start("c", stays)
 	late.await("the cell a.r:out cannot be read as written by server a: its value has another type than the plan says: list, not string")
 	b.change("a", b.levelled("2"))
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
-	b.awaitState("c", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
+	b.awaitState("c", inPhase(protocol.PhaseDone))
 	follower.ran("1\nupdate 2\n")
 	late.ran("2")
 }
@@ -97,10 +98,10 @@ func TestAnOutputGetsAnotherType(t *testing.T) {
 	b.server("b", b.passing("b", watch("in", "a.r:out")))
 	b.apply()
 	a, follower := b.start("a", stays), b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	b.want("a.r:out", `7`)
 	b.change("a", with(b.sh("r", text), output("out", contract.String), b.onUpdate(text)))
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	b.want("a.r:out", `"7"`)
 	a.ran("\nupdate\n")
 	follower.ran("7\nupdate 7\n")

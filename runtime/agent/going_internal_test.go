@@ -4,25 +4,25 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A record of another machine, of another incarnation of this one, or an older one than was seen,
 // takes no machine away.
 func TestOnlyThisIncarnationGoes(t *testing.T) {
 	for _, c := range []struct {
-		record coordinator.HeatValues
+		record protocol.HeatValues
 		err    error
 		want   bool
 	}{
-		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, want: true},
-		{record: coordinator.HeatValues{Number: 2, Instance: "another", Going: 3}},
-		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 2}},
-		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 4}},
-		{record: coordinator.HeatValues{Number: 2, Instance: "i"}},
-		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", member.ErrOlder)},
-		{record: coordinator.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", coordinator.ErrForged)},
+		{record: protocol.HeatValues{Number: 2, Instance: "i", Going: 3}, want: true},
+		{record: protocol.HeatValues{Number: 2, Instance: "another", Going: 3}},
+		{record: protocol.HeatValues{Number: 2, Instance: "i", Going: 2}},
+		{record: protocol.HeatValues{Number: 2, Instance: "i", Going: 4}},
+		{record: protocol.HeatValues{Number: 2, Instance: "i"}},
+		{record: protocol.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", member.ErrOlder)},
+		{record: protocol.HeatValues{Number: 2, Instance: "i", Going: 3}, err: fmt.Errorf("%w", protocol.ErrForged)},
 	} {
 		h := newHeatValues(nil, "i")
 		h.take(c.record, c.err)

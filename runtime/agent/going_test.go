@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	heatapi "github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
 )
@@ -82,10 +82,10 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 	agents := map[contract.ServerPath]*running{}
 	for _, s := range []contract.ServerPath{"a", "b", "c"} {
 		agents[s] = b.start(s, stays)
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 	}
 	for i, role := range []string{"second", "first"} { // as hotc down does
-		b.post("c", coordinator.Request{ID: fmt.Sprint("down", i), Kind: coordinator.Hook, Role: role, Name: contract.HookDelete})
+		b.post("c", protocol.Request{ID: fmt.Sprint("down", i), Kind: protocol.Hook, Role: role, Name: contract.HookDelete})
 		b.awaitAnswers("c", i+1)
 	}
 	w := &waiting{status: "COMPLETE"}
@@ -95,7 +95,7 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 		awaitThat(t, "Heat's going on with "+s, func() bool { return w.wentOn(s) == 1 })
 	}
 	agents["a"] = b.restart(agents["a"])
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	w.pause("a") // an update came over the one that waited
 	awaitThat(t, "Heat's going on again", func() bool { return w.wentOn("a") == 2 })
 	for s, r := range agents {
@@ -103,13 +103,13 @@ func TestHeatTakesMachinesAway(t *testing.T) {
 			t.Errorf("on %s ran %q", s, got)
 		}
 	}
-	state := b.awaitState("b", func(s coordinator.ServerState) bool { return s.Going != nil && !s.Going.Ended.IsZero() })
+	state := b.awaitState("b", func(s protocol.ServerState) bool { return s.Going != nil && !s.Going.Ended.IsZero() })
 	if failed := state.Going.Failed; len(failed) != 1 || failed[0].Role != "b.second" || !strings.Contains(failed[0].String(), "exit status 3") {
 		t.Errorf("b reports %+v", state.Going)
 	}
 	answers := b.awaitAnswers("b", 2)
-	if !slices.ContainsFunc(answers, func(a coordinator.Answer) bool {
-		return a.Role == "first" && a.Name == contract.HookDelete && a.Status == coordinator.AnswerDone
+	if !slices.ContainsFunc(answers, func(a protocol.Answer) bool {
+		return a.Role == "first" && a.Name == contract.HookDelete && a.Status == protocol.AnswerDone
 	}) {
 		t.Errorf("an operator finds %+v", answers)
 	}
@@ -137,11 +137,11 @@ func TestHeatWaitsForNobodyInVain(t *testing.T) {
 	b.server("other", with(b.sh("late", "true"), output("value", contract.String)))
 	b.apply()
 	away := b.start("away", stays)
-	b.awaitState("away", inPhase(coordinator.PhaseDone))
+	b.awaitState("away", inPhase(protocol.PhaseDone))
 	away.cancel()
 	_ = away.wait()
 	b.start("waits", stays)
-	b.awaitState("waits", func(s coordinator.ServerState) bool { return len(s.Roles) > 0 && len(s.Roles[0].Blocked) > 0 })
+	b.awaitState("waits", func(s protocol.ServerState) bool { return len(s.Roles) > 0 && len(s.Roles[0].Blocked) > 0 })
 	w := &waiting{status: "COMPLETE"}
 	said := b.relays(w, 50*time.Millisecond)
 	w.pause("theirs")
@@ -182,9 +182,9 @@ func TestFollowersDropAMemberBeforeItsDeleteHook(t *testing.T) {
 	lb := b.start("lb", stays)
 	b.start("fails", stays)
 	b.start("away", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
-	b.awaitState("fails", inPhase(coordinator.PhaseFailed))
-	b.awaitState("away", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
+	b.awaitState("fails", inPhase(protocol.PhaseFailed))
+	b.awaitState("away", inPhase(protocol.PhaseDone))
 	if err := os.Remove(log); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -49,7 +49,7 @@ func (a *agent) noteSignalled(status signal.Status) {
 func (a *agent) outcome(ctx context.Context) signal.Signal {
 	s := signal.Signal{Status: signal.Success, Reason: "all roles are done", ID: string(a.Boot.Server)}
 	for _, r := range a.board.copy().Roles {
-		if r.Status == coordinator.RoleFailed {
+		if r.Status == protocol.RoleFailed {
 			s.Status, s.Reason = signal.Failure, r.Cause.String()
 			return s
 		}
@@ -88,7 +88,7 @@ func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contrac
 		if err != nil {
 			return nil, err
 		}
-		if record.State != coordinator.Valued {
+		if record.State != protocol.Valued {
 			return nil, fmt.Errorf("the output %s of role %s has no value for the stack", o.Name, r.Name)
 		}
 		values[cmp.Or(o.Attribute, o.Name)] = record.Value
@@ -113,7 +113,7 @@ func (a *agent) reportUntold(ctx context.Context, why string) {
 	if a.board == nil {
 		return // it has not joined
 	}
-	if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Untold = why }); err != nil && ctx.Err() == nil {
+	if err := a.board.commit(ctx, nil, func(s *protocol.ServerState) { s.Untold = why }); err != nil && ctx.Err() == nil {
 		a.console.say("%v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -120,9 +120,9 @@ func TestHeatDoesNotKnowYet(t *testing.T) {
 		now := c.Now
 		c.Now = func() time.Time { return now().Add(time.Duration(late.Load())) }
 	})
-	b.awaitState("db", func(s coordinator.ServerState) bool { return strings.Contains(s.Untold, "the user is disabled") })
+	b.awaitState("db", func(s protocol.ServerState) bool { return strings.Contains(s.Untold, "the user is disabled") })
 	refuse.Store(false)
-	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Untold == "" })
+	b.awaitState("db", func(s protocol.ServerState) bool { return s.Untold == "" })
 	db.mustBeDone()
 	if h.next(); !strings.Contains(db.console.String(), "Heat does not know yet") {
 		t.Errorf("the console says %s", db.console.String())
@@ -151,10 +151,10 @@ func TestAnAgentDoesNotTryForEverWhereARelayTellsHeat(t *testing.T) {
 			return client
 		}
 	})
-	b.awaitState("db", func(s coordinator.ServerState) bool { return strings.Contains(s.Untold, "the user is gone") })
+	b.awaitState("db", func(s protocol.ServerState) bool { return strings.Contains(s.Untold, "the user is gone") })
 	b.plan.Signal = contract.RelaySignals
 	b.apply()
-	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Untold == "" })
+	b.awaitState("db", func(s protocol.ServerState) bool { return s.Untold == "" })
 	db.await("a relay signals Heat now")
 	tried := late.Load()
 	db.cancel()
@@ -281,7 +281,7 @@ func TestAnOldFailureIsNotSentAfterJoining(t *testing.T) {
 	}
 	b.server("web", b.sh("app", ""))
 	b.apply()
-	b.awaitState("web", inPhase(coordinator.PhaseDone))
+	b.awaitState("web", inPhase(protocol.PhaseDone))
 	for text := ""; !strings.Contains(text, "SUCCESS"); {
 		text = <-sent
 	}

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -28,7 +29,7 @@ type heatValues struct {
 	mu      sync.Mutex
 	plan    *contract.Server
 	watched bool
-	record  coordinator.HeatValues
+	record  protocol.HeatValues
 	// older says that a newer record was seen than the one that is served now.
 	older   bool
 	stale   map[string]bool // keys whose values in the boot file are ignored
@@ -40,14 +41,14 @@ func newHeatValues(boot map[string]json.RawMessage, instance string) *heatValues
 }
 
 // recall sets the record that this machine knew before. Any record of a relay now is newer.
-func (h *heatValues) recall(known *coordinator.HeatValues) {
+func (h *heatValues) recall(known *protocol.HeatValues) {
 	if known != nil && known.Instance == h.instance {
 		h.record = *known
 	}
 }
 
 // take stores what was read. A record older than one that was seen is ignored.
-func (h *heatValues) take(record coordinator.HeatValues, err error) {
+func (h *heatValues) take(record protocol.HeatValues, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -82,7 +83,7 @@ func (h *heatValues) anew(before, now *contract.Server) (more bool) {
 }
 
 // cell is a value as a cell; empty if it is not known yet.
-func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-chan struct{}) {
+func (h *heatValues) cell(key string) (now protocol.CellRecord, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	value, there := h.boot[key]
@@ -91,9 +92,9 @@ func (h *heatValues) cell(key string) (now coordinator.CellRecord, changed <-cha
 		value, there = h.record.Values[key], true
 	}
 	if !there || h.older {
-		return coordinator.CellRecord{State: coordinator.Empty}, h.changed
+		return protocol.CellRecord{State: protocol.Empty}, h.changed
 	}
-	return coordinator.HeatRecordOf(value, h.record.Number), h.changed
+	return protocol.HeatRecordOf(value, h.record.Number), h.changed
 }
 
 // going reports whether Heat deletes this machine, which has the incarnation.
@@ -125,7 +126,7 @@ func (h *heatValues) all() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for key := range h.boot {
 		all[key] = h.boot[key]
-		if now, _ := h.cell(key); now.State == coordinator.Valued {
+		if now, _ := h.cell(key); now.State == protocol.Valued {
 			all[key] = now.Value
 		}
 	}
@@ -146,7 +147,7 @@ func (h *heatValues) ran(r *contract.Role, noted journal.Followed) journal.Follo
 				all = journal.Followed{}
 			}
 		}
-		first := coordinator.HeatRecordOf(h.boot[key], 0)
+		first := protocol.HeatRecordOf(h.boot[key], 0)
 		all[f.Cell] = first.At()
 	}
 	return all
@@ -159,7 +160,7 @@ type withHeat struct {
 }
 
 // Cell is Member.Cell.
-func (c withHeat) Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
+func (c withHeat) Cell(ctx context.Context, cell contract.CellName) (protocol.CellRecord, error) {
 	if key, heats := cell.HeatKey(); heats {
 		now, _ := c.heat.cell(key)
 		return now, nil
@@ -168,14 +169,14 @@ func (c withHeat) Cell(ctx context.Context, cell contract.CellName) (coordinator
 }
 
 // AwaitRecord is Member.AwaitRecord. It waits for a relay forever, since one may be started at any time.
-func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error) {
+func (c withHeat) AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (protocol.CellRecord, error) {
 	key, heats := cell.HeatKey()
 	if !heats {
 		return c.Session.AwaitRecord(ctx, cell, o)
 	}
 	for {
 		now, changed := c.heat.cell(key)
-		if now.State == coordinator.Valued {
+		if now.State == protocol.Valued {
 			return now, nil
 		}
 		if o.Blocked != nil {
@@ -204,7 +205,7 @@ func (h *heatValues) relayed(key string) bool {
 func (a *agent) watchHeat(ctx context.Context) error {
 	a.heat.mu.Lock()
 	a.heat.plan = a.plan
-	known := a.heat.watched || !coordinator.HearsOfHeat(a.plan, a.plan.Relayed)
+	known := a.heat.watched || !protocol.HearsOfHeat(a.plan, a.plan.Relayed)
 	a.heat.watched = a.heat.watched || !known
 	a.heat.mu.Unlock()
 	if known {
@@ -220,7 +221,7 @@ func (a *agent) watchHeat(ctx context.Context) error {
 				a.console.say("%s; next attempt in %v", text, a.Retry)
 				said = text
 			}
-			_ = coordinator.Pause(ctx, a.Retry)
+			_ = store.Pause(ctx, a.Retry)
 		}
 	})
 }
@@ -229,7 +230,7 @@ func (a *agent) watchHeat(ctx context.Context) error {
 // the plan lets no relay carry: a hidden parameter, for example, which only the boot file has.
 func (a *agent) readHeat(ctx context.Context) error {
 	record, err := a.member.Heat(ctx)
-	if err != nil && !errors.Is(err, coordinator.ErrForged) && !errors.Is(err, member.ErrOlder) {
+	if err != nil && !errors.Is(err, protocol.ErrForged) && !errors.Is(err, member.ErrOlder) {
 		return err
 	}
 	if err != nil {

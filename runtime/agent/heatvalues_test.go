@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -35,7 +36,7 @@ func booted(key, value string) func(*agent.Config) {
 }
 
 // gives is a relay that says what Heat gives machines, by their servers.
-func (b *bed) gives(now map[contract.ServerPath]coordinator.HeatValues) {
+func (b *bed) gives(now map[contract.ServerPath]protocol.HeatValues) {
 	b.t.Helper()
 	key, err := b.secret.Relay(deployment)
 	if err != nil {
@@ -56,8 +57,8 @@ func (b *bed) gives(now map[contract.ServerPath]coordinator.HeatValues) {
 	}
 }
 
-func level(instance, value string) coordinator.HeatValues {
-	return coordinator.HeatValues{Instance: instance, Values: map[string]json.RawMessage{"level": json.RawMessage(value)}}
+func level(instance, value string) protocol.HeatValues {
+	return protocol.HeatValues{Instance: instance, Values: map[string]json.RawMessage{"level": json.RawMessage(value)}}
 }
 
 // relayed is a server a whose role writes down the level that Heat gives, in one way or another.
@@ -76,13 +77,13 @@ func idempotent(r *contract.Role) { r.Idempotent = true }
 func TestWhatHeatGivesIsFollowed(t *testing.T) {
 	b := relayed(t, idempotent)
 	a := b.start("a", stays, booted("level", `{"a": 1, "b": [2]}`))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `{"b":[2],"a":1}`)})
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `null`)})
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("another", `"not for this machine"`)})
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"<high>"`)})
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `{"b":[2],"a":1}`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `null`)})
+	b.awaitState("a", upTo(2, protocol.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("another", `"not for this machine"`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"<high>"`)})
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	a.ran(`{"a":1,"b":[2]}` + "\nupdate null\nupdate <high>\n")
 }
 
@@ -102,7 +103,7 @@ func TestARelaySaysWhatItCarries(t *testing.T) {
 	relays := func(p *deploy.Publication) { p.Plan.Signal = contract.RelaySignals }
 	b.apply(relays)
 	says := func(level string) {
-		b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": {Instance: "i-a", Values: map[string]json.RawMessage{
+		b.gives(map[contract.ServerPath]protocol.HeatValues{"a": {Instance: "i-a", Values: map[string]json.RawMessage{
 			"level": json.RawMessage(level), "pw": json.RawMessage(`"chosen"`), "other": json.RawMessage(`"chosen"`)}}})
 	}
 	boots := func(c *agent.Config) {
@@ -110,18 +111,18 @@ func TestARelaySaysWhatItCarries(t *testing.T) {
 	}
 	says(`2`)
 	a := b.start("a", stays, boots)
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	says(`3`)
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	a.cancel()
 	a.gone()
 	a = b.start("a", stays, boots)
 	says(`4`)
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	server.Deploy["pw"] = hidden
 	server.Roles[0] = with(b.sh("r", text), idempotent, given("level"), given("pw"))
 	b.apply(relays)
-	b.awaitState("a", upTo(4, coordinator.RoleDone))
+	b.awaitState("a", upTo(4, protocol.RoleDone))
 	a.ran("2 hidden\nupdate 3 hidden\nupdate 4 hidden\nupdate 4 chosen\n")
 }
 
@@ -129,7 +130,7 @@ func TestARelaySaysWhatItCarries(t *testing.T) {
 // new machine of the name has newer user-data than what was said of the one before.
 func TestTheNewestOfWhatHeatGivesCounts(t *testing.T) {
 	b := relayed(t, idempotent)
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("one", `"second"`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("one", `"second"`)})
 	rebuilt := b.start("a", booted("level", `"first"`), machine("one"))
 	rebuilt.mustBeDone()
 	replaced := b.start("a", booted("level", `"third"`), machine("two"))
@@ -143,10 +144,10 @@ func TestWhatHeatGaveMeanwhile(t *testing.T) {
 	b := relayed(t, idempotent)
 	b.start("a", booted("level", `1`)).mustBeDone()
 	for _, v := range []string{`2`, `3`} {
-		b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", v)})
+		b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", v)})
 	}
 	a := b.start("a", stays, booted("level", `1`))
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	a.ran("1\nupdate 3\n")
 }
 
@@ -155,11 +156,11 @@ func TestWhatHeatGaveMeanwhile(t *testing.T) {
 func TestWhatHeatGaveBefore(t *testing.T) {
 	b := relayed(t, idempotent)
 	a := b.start("a", stays, booted("level", `1`))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	path, operator := deployment.HeatValues("a"), b.operator()
 	write := func(data []byte) {
 		t.Helper()
-		if err := operator.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}); err != nil {
+		if err := operator.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,11 +172,11 @@ func TestWhatHeatGaveBefore(t *testing.T) {
 		return node.Data
 	}
 	first := read()
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `2`)})
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `2`)})
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	second := read()
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `3`)})
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `3`)})
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	write(second)
 	a.await("older")
 	write([]byte(`{"number":9999999999999,"instance":"i-a","values":{"level":66}}`))
@@ -185,8 +186,8 @@ func TestWhatHeatGaveBefore(t *testing.T) {
 	a.gone()
 	again := b.start("a", stays, booted("level", `1`)) // it remembers that more was said
 	again.await("older")
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `4`)})
-	b.awaitState("a", upTo(4, coordinator.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `4`)})
+	b.awaitState("a", upTo(4, protocol.RoleDone))
 	again.ran("1\nupdate 2\nupdate 3\nupdate 4\n")
 }
 
@@ -194,12 +195,12 @@ func TestWhatHeatGaveBefore(t *testing.T) {
 func TestWhatHeatGivesReachesNobody(t *testing.T) {
 	b := relayed(t)
 	a := b.start("a", stays, booted("level", `1`))
-	state := b.awaitState("a", inPhase(coordinator.PhaseDone))
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `2`)})
+	state := b.awaitState("a", inPhase(protocol.PhaseDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `2`)})
 	b.change("a", with(b.sh("r", `echo other $(hotc-agent get level) >>../count`), given("level"), b.onUpdate(`echo $HOTC_HOOK $(hotc-agent get level) >>../count`)))
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	a.ran("1\nupdate 2\n")
-	if now := coordinator.HeatRecordOf(json.RawMessage(`1`), 0); state.Roles[0].Followed[contract.HeatCell("level")] != now.At() {
+	if now := protocol.HeatRecordOf(json.RawMessage(`1`), 0); state.Roles[0].Followed[contract.HeatCell("level")] != now.At() {
 		t.Errorf("it has not said what it has run with: %+v", state.Roles[0])
 	}
 }
@@ -209,8 +210,8 @@ func TestWhatHeatWillGive(t *testing.T) {
 	b := relayed(t, idempotent)
 	a := b.start("a", stays)
 	b.awaitState("a", blockedOn(contract.HeatCell("level")))
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"now"`)})
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"now"`)})
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	a.ran("now\n")
 }
 
@@ -224,16 +225,16 @@ func TestHeatsValuesComeTogether(t *testing.T) {
 	carried(b.server("b", with(b.sh("r", reads), b.onUpdate(reads), given("level", contract.HeatSource), watch("in", "a.r:out", contract.HeatSource))), "level")
 	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 	a := b.start("a", stays, booted("level", `1`))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	reader := b.start("b", stays, booted("level", `1`))
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	for n := 2; n < 5; n++ {
 		v := fmt.Sprint(n)
-		b.gives(map[contract.ServerPath]coordinator.HeatValues{"b": level("i-b", v), "a": level("i-a", v)})
-		b.awaitState("b", upTo(n, coordinator.RoleDone))
+		b.gives(map[contract.ServerPath]protocol.HeatValues{"b": level("i-b", v), "a": level("i-a", v)})
+		b.awaitState("b", upTo(n, protocol.RoleDone))
 	}
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"b": level("i-b", `5`)})
-	b.awaitState("b", upTo(5, coordinator.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"b": level("i-b", `5`)})
+	b.awaitState("b", upTo(5, protocol.RoleDone))
 	reader.ran("1 made1\nupdate 2 made2\nupdate 3 made3\nupdate 4 made4\nupdate 5 made4\n")
 	a.ran("1\nupdate 2\nupdate 3\nupdate 4\n")
 }
@@ -243,9 +244,9 @@ func TestHeatsValuesComeTogether(t *testing.T) {
 func TestWhatWasCarriedHoldsWithoutARelay(t *testing.T) {
 	b := relayed(t, idempotent)
 	a := b.start("a", stays, booted("level", `1`))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `2`)})
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `2`)})
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	a.cancel()
 	a.gone()
 	db := &b.plan.Servers[0]
@@ -253,6 +254,6 @@ func TestWhatWasCarriedHoldsWithoutARelay(t *testing.T) {
 	db.Roles[0] = with(b.sh("r", `echo $HOTC_HOOK then $(hotc-agent get level) >>../count`), idempotent, given("level"))
 	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.AgentsSignal })
 	a = b.start("a", stays, booted("level", `1`))
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	a.ran("1\nupdate 2\nupdate then 2\n")
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
 
@@ -128,7 +128,7 @@ func TestLongCausesOfAnother(t *testing.T) {
 			b.server("app", roles...)
 			b.apply()
 			token := b.secret.ServerToken(deployment, "db")
-			store := b.tree.Open(coordinator.ServerCredential("db", token))
+			store := b.tree.Open(protocol.ServerCredential("db", token))
 			t.Cleanup(func() { store.Close() })
 			m := member.Join(store, deployment, "db", token)
 			if _, err := m.Plan(t.Context()); err != nil {
@@ -139,15 +139,15 @@ func TestLongCausesOfAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cause := &coordinator.Cause{Role: "db.mysql", Reason: "the first"}
+			cause := &protocol.Cause{Role: "db.mysql", Reason: "the first"}
 			for range 40 {
-				cause = &coordinator.Cause{Role: contract.RoleKey(strings.Repeat(text, 4<<10)), Reason: strings.Repeat(text, 8<<10), At: contract.Position(strings.Repeat(text, 4<<10)), Cause: cause}
+				cause = &protocol.Cause{Role: contract.RoleKey(strings.Repeat(text, 4<<10)), Reason: strings.Repeat(text, 8<<10), At: contract.Position(strings.Repeat(text, 4<<10)), Cause: cause}
 			}
-			if err := db.Report(t.Context(), coordinator.ServerState{Phase: coordinator.PhaseFailed}, map[contract.CellName]*coordinator.Cause{"db.mysql:url": cause}); err != nil {
+			if err := db.Report(t.Context(), protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"db.mysql:url": cause}); err != nil {
 				t.Fatal(err)
 			}
 			b.start("app").mustFail()
-			state := b.awaitState("app", inPhase(coordinator.PhaseFailed))
+			state := b.awaitState("app", inPhase(protocol.PhaseFailed))
 			for _, r := range state.Roles {
 				if r.Cause == nil || r.Cause.Root().Reason != "the first" {
 					t.Errorf("%s is %s because of %v", r.Name, r.Status, r.Cause.Root())

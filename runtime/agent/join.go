@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -71,7 +72,7 @@ func (a *agent) join(ctx context.Context) error {
 		}
 		reason := err.Error()
 		switch {
-		case errors.Is(err, coordinator.ErrRefused):
+		case errors.Is(err, store.ErrRefused):
 			reason = fmt.Sprintf("the coordinator refuses this server's token: the deployment %s was applied with a different secret than the stack's (%v)",
 				a.Boot.Deployment, err)
 		case errors.Is(err, member.ErrNotInPlan):
@@ -79,7 +80,7 @@ func (a *agent) join(ctx context.Context) error {
 				a.Boot.Deployment, a.Boot.Server, err)
 		}
 		a.console.say("%s; next attempt in %v", reason, retry)
-		if !refused && (errors.Is(err, coordinator.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || removed != nil || errors.Is(err, coordinator.ErrForged)) {
+		if !refused && (errors.Is(err, store.ErrRefused) || errors.Is(err, member.ErrNotInPlan) || removed != nil || errors.Is(err, protocol.ErrForged)) {
 			refused = true
 			a.refusedForHeat(reason)
 		}
@@ -133,21 +134,21 @@ func (a *agent) refusedForHeat(reason string) {
 }
 
 // dial connects to the coordinator, as the server and perhaps others.
-func (a *agent) dial(ctx context.Context, own coordinator.Credential, more ...coordinator.Credential) (coordinator.Store, error) {
-	store, err := a.Open(ctx, a.Boot.Coordinator, append([]coordinator.Credential{own}, more...)...)
-	if wrong, is := errors.AsType[*coordinator.URLError](err); is {
+func (a *agent) dial(ctx context.Context, own store.Credential, more ...store.Credential) (store.Session, error) {
+	session, err := a.Open(ctx, a.Boot.Coordinator, append([]store.Credential{own}, more...)...)
+	if wrong, is := errors.AsType[*store.URLError](err); is {
 		return nil, fmt.Errorf("the coordinator's URL, %w", wrong)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the coordinator %s: %w", coordinator.ShownURL(a.Boot.Coordinator), err)
+		return nil, fmt.Errorf("open the coordinator %s: %w", store.ShownURL(a.Boot.Coordinator), err)
 	}
-	return store, nil
+	return session, nil
 }
 
 func (a *agent) tryToJoin(ctx context.Context) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
-	patience := a.console.wait(waiting, "no answer yet from the coordinator "+coordinator.ShownURL(a.Boot.Coordinator))
+	patience := a.console.wait(waiting, "no answer yet from the coordinator "+store.ShownURL(a.Boot.Coordinator))
 	probing, reached := context.WithCancel(waiting)
 	defer reached()
 	mistake.Go(func() { a.reach(probing, patience) })
@@ -160,7 +161,7 @@ func (a *agent) tryToJoin(ctx context.Context) error {
 		return err
 	}
 	if a.store == nil {
-		if a.store, err = a.dial(ctx, coordinator.ServerCredential(a.Boot.Server, a.Boot.Token), claim.credentials()...); err != nil {
+		if a.store, err = a.dial(ctx, protocol.ServerCredential(a.Boot.Server, a.Boot.Token), claim.credentials()...); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (a *agent) leave() error {
 
 // meet makes the agent a member of the current deployment, and reads the server's part of the plan.
 func (a *agent) meet(ctx context.Context, claim *claimed, waiting func(why string)) error {
-	m := member.Join(a.store, coordinator.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
+	m := member.Join(a.store, protocol.Deployment(a.Boot.Deployment), a.Boot.Server, a.Boot.Token)
 	m.UseMemory(a.journal)
 	m.UseMachine(member.Machine{Instance: a.Instance, Now: a.Now, IfDown: a.IfDown,
 		Key: func() (seal.Key, error) { return loadKey(a.Disk, a.journal.ID()) }})

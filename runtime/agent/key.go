@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -64,7 +64,7 @@ func writeKey(disk journal.Disk, k keyFile) error {
 
 // keepSealed seals this server's secrets for their readers, in the background, until it is stopped.
 func (a *agent) keepSealed(ctx context.Context) (stop func()) {
-	return coordinator.Beside(ctx, func(ctx context.Context) {
+	return store.Beside(ctx, func(ctx context.Context) {
 		err := a.session.KeepSealed(ctx, func(err error) { a.console.say("%v", err) })
 		if errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) {
 			a.stop(err)

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -38,7 +39,7 @@ func TestTheAgentStaysAndARebootRunsNothingAgain(t *testing.T) {
 	for boot := range 3 {
 		db := b.start("db", stays)
 		db.await("incarnation 1")
-		b.awaitState("db", inPhase(coordinator.PhaseDone))
+		b.awaitState("db", inPhase(protocol.PhaseDone))
 		if _, there, err := b.operator().Stat(t.Context(), deployment.Presence("db")); err != nil || !there {
 			t.Errorf("boot %d: presence %v, %v", boot, there, err)
 		}
@@ -198,7 +199,7 @@ func (b *bed) replay(history string) {
 	if !strings.Contains(history, `"enrolled"`) {
 		return
 	}
-	store := b.tree.Open(coordinator.ServerCredential("db", b.secret.ServerToken(deployment, "db")))
+	store := b.tree.Open(protocol.ServerCredential("db", b.secret.ServerToken(deployment, "db")))
 	defer store.Close()
 	m := member.Join(store, deployment, "db", b.secret.ServerToken(deployment, "db"))
 	if _, err := m.Plan(b.t.Context()); err != nil {
@@ -254,8 +255,8 @@ func TestAServerThatWasBuiltAnewTakesOverAndItsPredecessorEnds(t *testing.T) {
 		}
 	}
 	old := b.start("db", stays, named("old"))
-	b.awaitState("db", func(s coordinator.ServerState) bool {
-		return len(s.Roles) > 0 && s.Roles[0].Status == coordinator.RoleRunning
+	b.awaitState("db", func(s protocol.ServerState) bool {
+		return len(s.Roles) > 0 && s.Roles[0].Status == protocol.RoleRunning
 	})
 	b.start("db", named("new")).mustBeDone()
 	if err := old.wait(); !errors.Is(err, member.ErrFenced) {
@@ -378,10 +379,10 @@ func (b *bed) startBooting(server contract.ServerPath, booted <-chan struct{}) *
 }
 
 // whenItReads lets something be done after each of an agent's reads of a node.
-func whenItReads(path coordinator.Path, do func()) func(*agent.Config) {
+func whenItReads(path store.Path, do func()) func(*agent.Config) {
 	return func(c *agent.Config) {
 		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			s, err := open(ctx, url, creds...)
 			return notices{s, path, do}, err
 		}
@@ -390,13 +391,13 @@ func whenItReads(path coordinator.Path, do func()) func(*agent.Config) {
 
 // notices tells that a node was read.
 type notices struct {
-	coordinator.Store
-	path coordinator.Path
+	store.Session
+	path store.Path
 	read func()
 }
 
-func (n notices) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
-	node, err := n.Store.Read(ctx, path)
+func (n notices) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	node, err := n.Session.Read(ctx, path)
 	if path == n.path {
 		n.read()
 	}
@@ -413,7 +414,7 @@ func TestWhatWasMissingComesWithTheBoot(t *testing.T) {
 	db := b.start("db", func(c *agent.Config) {
 		c.Booted, c.Retry = booted, time.Hour
 		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			select {
 			case <-booted:
 				return open(ctx, url, creds...)

@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 // forgetful is a session that knows how often its coordinator has lost its data.
 type forgetful struct {
-	coordinator.Store
+	store.Session
 	ended *atomic.Int64
 }
 
-func (f *forgetful) Connection() (coordinator.Connection, <-chan struct{}) {
-	return coordinator.Connection{Up: true, Ended: int(f.ended.Load())}, nil
+func (f *forgetful) Connection() (store.Connection, <-chan struct{}) {
+	return store.Connection{Up: true, Ended: int(f.ended.Load())}, nil
 }
 
 // The coordinator loses its data when all is done, while the agent is there, and again while
@@ -39,7 +40,7 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 		h.alone("hotc_handle_web.app")(c)
 		c.Once = false
 		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			s, err := open(ctx, url, creds...)
 			return &forgetful{s, ended}, err
 		}
@@ -49,7 +50,7 @@ func TestADeploymentThatIsPutBackTellsHeatNothing(t *testing.T) {
 	h.next()
 	web.await("signalled Heat: SUCCESS")
 	restore := func() {
-		b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
+		b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(protocol.EnrolAlways) })
 	}
 	lose := func() {
 		t.Helper()

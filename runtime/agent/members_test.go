@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -68,7 +69,7 @@ func (b *bed) heat(group string, gone map[contract.ServerPath]int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := s.SayMembers(b.t.Context(), before, coordinator.MembersRecord{Gone: gone}); err != nil {
+	if err := s.SayMembers(b.t.Context(), before, protocol.MembersRecord{Gone: gone}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -80,22 +81,22 @@ func TestABalancerFollowsWhoIsInItsGroup(t *testing.T) {
 	b.start("web/0", stays)
 	b.awaitState("lb", blockedOn("web/1.r:out"))
 	one := b.start("web/1", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	b.start("web/2", stays)
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	one.cancel() // that its agent is gone deletes nothing
 	one.gone()
 	b.heat("web", map[contract.ServerPath]int{"web/1": 1})
-	b.awaitState("lb", upTo(3, coordinator.RoleDone))
+	b.awaitState("lb", upTo(3, protocol.RoleDone))
 	b.start("web/1", stays, machine("again"))
-	b.awaitState("lb", upTo(4, coordinator.RoleDone))
+	b.awaitState("lb", upTo(4, protocol.RoleDone))
 	b.heat("web", map[contract.ServerPath]int{"web/0": 1, "web/1": 2, "web/2": 1})
-	b.awaitState("lb", upTo(5, coordinator.RoleDone))
+	b.awaitState("lb", upTo(5, protocol.RoleDone))
 	lb.ran(`["w0","w1"]` + "\n" + `update ["w0","w1","w2"]` + "\n" + `update ["w0","w2"]` + "\n" + `update ["w0","w1again","w2"]` + "\n" + "update []\n")
 }
 
-func runs(s coordinator.ServerState) bool {
-	return len(s.Roles) > 0 && s.Roles[0].Status == coordinator.RoleRunning
+func runs(s protocol.ServerState) bool {
+	return len(s.Roles) > 0 && s.Roles[0].Status == protocol.RoleRunning
 }
 
 // gone waits for an agent's end.
@@ -125,12 +126,12 @@ func TestAMemberThatFailsIsLeftOut(t *testing.T) {
 				return named(b, n)
 			})
 			one := b.start("web/1", stays)
-			b.awaitState("web/1", inPhase(coordinator.PhaseFailed))
+			b.awaitState("web/1", inPhase(protocol.PhaseFailed))
 			b.start("web/0", stays)
-			b.awaitState("lb", inPhase(coordinator.PhaseDone))
+			b.awaitState("lb", inPhase(protocol.PhaseDone))
 			goOn(t, one)
-			b.post("web/1", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
-			b.awaitState("lb", upTo(2, coordinator.RoleDone))
+			b.post("web/1", protocol.Request{ID: "retry", Kind: protocol.Retry, Role: "r"}, "web/1.r", "web/1.r:out")
+			b.awaitState("lb", upTo(2, protocol.RoleDone))
 			lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n")
 		})
 	}
@@ -140,11 +141,11 @@ func TestAMemberThatFailsIsLeftOut(t *testing.T) {
 func TestAtLeastSoManyMembers(t *testing.T) {
 	b, lb := balanced(t, 4, named, func(in *contract.Input) { in.AtLeast = 2 })
 	b.start("web/3", stays)
-	b.awaitState("web/3", inPhase(coordinator.PhaseDone))
+	b.awaitState("web/3", inPhase(protocol.PhaseDone))
 	b.start("web/1", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	b.start("web/0", stays)
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	lb.ran(`["w1","w3"]` + "\n" + `update ["w0","w1","w3"]` + "\n")
 }
 
@@ -168,7 +169,7 @@ func TestTheFirstListWaitsForNobodyWhoIsGone(t *testing.T) {
 	b.awaitState("web/2", runs)
 	two.cancel()
 	two.gone()
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	lb.ran(`["w0"]` + "\n")
 }
 
@@ -177,11 +178,11 @@ func TestForgedMembers(t *testing.T) {
 	b, lb := balanced(t, 2, named)
 	b.start("web/0", stays)
 	b.start("web/1", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	path, operator := deployment.Members("web"), b.operator()
 	write := func(data []byte) {
 		t.Helper()
-		if err := operator.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: data}); err != nil {
+		if err := operator.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,10 +194,10 @@ func TestForgedMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.heat("web", map[contract.ServerPath]int{"web/0": 1})
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	write(older.Data)
 	b.start("web/2", stays)
-	b.awaitState("lb", upTo(3, coordinator.RoleDone))
+	b.awaitState("lb", upTo(3, protocol.RoleDone))
 	lb.ran(strings.Join([]string{`["w0","w1"]`, `update ["w1"]`, `update ["w1","w2"]`, ""}, "\n"))
 }
 
@@ -217,8 +218,8 @@ func TestAFirstRunReadsNothingOfAMachineThatIsGone(t *testing.T) {
 		carried(b.server("web", reader), "there")
 		b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 		one := b.start("opt", stays, machine("1"))
-		b.awaitState("opt", func(s coordinator.ServerState) bool {
-			return s.Phase == coordinator.PhaseDone || s.Phase == coordinator.PhaseFailed
+		b.awaitState("opt", func(s protocol.ServerState) bool {
+			return s.Phase == protocol.PhaseDone || s.Phase == protocol.PhaseFailed
 		})
 		one.cancel()
 		one.gone()
@@ -226,7 +227,7 @@ func TestAFirstRunReadsNothingOfAMachineThatIsGone(t *testing.T) {
 		web := b.start("web", stays, booted("there", "true"))
 		b.awaitState("web", blockedOn("opt.r:out"))
 		b.start("opt", stays, machine("2"))
-		b.awaitState("web", inPhase(coordinator.PhaseDone))
+		b.awaitState("web", inPhase(protocol.PhaseDone))
 		web.ran("x2\n")
 	}
 }
@@ -250,21 +251,21 @@ func TestAServerBehindAConditionIsFollowed(t *testing.T) {
 			carried(b.server("web", reader), "there")
 			b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 			decide := func(value string) {
-				b.gives(map[contract.ServerPath]coordinator.HeatValues{"web": {Instance: "i-web", Values: map[string]json.RawMessage{"there": json.RawMessage(value)}}})
+				b.gives(map[contract.ServerPath]protocol.HeatValues{"web": {Instance: "i-web", Values: map[string]json.RawMessage{"there": json.RawMessage(value)}}})
 			}
 			web := b.start("web", stays, booted("there", "false"))
-			b.awaitState("web", inPhase(coordinator.PhaseDone))
+			b.awaitState("web", inPhase(protocol.PhaseDone))
 			decide("true")
 			first := b.start("opt", stays, machine("1"))
-			b.awaitState("web", upTo(2, coordinator.RoleDone))
+			b.awaitState("web", upTo(2, protocol.RoleDone))
 			first.cancel()
 			first.gone()
 			b.heat("opt", map[contract.ServerPath]int{"opt": 1})
 			decide("false")
-			b.awaitState("web", upTo(3, coordinator.RoleDone))
+			b.awaitState("web", upTo(3, protocol.RoleDone))
 			decide("true")
 			b.start("opt", stays, machine("2")) // what the machine before has left is nothing
-			b.awaitState("web", upTo(4, coordinator.RoleDone))
+			b.awaitState("web", upTo(4, protocol.RoleDone))
 			decide("true")
 			web.ran("none\nupdate x1\nupdate none\nupdate x2\n")
 		})
@@ -287,15 +288,15 @@ func TestAFollowedGroupGrowsByThePlan(t *testing.T) {
 	web(1)
 	lb := b.start("lb", stays)
 	b.start("web/0", stays)
-	b.awaitState("lb", inPhase(coordinator.PhaseDone))
+	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	web(2)
 	b.awaitAnswers("lb", 1)
 	b.start("web/1", stays)
-	b.awaitState("lb", upTo(2, coordinator.RoleDone))
+	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	web(1)
 	b.awaitAnswers("lb", 2)
-	b.awaitState("lb", func(s coordinator.ServerState) bool {
-		return s.Roles[0].Made == b.plan.Servers[1].Roles[0].Definition() && s.Roles[0].Status == coordinator.RoleDone
+	b.awaitState("lb", func(s protocol.ServerState) bool {
+		return s.Roles[0].Made == b.plan.Servers[1].Roles[0].Definition() && s.Roles[0].Status == protocol.RoleDone
 	})
 	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n" + `update ["w0"]` + "\n")
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -25,8 +25,8 @@ func (a *agent) noteMoves(before *contract.Server) {
 		}
 		delete(a.moved, r.Name)
 		noted := a.journal.Role(r.Name)
-		if noted.Status != coordinator.RoleDone || noted.Made != was.Definition() || noted.Made == r.Definition() ||
-			noted.Update != nil && noted.Update.Status != coordinator.RoleDone {
+		if noted.Status != protocol.RoleDone || noted.Made != was.Definition() || noted.Made == r.Definition() ||
+			noted.Update != nil && noted.Update.Status != protocol.RoleDone {
 			continue
 		}
 		if _, _, only := was.Moves(r); only {
@@ -54,14 +54,14 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 				return false, err
 			}
 			given, err := a.member.Cell(ctx, m.Cell)
-			if err == nil && given.State != coordinator.Valued {
+			if err == nil && given.State != protocol.Valued {
 				return same, nil
 			}
 			same, value, followed[m.Cell] = same && err == nil, given.Value, given.At()
 		}
-		now := coordinator.HeatRecordOf(value, 0)
+		now := protocol.HeatRecordOf(value, 0)
 		had, known := ran[contract.HeatCell(m.Key)]
-		if boot := coordinator.HeatRecordOf(a.heat.boot[m.Key], 0); !known { // no relay carries it
+		if boot := protocol.HeatRecordOf(a.heat.boot[m.Key], 0); !known { // no relay carries it
 			had = boot.At()
 		}
 		same = same && had == now.At()
@@ -72,10 +72,10 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 			continue
 		}
 		now, _ := a.heat.cell(m.Key)
-		if now.State != coordinator.Valued {
+		if now.State != protocol.Valued {
 			return same, nil
 		}
-		had := coordinator.HeatRecordOf(m.Value, 0)
+		had := protocol.HeatRecordOf(m.Value, 0)
 		same = same && had.At() == now.At()
 		followed[contract.HeatCell(m.Key)] = now.At()
 	}

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -35,8 +36,8 @@ func (b *bed) settled(answers int) {
 	b.t.Helper()
 	b.awaitAnswers("a", answers)
 	made := b.plan.Servers[0].Roles[0].Definition()
-	b.awaitState("a", func(s coordinator.ServerState) bool {
-		return s.Roles[0].Made == made && s.Roles[0].Status == coordinator.RoleDone
+	b.awaitState("a", func(s protocol.ServerState) bool {
+		return s.Roles[0].Made == made && s.Roles[0].Status == protocol.RoleDone
 	})
 }
 
@@ -46,22 +47,22 @@ func TestAValueComesFromElsewhere(t *testing.T) {
 	b := relayed(t, idempotent)
 	b.fromHeat()
 	a := b.start("a", stays, booted("level", `"one"`))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	b.fromPlan(`"one"`)
 	b.settled(1)
 	b.fromPlan(`"two"`)
 	b.settled(2)
 	a.ran("first one\nupdate two\n")
 	b.fromHeat() // no relay has said anything yet: user-data has the value of before
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"two"`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"two"`)})
 	b.settled(3)
 	a.ran("first one\nupdate two\n")
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"three"`)})
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"three"`)})
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	b.fromPlan(`"four"`)
 	b.settled(4)
 	b.fromHeat()
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"five"`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"five"`)})
 	b.settled(5)
 	a.noted("update five")
 	a = b.restart(a)
@@ -79,9 +80,9 @@ func TestAValueMovesWhileNobodyIsThere(t *testing.T) {
 	b.start("a", booted("level", `"one"`)).mustBeDone()
 	b.fromPlan(`"two"`)
 	b.fromHeat()
-	b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level("i-a", `"three"`)})
+	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"three"`)})
 	a := b.start("a", stays, booted("level", `"one"`))
-	b.awaitState("a", upTo(2, coordinator.RoleDone))
+	b.awaitState("a", upTo(2, protocol.RoleDone))
 	a.ran("first one\nupdate three\n")
 }
 
@@ -90,13 +91,13 @@ func TestAValueMovesWhileNobodyIsThere(t *testing.T) {
 func TestTheNewestAuthenticSourceCounts(t *testing.T) {
 	forged := func(b *bed) {
 		b.t.Helper()
-		if err := b.operator().Commit(b.t.Context(), coordinator.Op{Path: deployment.HeatValues("a"), Version: coordinator.AnyVersion, Write: true,
+		if err := b.operator().Commit(b.t.Context(), store.Op{Path: deployment.HeatValues("a"), Version: store.AnyVersion, Write: true,
 			Data: []byte(`{"number":9999999999999,"instance":"i-a","values":{"level":"forged"}}`)}); err != nil {
 			b.t.Fatal(err)
 		}
 	}
 	says := func(instance, value string) func(*bed) {
-		return func(b *bed) { b.gives(map[contract.ServerPath]coordinator.HeatValues{"a": level(instance, value)}) }
+		return func(b *bed) { b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level(instance, value)}) }
 	}
 	for name, c := range map[string]struct {
 		before []func(*bed)
@@ -138,7 +139,7 @@ func TestASecretComesFromAnOperator(t *testing.T) {
 		b.plan.Servers[0].Roles[0] = with(script, idempotent, hidden)
 		b.apply()
 		a := b.start("a", stays, booted("level", `"one"`))
-		b.awaitState("a", inPhase(coordinator.PhaseDone))
+		b.awaitState("a", inPhase(protocol.PhaseDone))
 		cell := contract.SecretCell("level")
 		b.plan.Servers[0].Deploy = nil
 		b.plan.Servers[0].Roles[0] = with(script, idempotent, input("level", cell, func(in *contract.Input) { in.Secret = true }),

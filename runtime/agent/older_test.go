@@ -8,20 +8,21 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 // overwrite writes what an attacker, or a backup, puts in the place of a record.
-func (b *bed) overwrite(path coordinator.Path, text []byte) {
+func (b *bed) overwrite(path store.Path, text []byte) {
 	b.t.Helper()
-	if err := b.operator().Commit(b.t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: text}); err != nil {
+	if err := b.operator().Commit(b.t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: text}); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bed) node(path coordinator.Path) []byte {
+func (b *bed) node(path store.Path) []byte {
 	b.t.Helper()
 	node, err := b.operator().Read(b.t.Context(), path)
 	if err != nil {
@@ -32,16 +33,16 @@ func (b *bed) node(path coordinator.Path) []byte {
 
 // counting counts reads of a node.
 type counting struct {
-	coordinator.Store
-	path  coordinator.Path
+	store.Session
+	path  store.Path
 	reads *atomic.Int64
 }
 
-func (c *counting) Read(ctx context.Context, p coordinator.Path) (coordinator.Node, error) {
+func (c *counting) Read(ctx context.Context, p store.Path) (store.Node, error) {
 	if p == c.path {
 		c.reads.Add(1)
 	}
-	return c.Store.Read(ctx, p)
+	return c.Session.Read(ctx, p)
 }
 
 // The list of requests is one from before, or nobody's: what was answered does not run again, values
@@ -60,12 +61,12 @@ func TestAnOlderListOfRequests(t *testing.T) {
 			b.apply()
 			b.start("a", stays)
 			follower := b.start("b", stays)
-			b.awaitState("b", inPhase(coordinator.PhaseDone))
+			b.awaitState("b", inPhase(protocol.PhaseDone))
 			path := deployment.Requests("b")
-			b.post("b", coordinator.Request{ID: "one", Kind: coordinator.Action, Role: "r", Name: "wipe"})
+			b.post("b", protocol.Request{ID: "one", Kind: protocol.Action, Role: "r", Name: "wipe"})
 			older := b.node(path)
 			b.awaitAnswers("b", 1)
-			b.post("b", coordinator.Request{ID: "two", Kind: coordinator.Action, Role: "r", Name: "none"})
+			b.post("b", protocol.Request{ID: "two", Kind: protocol.Action, Role: "r", Name: "none"})
 			b.awaitAnswers("b", 2)
 			follower.cancel()
 			if err := follower.wait(); err != nil {
@@ -76,17 +77,17 @@ func TestAnOlderListOfRequests(t *testing.T) {
 			reads := &atomic.Int64{}
 			follower = b.start("b", stays, func(c *agent.Config) {
 				open := c.Open
-				c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+				c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 					s, err := open(ctx, url, creds...)
 					return &counting{s, path, reads}, err
 				}
 			})
 			b.change("a", b.levelled("2"))
-			b.awaitState("b", upTo(2, coordinator.RoleDone))
+			b.awaitState("b", upTo(2, protocol.RoleDone))
 			if what == "forged" { // nobody signs it
 				b.overwrite(path, newest)
 			}
-			b.post("b", coordinator.Request{ID: "three", Kind: coordinator.Action, Role: "r", Name: "wipe"})
+			b.post("b", protocol.Request{ID: "three", Kind: protocol.Action, Role: "r", Name: "wipe"})
 			b.awaitAnswers("b", 3)
 			follower.ran("1\nwipe\nupdate 2\nwipe\n")
 			if n := reads.Load(); n > 40 {
@@ -105,12 +106,12 @@ func TestARequestAfterARestore(t *testing.T) {
 	ended := &atomic.Int64{}
 	db := b.start("db", stays, func(c *agent.Config) {
 		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			s, err := open(ctx, url, creds...)
 			return &forgetful{s, ended}, err
 		}
 	})
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	for i, level := range []string{"2", "3"} {
 		b.change("db", b.updatable(level, ""))
 		db.noted("update " + level)
@@ -121,9 +122,9 @@ func TestARequestAfterARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.await("--restore")
-	b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(coordinator.EnrolAlways) })
+	b.apply(func(w *deploy.Publication) { w.Restore, w.Enrol = true, new(protocol.EnrolAlways) })
 	db.await("the operator has restored the deployment")
-	b.awaitState("db", inPhase(coordinator.PhaseDone)) // a change asks who has reported that it has run
+	b.awaitState("db", inPhase(protocol.PhaseDone)) // a change asks who has reported that it has run
 	b.change("db", b.updatable("2", ""))
 	db.noted("update 2")
 	db.ran("run 1\nupdate 2\nupdate 3\nupdate 2\n")
@@ -135,13 +136,13 @@ func (b *bed) looked(server contract.ServerPath, r *running) *running {
 	before := len(b.awaitAnswersOf(server))
 	r = b.restart(r)
 	for i := range 2 { // what it follows is looked at after each request
-		b.post(server, coordinator.Request{ID: fmt.Sprint("look", before+i), Kind: coordinator.Action, Role: "r", Name: "none"})
+		b.post(server, protocol.Request{ID: fmt.Sprint("look", before+i), Kind: protocol.Action, Role: "r", Name: "none"})
 		b.awaitAnswers(server, before+i+1)
 	}
 	return r
 }
 
-func (b *bed) awaitAnswersOf(server contract.ServerPath) []coordinator.Answer {
+func (b *bed) awaitAnswersOf(server contract.ServerPath) []protocol.Answer {
 	b.t.Helper()
 	answers, err := b.reader().Answers(b.t.Context(), server)
 	if err != nil {
@@ -153,12 +154,12 @@ func (b *bed) awaitAnswersOf(server contract.ServerPath) []coordinator.Answer {
 // Who has no secret, but writes anything in the place of what members of a group have written, or a
 // relay about them, makes no hook run, with whatever members; once that is undone all goes on.
 func TestNoRunForWhatNobodySigned(t *testing.T) {
-	cell := func(n int) coordinator.Path {
+	cell := func(n int) store.Path {
 		server := contract.ServerPath(fmt.Sprintf("web/%d", n))
 		return deployment.Cell(contract.CellRef{Cell: contract.CellName(server.Role("r")) + ":out", Server: server})
 	}
 	members := deployment.Members("web")
-	for what, attack := range map[string]map[coordinator.Path]string{
+	for what, attack := range map[string]map[store.Path]string{
 		"garbage":               {cell(0): "x", cell(1): "x"},
 		"empty cells":           {cell(0): `{"state":"empty","incarnation":1}`, cell(1): `{"state":"empty","incarnation":2}`},
 		"cells never written":   {cell(1): `{"state":"empty"}`},
@@ -172,20 +173,20 @@ func TestNoRunForWhatNobodySigned(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			b, lb := balanced(t, 2, named, func(in *contract.Input) { in.AtLeast = 1 })
 			b.start("web/0", stays)
-			b.awaitState("lb", inPhase(coordinator.PhaseDone))
+			b.awaitState("lb", inPhase(protocol.PhaseDone))
 			b.start("web/1", stays)
-			b.awaitState("lb", upTo(2, coordinator.RoleDone))
+			b.awaitState("lb", upTo(2, protocol.RoleDone))
 			two := b.start("web/2", stays)
-			b.awaitState("lb", upTo(3, coordinator.RoleDone))
+			b.awaitState("lb", upTo(3, protocol.RoleDone))
 			two.cancel()
 			two.gone()
 			b.heat("web", map[contract.ServerPath]int{"web/3": 1}) // nobody's
 			older := string(b.node(members))
 			b.heat("web", map[contract.ServerPath]int{"web/3": 1, "web/2": 1})
-			b.awaitState("lb", upTo(4, coordinator.RoleDone))
+			b.awaitState("lb", upTo(4, protocol.RoleDone))
 			ran := `["w0"]` + "\n" + `update ["w0","w1"]` + "\n" + `update ["w0","w1","w2"]` + "\n" + `update ["w0","w1"]` + "\n"
 			lb.ran(ran)
-			before := map[coordinator.Path][]byte{}
+			before := map[store.Path][]byte{}
 			for path, text := range attack {
 				before[path] = b.node(path)
 				switch text {
@@ -204,7 +205,7 @@ func TestNoRunForWhatNobodySigned(t *testing.T) {
 			lb = b.looked("lb", lb)
 			lb.ran(ran)
 			b.start("web/2", stays, machine("again"))
-			b.awaitState("lb", upTo(5, coordinator.RoleDone))
+			b.awaitState("lb", upTo(5, protocol.RoleDone))
 			lb.ran(ran + `update ["w0","w1","w2again"]` + "\n")
 		})
 	}
@@ -219,12 +220,12 @@ func TestNoRunForAReplacedValue(t *testing.T) {
 	b.apply()
 	b.start("a", stays)
 	follower := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	path := deployment.Cell(contract.CellRef{Cell: "a.r:out", Server: "a"})
 	for i, level := range []string{"2", "3"} {
 		older := b.node(path)
 		b.change("a", b.levelled(level))
-		b.awaitState("b", upTo(i+2, coordinator.RoleDone))
+		b.awaitState("b", upTo(i+2, protocol.RoleDone))
 		newest := b.node(path)
 		b.overwrite(path, older)
 		follower = b.looked("b", follower)
@@ -242,9 +243,9 @@ func TestARequestForAnotherMachine(t *testing.T) {
 	b.server("db", r)
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
-	b.post("db", coordinator.Request{ID: "one", Kind: coordinator.Action, Role: "r", Name: "wipe", Incarnation: 2})
-	if answers := b.awaitAnswers("db", 1); answers[0].Status != coordinator.AnswerRefused {
+	b.awaitState("db", inPhase(protocol.PhaseDone))
+	b.post("db", protocol.Request{ID: "one", Kind: protocol.Action, Role: "r", Name: "wipe", Incarnation: 2})
+	if answers := b.awaitAnswers("db", 1); answers[0].Status != protocol.AnswerRefused {
 		t.Errorf("%+v", answers)
 	}
 	db.ran("run\n")
@@ -262,23 +263,23 @@ func TestAFollowerWhosePlanCannotBeRead(t *testing.T) {
 			first, path, reads := b.start("a", stays), deployment.ServerPlan("b"), &atomic.Int64{}
 			follower := b.start("b", stays, func(c *agent.Config) {
 				open := c.Open
-				c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+				c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 					s, err := open(ctx, url, creds...)
 					return &counting{s, deployment.Requests("b"), reads}, err
 				}
 			})
-			b.awaitState("b", inPhase(coordinator.PhaseDone))
+			b.awaitState("b", inPhase(protocol.PhaseDone))
 			plan := b.node(path)
 			b.overwrite(path, []byte(text))
 			follower.await("requests wait for the plan")
 			first.cancel()
 			first.gone()
 			b.start("a", stays, machine("again"))
-			b.awaitState("a", func(s coordinator.ServerState) bool { return s.Incarnation == 2 && s.Phase == coordinator.PhaseDone })
-			b.post("b", coordinator.Request{ID: "one", Kind: coordinator.Action, Role: "r", Name: "none"})
+			b.awaitState("a", func(s protocol.ServerState) bool { return s.Incarnation == 2 && s.Phase == protocol.PhaseDone })
+			b.post("b", protocol.Request{ID: "one", Kind: protocol.Action, Role: "r", Name: "none"})
 			b.overwrite(path, plan)
 			b.awaitAnswers("b", 1)
-			b.awaitState("b", upTo(2, coordinator.RoleDone))
+			b.awaitState("b", upTo(2, protocol.RoleDone))
 			follower.ran("1\nupdate 1\n")
 			if n := reads.Load(); n > 40 {
 				t.Errorf("it has read its requests %d times", n)
@@ -299,22 +300,22 @@ func TestAnAnsweredRequestIsReplayed(t *testing.T) {
 			b.server("db", r)
 			b.apply()
 			db := b.start("db", stays)
-			b.awaitState("db", inPhase(coordinator.PhaseFailed))
+			b.awaitState("db", inPhase(protocol.PhaseFailed))
 			requests, answers := deployment.Requests("db"), deployment.Answers("db")
-			b.post("db", coordinator.Request{ID: "early", Kind: coordinator.Action, Role: "r", Name: "wipe"})
+			b.post("db", protocol.Request{ID: "early", Kind: protocol.Action, Role: "r", Name: "wipe"})
 			early := b.node(requests)
-			if all := b.awaitAnswers("db", 1); all[0].Status != coordinator.AnswerRefused {
+			if all := b.awaitAnswers("db", 1); all[0].Status != protocol.AnswerRefused {
 				t.Fatalf("%+v", all)
 			}
 			mend(t, db)
-			b.post("db", coordinator.Request{ID: "retry", Kind: coordinator.Retry, Role: "r"}, "db.r")
-			b.awaitState("db", inPhase(coordinator.PhaseDone))
-			b.post("db", coordinator.Request{ID: "done", Kind: coordinator.Action, Role: "r", Name: "wipe"})
+			b.post("db", protocol.Request{ID: "retry", Kind: protocol.Retry, Role: "r"}, "db.r")
+			b.awaitState("db", inPhase(protocol.PhaseDone))
+			b.post("db", protocol.Request{ID: "done", Kind: protocol.Action, Role: "r", Name: "wipe"})
 			done := b.node(requests)
 			b.awaitAnswers("db", 3)
 			var others []deploy.Posting
 			for n := range more {
-				others = append(others, deploy.Posting{Server: "db", Request: coordinator.Request{ID: fmt.Sprint("n", n), Kind: coordinator.Action, Role: "r", Name: "none", Incarnation: 1}})
+				others = append(others, deploy.Posting{Server: "db", Request: protocol.Request{ID: fmt.Sprint("n", n), Kind: protocol.Action, Role: "r", Name: "none", Incarnation: 1}})
 			}
 			if more > 0 {
 				if err := b.reader().Post(t.Context(), others, nil); err != nil {
@@ -335,7 +336,7 @@ func TestAnAnsweredRequestIsReplayed(t *testing.T) {
 				b.awaitAnswers("db", 1)
 				db.ran(ran)
 			}
-			b.post("db", coordinator.Request{ID: "new", Kind: coordinator.Action, Role: "r", Name: "wipe"})
+			b.post("db", protocol.Request{ID: "new", Kind: protocol.Action, Role: "r", Name: "wipe"})
 			b.awaitAnswers("db", 2)
 			db.ran(ran + "wipe\n")
 		})

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -55,7 +56,7 @@ func (a *agent) reach(ctx context.Context, p *patience) {
 		}
 		if err == nil && said != "" {
 			said = ""
-			p.because(coordinator.ShownURL(a.Boot.Coordinator) + " accepts connections now; no session with it yet")
+			p.because(store.ShownURL(a.Boot.Coordinator) + " accepts connections now; no session with it yet")
 		}
 	}
 }
@@ -64,15 +65,15 @@ func (a *agent) reach(ctx context.Context, p *patience) {
 // the report.
 func (a *agent) appear(ctx context.Context) error {
 	from := a.Now()
-	if err := a.enter(ctx, coordinator.PhaseUp); err != nil {
+	if err := a.enter(ctx, protocol.PhaseUp); err != nil {
 		return err
 	}
 	until := a.Now()
-	clock, has := a.store.(coordinator.Clock)
+	clock, has := a.store.(store.Clock)
 	if !has {
 		return nil
 	}
-	written, err := clock.Written(ctx, coordinator.Deployment(a.Boot.Deployment).State(a.Boot.Server))
+	written, err := clock.Written(ctx, protocol.Deployment(a.Boot.Deployment).State(a.Boot.Server))
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func roomOf(folder string) (uint64, error) {
 // warn reports a warning on the console and in the server's state, once.
 func (a *agent) warn(text string) {
 	known := false
-	a.board.show(func(s *coordinator.ServerState) {
+	a.board.show(func(s *protocol.ServerState) {
 		if known = strings.Contains(s.Message, text); !known {
 			s.Message = strings.TrimPrefix(s.Message+"; "+text, "; ")
 		}

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -68,7 +69,7 @@ func TestAToolThatMayStillComeIsAWarning(t *testing.T) {
 	b.server("s", b.sh("one", ""))
 	b.apply()
 	s := b.start("s", stays, func(c *agent.Config) { c.Drivers = []driver.Driver{without{}} })
-	state := b.awaitState("s", inPhase(coordinator.PhaseDone))
+	state := b.awaitState("s", inPhase(protocol.PhaseDone))
 	if state.Message != "role one: chef-solo is not on PATH" {
 		t.Errorf("the state says %q", state.Message)
 	}
@@ -77,11 +78,11 @@ func TestAToolThatMayStillComeIsAWarning(t *testing.T) {
 
 // late is a store whose coordinator's clock is off.
 type late struct {
-	coordinator.Store
+	store.Session
 	off time.Duration
 }
 
-func (l late) Written(context.Context, coordinator.Path) (time.Time, error) {
+func (l late) Written(context.Context, store.Path) (time.Time, error) {
 	return time.Now().Add(l.off), nil
 }
 
@@ -96,7 +97,7 @@ func TestAClockThatIsOffIsSaid(t *testing.T) {
 		b.apply()
 		s := b.start("s", func(c *agent.Config) {
 			open := c.Open
-			c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 				store, err := open(ctx, url, creds...)
 				return late{store, off}, err
 			}
@@ -117,7 +118,7 @@ func TestWhyNoCoordinatorAnswersStandsOnTheConsole(t *testing.T) {
 	answers := make(chan struct{})
 	s := b.start("s", func(c *agent.Config) {
 		open := c.Open
-		c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			<-answers
 			return open(ctx, url, creds...)
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/role"
@@ -25,7 +26,7 @@ const keptAnswers = 16
 // for it. The answer follows, and is written by the next agent if this one does not get that far.
 func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	switch record, err := a.member.Asked(ctx); {
-	case errors.Is(err, coordinator.ErrForged): // those that were read before are still valid
+	case errors.Is(err, protocol.ErrForged): // those that were read before are still valid
 		a.console.say("requests are ignored: %v", err)
 	case err != nil:
 		return false, err
@@ -94,7 +95,7 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 // newestPlan reads the plan again if it has changed. false: it cannot be used, and requests wait.
 func (a *agent) newestPlan(ctx context.Context) (bool, error) {
 	err := a.followPlan(ctx)
-	a.unread = errors.Is(err, coordinator.ErrForged) || errors.Is(err, member.ErrOlder) || errors.Is(err, member.ErrPlanChanged)
+	a.unread = errors.Is(err, protocol.ErrForged) || errors.Is(err, member.ErrOlder) || errors.Is(err, member.ErrPlanChanged)
 	if a.unread {
 		a.console.say("requests wait for the plan: %v", err) // which is read again when it changes
 		return false, nil
@@ -104,13 +105,13 @@ func (a *agent) newestPlan(ctx context.Context) (bool, error) {
 
 // noteAnswered notes the end of a task that was answered but could not be noted, because the disk
 // was full.
-func (a *agent) noteAnswered(ctx context.Context, r coordinator.Request, answer *coordinator.Answer) error {
-	if a.journal.Task(r.ID).Status != coordinator.RoleRunning {
+func (a *agent) noteAnswered(ctx context.Context, r protocol.Request, answer *protocol.Answer) error {
+	if a.journal.Task(r.ID).Status != protocol.RoleRunning {
 		return nil
 	}
 	end := journal.End{ExitCode: answer.ExitCode}
-	if answer.Status == coordinator.AnswerFailed {
-		end.Cause = &coordinator.Cause{Role: a.key(r.Role), Reason: answer.Reason}
+	if answer.Status == protocol.AnswerFailed {
+		end.Cause = &protocol.Cause{Role: a.key(r.Role), Reason: answer.Reason}
 	}
 	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, end)
 	if index := a.index(r.Role); err == nil && r.Change != "" && index >= 0 {
@@ -124,7 +125,7 @@ func (a *agent) index(role string) int {
 	return slices.IndexFunc(a.plan.Roles, func(p contract.Role) bool { return p.Name == role })
 }
 
-func (a *agent) answerTo(id string) *coordinator.Answer {
+func (a *agent) answerTo(id string) *protocol.Answer {
 	for i := range a.answers {
 		if a.answers[i].ID == id {
 			return &a.answers[i]
@@ -135,7 +136,7 @@ func (a *agent) answerTo(id string) *coordinator.Answer {
 
 // answer writes the answer to a request. Older answers whose requests were dropped are eventually
 // removed.
-func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordinator.Answer) error {
+func (a *agent) answer(ctx context.Context, r protocol.Request, answer protocol.Answer) error {
 	answer.ID, answer.Kind, answer.Role, answer.Name = r.ID, r.Kind, r.Role, r.Name
 	if known := a.answerTo(r.ID); known != nil {
 		*known = answer
@@ -143,8 +144,8 @@ func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordi
 		a.answers = append(a.answers, answer)
 	}
 	over := len(a.answers) - keptAnswers - len(a.open)
-	a.answers = slices.DeleteFunc(a.answers, func(old coordinator.Answer) bool {
-		gone := over > 0 && !slices.ContainsFunc(a.open, func(r coordinator.Request) bool { return r.ID == old.ID })
+	a.answers = slices.DeleteFunc(a.answers, func(old protocol.Answer) bool {
+		gone := over > 0 && !slices.ContainsFunc(a.open, func(r protocol.Request) bool { return r.ID == old.ID })
 		if gone {
 			over--
 		}
@@ -154,14 +155,14 @@ func (a *agent) answer(ctx context.Context, r coordinator.Request, answer coordi
 }
 
 // take performs a request. An answer without a status says that it cannot be performed yet.
-func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordinator.Answer, again bool, err error) {
+func (a *agent) take(ctx context.Context, r protocol.Request) (answer protocol.Answer, again bool, err error) {
 	index := a.index(r.Role)
 	switch {
 	case a.journal.Taken(r.ID):
-		return coordinator.Answer{Status: coordinator.AnswerDone}, false, nil
-	case a.journal.Task(r.ID).Status == coordinator.RolePending && r.Number > 0 && r.Number <= a.journal.Forgotten():
+		return protocol.Answer{Status: protocol.AnswerDone}, false, nil
+	case a.journal.Task(r.ID).Status == protocol.RolePending && r.Number > 0 && r.Number <= a.journal.Forgotten():
 		return refused("it was answered before: this machine has answered all requests up to the number %d, and this one has the number %d", a.journal.Forgotten(), r.Number), false, nil
-	case a.journal.Task(r.ID).Status != coordinator.RolePending:
+	case a.journal.Task(r.ID).Status != protocol.RolePending:
 		if answer, err = a.recallTask(r, index); err == nil && r.Change != "" && index >= 0 {
 			err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
 		}
@@ -172,52 +173,52 @@ func (a *agent) take(ctx context.Context, r coordinator.Request) (answer coordin
 		return refused("the server has no role %s", r.Role), false, nil
 	}
 	switch r.Kind {
-	case coordinator.Retry, coordinator.Skip:
+	case protocol.Retry, protocol.Skip:
 		return a.takeAgain(ctx, r, a.plan.Roles[index])
-	case coordinator.Hook:
+	case protocol.Hook:
 		if r.Name == contract.HookUpdate {
 			answer, err = a.takeUpdate(ctx, r, a.plan.Roles[index])
 			return answer, false, err
 		}
 		fallthrough
-	case coordinator.Action:
+	case protocol.Action:
 		answer, err = a.takeTask(ctx, r, a.plan.Roles[index])
 		return answer, false, err
 	}
 	return refused("this agent does not know the request %q", r.Kind), false, nil
 }
 
-func refused(format string, arguments ...any) coordinator.Answer {
-	return coordinator.Answer{Status: coordinator.AnswerRefused, Reason: fmt.Sprintf(format, arguments...)}
+func refused(format string, arguments ...any) protocol.Answer {
+	return protocol.Answer{Status: protocol.AnswerRefused, Reason: fmt.Sprintf(format, arguments...)}
 }
 
 // takeAgain performs a request to run a failed role again, or to treat it as done.
-func (a *agent) takeAgain(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, bool, error) {
+func (a *agent) takeAgain(ctx context.Context, r protocol.Request, p contract.Role) (protocol.Answer, bool, error) {
 	noted := a.journal.Role(p.Name)
 	switch {
-	case noted.Status != coordinator.RoleFailed:
+	case noted.Status != protocol.RoleFailed:
 		return refused("the role %s has not failed: it is %s", p.Name, noted.Status), false, nil
 	case noted.Attempt != r.Attempt:
 		return refused("the role %s has been run again since", p.Name), false, nil
 	}
-	if r.Kind == coordinator.Retry {
-		return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteRetry(r.ID, p.Name)
+	if r.Kind == protocol.Retry {
+		return protocol.Answer{Status: protocol.AnswerDone}, true, a.journal.NoteRetry(r.ID, p.Name)
 	}
 	if err := a.takeBack(ctx, p.Name, false); err != nil {
-		return coordinator.Answer{}, false, err
+		return protocol.Answer{}, false, err
 	}
 	if refusal, err := a.publishGiven(ctx, r, p); refusal != nil || err != nil {
 		if err == nil {
 			err = a.markAgain(ctx, p.Name)
 		}
-		return coordinator.Answer{Status: coordinator.AnswerRefused, Reason: fmt.Sprint(refusal)}, false, err
+		return protocol.Answer{Status: protocol.AnswerRefused, Reason: fmt.Sprint(refusal)}, false, err
 	}
-	return coordinator.Answer{Status: coordinator.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name)
+	return protocol.Answer{Status: protocol.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name)
 }
 
 // publishGiven publishes the outputs that an operator supplies for a skipped role. The refusal says
 // what is wrong with them.
-func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contract.Role) (refusal, err error) {
+func (a *agent) publishGiven(ctx context.Context, r protocol.Request, p contract.Role) (refusal, err error) {
 	for _, o := range p.Outputs {
 		given, is := r.Values[o.Name]
 		if !is {
@@ -225,7 +226,7 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 			if err != nil {
 				return nil, err
 			}
-			if record.State != coordinator.Valued {
+			if record.State != protocol.Valued {
 				return fmt.Errorf("the output %s is missing", o.Name), nil
 			}
 			continue
@@ -236,7 +237,7 @@ func (a *agent) publishGiven(ctx context.Context, r coordinator.Request, p contr
 		}
 		err = a.session.Put(ctx, o.Cell, value, a.Now())
 		switch {
-		case errors.Is(err, member.ErrOtherValue), errors.Is(err, coordinator.ErrTooLarge):
+		case errors.Is(err, member.ErrOtherValue), errors.Is(err, store.ErrTooLarge):
 			return fmt.Errorf("output %s: %w", o.Name, err), nil
 		case err != nil:
 			return nil, err
@@ -251,7 +252,7 @@ func (a *agent) takeBack(ctx context.Context, from string, values bool) error {
 	var cells []contract.CellName
 	found := false
 	for _, r := range a.plan.Roles {
-		if found = found || r.Name == from; !found || r.Name != from && a.journal.Role(r.Name).Status == coordinator.RoleDone {
+		if found = found || r.Name == from; !found || r.Name != from && a.journal.Role(r.Name).Status == protocol.RoleDone {
 			continue
 		}
 		cells = append(append(cells, a.key(r.Name).Completion()), cellsOf(&r)...)
@@ -274,9 +275,9 @@ func (a *agent) markAgain(ctx context.Context, name string) error {
 }
 
 // takeTask runs an action or a hook, if that is possible now.
-func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
+func (a *agent) takeTask(ctx context.Context, r protocol.Request, p contract.Role) (protocol.Answer, error) {
 	tasks := p.Actions
-	if r.Kind == coordinator.Hook {
+	if r.Kind == protocol.Hook {
 		tasks = p.Hooks
 	}
 	t := contract.FindTask(tasks, r.Name)
@@ -284,27 +285,27 @@ func (a *agent) takeTask(ctx context.Context, r coordinator.Request, p contract.
 		return refused("the role %s has no %s %s", p.Name, r.Kind, r.Name), nil
 	}
 	switch status := a.journal.Role(p.Name).Status; {
-	case status == coordinator.RoleDone:
-	case status == coordinator.RoleFailed && r.Kind == coordinator.Hook && r.Name == contract.HookDelete:
+	case status == protocol.RoleDone:
+	case status == protocol.RoleFailed && r.Kind == protocol.Hook && r.Name == contract.HookDelete:
 	case a.failed():
 		return refused("the role %s is not done, and a role of its server has failed", p.Name), nil
 	default:
-		return coordinator.Answer{}, nil
+		return protocol.Answer{}, nil
 	}
 	return a.runTask(ctx, r, p, t, nil, func() error { return nil })
 }
 
 // runTask runs a task once, with these values of what the role follows. started is called after its
 // start was noted.
-func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.Role, t *contract.Task, pins seen, started func() error) (coordinator.Answer, error) {
+func (a *agent) runTask(ctx context.Context, r protocol.Request, p contract.Role, t *contract.Task, pins seen, started func() error) (protocol.Answer, error) {
 	host, name := a.host(), p.Name+"."+t.Name
 	if r.Change != "" {
 		var err error
 		if host.Change, err = a.reaching(ctx, &p); err != nil {
-			return coordinator.Answer{}, err
+			return protocol.Answer{}, err
 		}
 	}
-	answer := coordinator.Answer{Status: coordinator.AnswerRunning, Started: a.Now().UTC()}
+	answer := protocol.Answer{Status: protocol.AnswerRunning, Started: a.Now().UTC()}
 	task := &role.Task{Task: *t, Kind: r.Kind, Arguments: r.Values, Pins: pins, Waits: a.showWaits(p.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
@@ -315,10 +316,10 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 		return started()
 	}}
 	end, err := host.RunTask(ctx, p, task)
-	if err != nil && (end.Cause == nil || a.journal.Task(r.ID).Status == coordinator.RolePending) {
+	if err != nil && (end.Cause == nil || a.journal.Task(r.ID).Status == protocol.RolePending) {
 		return answer, err // it has not started: the next agent takes the request
 	}
-	answer.Status, answer.ExitCode, answer.Ended, answer.Output = coordinator.AnswerStatus(end.Status()), end.ExitCode, a.Now().UTC(), end.Output
+	answer.Status, answer.ExitCode, answer.Ended, answer.Output = protocol.AnswerStatus(end.Status()), end.ExitCode, a.Now().UTC(), end.Output
 	if end.Cause != nil {
 		answer.Reason = end.Cause.String()
 	}
@@ -331,21 +332,21 @@ func (a *agent) runTask(ctx context.Context, r coordinator.Request, p contract.R
 // failed reports whether a role of the server has failed.
 func (a *agent) failed() bool {
 	return slices.ContainsFunc(a.plan.Roles, func(r contract.Role) bool {
-		return a.journal.Role(r.Name).Status == coordinator.RoleFailed
+		return a.journal.Role(r.Name).Status == protocol.RoleFailed
 	})
 }
 
 // recallTask is the answer for a task in the journal. One that was started and not ended was
 // interrupted, and never runs again.
-func (a *agent) recallTask(r coordinator.Request, index int) (coordinator.Answer, error) {
+func (a *agent) recallTask(r protocol.Request, index int) (protocol.Answer, error) {
 	noted := a.journal.Task(r.ID)
-	if noted.Status == coordinator.RoleRunning {
+	if noted.Status == protocol.RoleRunning {
 		if err := a.noteInterrupted(noted, &contract.Role{Name: r.Role}, nil); err != nil {
-			return coordinator.Answer{}, err
+			return protocol.Answer{}, err
 		}
 		noted = a.journal.Task(r.ID)
 	}
-	answer := coordinator.Answer{Status: coordinator.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
+	answer := protocol.Answer{Status: protocol.AnswerStatus(noted.Status), ExitCode: noted.ExitCode,
 		Started: noted.Started, Ended: noted.Ended}
 	if index >= 0 && noted.Name != "" { // it has run
 		answer.Output = a.host().Printed(a.plan.Roles[index], &role.Task{Task: contract.Task{Name: r.Name}, Kind: r.Kind})

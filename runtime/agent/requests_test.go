@@ -13,14 +13,14 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // post asks a server's agent for something, and takes back cells of db.
-func (b *bed) post(server contract.ServerPath, r coordinator.Request, cells ...contract.CellName) {
+func (b *bed) post(server contract.ServerPath, r protocol.Request, cells ...contract.CellName) {
 	b.t.Helper()
 	r.Incarnation, r.Since = max(r.Incarnation, 1), time.Now()
 	var refs []contract.CellRef
@@ -48,10 +48,10 @@ func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
 	b.server("web", with(b.sh("app", "hotc-agent get url"), input("url", "db.mysql:endpoint")))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	b.awaitState("db", inPhase(protocol.PhaseFailed))
 	mend(t, db)
-	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint", "db.backup")
-	state := b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.post("db", protocol.Request{ID: "r1", Kind: protocol.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint", "db.backup")
+	state := b.awaitState("db", inPhase(protocol.PhaseDone))
 	if state.Roles[0].Attempt != 1 {
 		t.Errorf("db reports %+v", state.Roles[0])
 	}
@@ -64,7 +64,7 @@ func TestAFailedRoleRunsAgainByRequestAndItsReadersGoOn(t *testing.T) {
 		t.Errorf("web read %q", got)
 	}
 	// The same request again, and one for a role that is done, come to nothing.
-	b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Retry, Role: "mysql", Attempt: 1})
+	b.post("db", protocol.Request{ID: "r2", Kind: protocol.Retry, Role: "mysql", Attempt: 1})
 	db.await("request retry mysql: refused: the role mysql has not failed: it is done")
 }
 
@@ -73,10 +73,10 @@ func TestAFailedRoleIsSkippedWithItsOutputsGivenByHand(t *testing.T) {
 	b.server("db", with(b.sh("mysql", failsOnce), output("endpoint", contract.String)), b.sh("backup", "echo backup >>../count"))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseFailed))
-	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Skip, Role: "mysql", Values: map[string]rawMessage{"endpoint": rawMessage(`"by hand"`)}})
-	state := b.awaitState("db", inPhase(coordinator.PhaseDone))
-	if r := state.Roles[0]; !r.ByHand || r.Status != coordinator.RoleDone {
+	b.awaitState("db", inPhase(protocol.PhaseFailed))
+	b.post("db", protocol.Request{ID: "r1", Kind: protocol.Skip, Role: "mysql", Values: map[string]rawMessage{"endpoint": rawMessage(`"by hand"`)}})
+	state := b.awaitState("db", inPhase(protocol.PhaseDone))
+	if r := state.Roles[0]; !r.ByHand || r.Status != protocol.RoleDone {
 		t.Errorf("db reports %+v", r)
 	}
 	b.want("db.mysql:endpoint", `"by hand"`)
@@ -143,33 +143,33 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 				first := b.start("db")
 				first.mustFail()
 				mend(t, first)
-				b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
-				b.post("db", coordinator.Request{ID: "r2", Kind: coordinator.Action, Role: "mysql", Name: "act", Values: map[string]rawMessage{"level": rawMessage(`"9"`)}})
-				b.post("db", coordinator.Request{ID: "r3", Kind: coordinator.Hook, Role: "mysql", Name: contract.HookSuspend})
+				b.post("db", protocol.Request{ID: "r1", Kind: protocol.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
+				b.post("db", protocol.Request{ID: "r2", Kind: protocol.Action, Role: "mysql", Name: "act", Values: map[string]rawMessage{"level": rawMessage(`"9"`)}})
+				b.post("db", protocol.Request{ID: "r3", Kind: protocol.Hook, Role: "mysql", Name: contract.HookSuspend})
 				left := n
 				_ = b.start("db", func(c *agent.Config) {
 					c.Disk = mortal{journal.Folder(c.State), &left, after}
 				}).wait()
 				last := b.start("db", stays)
 				answers := b.awaitAnswers("db", 3)
-				if answers[0].Status != coordinator.AnswerDone {
+				if answers[0].Status != protocol.AnswerDone {
 					t.Errorf("retry: %+v", answers[0])
 				}
 				ran := last.file("count")
 				if runs := strings.Count(ran, "run\n"); runs != 2 && runs != 1 {
 					t.Errorf("it ran %q", ran)
 				}
-				if acts := strings.Count(ran, "act 9\n"); acts > 1 || answers[1].Status == coordinator.AnswerDone && (acts != 1 || answers[1].Output != "said\n") {
+				if acts := strings.Count(ran, "act 9\n"); acts > 1 || answers[1].Status == protocol.AnswerDone && (acts != 1 || answers[1].Output != "said\n") {
 					t.Errorf("the action ran %d times: %+v", acts, answers[1])
 				}
 				hooks := strings.Count(ran, "suspend\n")
-				if hooks > 1 || answers[2].Status == coordinator.AnswerDone && hooks != 1 {
+				if hooks > 1 || answers[2].Status == protocol.AnswerDone && hooks != 1 {
 					t.Errorf("the hook ran %d times: %+v", hooks, answers[2])
 				}
 				if created := strings.Count(ran, "create\n"); created > 1 {
 					t.Errorf("the hook create ran %d times", created)
 				}
-				if s := answers[1]; s.Status == coordinator.AnswerFailed && !strings.Contains(s.Reason, "interrupted") {
+				if s := answers[1]; s.Status == protocol.AnswerFailed && !strings.Contains(s.Reason, "interrupted") {
 					t.Errorf("the action: %+v", s)
 				}
 			})
@@ -178,7 +178,7 @@ func TestAKillAtEveryLineOfTheJournalOfARequest(t *testing.T) {
 }
 
 // awaitAnswers waits until a server has given so many final answers.
-func (b *bed) awaitAnswers(server contract.ServerPath, n int) []coordinator.Answer {
+func (b *bed) awaitAnswers(server contract.ServerPath, n int) []protocol.Answer {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
@@ -188,7 +188,7 @@ func (b *bed) awaitAnswers(server contract.ServerPath, n int) []coordinator.Answ
 		b.t.Fatal(err)
 	}
 	reader := b.reader()
-	var answers []coordinator.Answer
+	var answers []protocol.Answer
 	for range changes {
 		if answers, err = reader.Answers(ctx, server); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			b.t.Fatal(err)
@@ -208,16 +208,16 @@ func (b *bed) awaitAnswers(server contract.ServerPath, n int) []coordinator.Answ
 }
 
 // act asks a server's agent for an action of a role and gives the answer.
-func (b *bed) act(server contract.ServerPath, id, role, name string) coordinator.Answer {
+func (b *bed) act(server contract.ServerPath, id, role, name string) protocol.Answer {
 	b.t.Helper()
-	b.post(server, coordinator.Request{ID: id, Kind: coordinator.Action, Role: role, Name: name})
+	b.post(server, protocol.Request{ID: id, Kind: protocol.Action, Role: role, Name: name})
 	for _, a := range b.awaitAnswers(server, 1) {
 		if a.ID == id {
 			return a
 		}
 	}
 	b.t.Fatalf("%s was not answered", id)
-	return coordinator.Answer{}
+	return protocol.Answer{}
 }
 
 // task is another source of a role.
@@ -235,9 +235,9 @@ func TestWhatAnActionPrintsIsAnsweredWithoutSecrets(t *testing.T) {
 	b.apply()
 	b.start("db", stays)
 	b.start("web", stays)
-	b.awaitState("web", inPhase(coordinator.PhaseDone))
+	b.awaitState("web", inPhase(protocol.PhaseDone))
 	a := b.act("web", "r1", "app", "show")
-	if a.Status != coordinator.AnswerFailed || a.ExitCode == nil || *a.ExitCode != 3 || a.Output != "it is (secret)\n" || strings.Contains(a.Reason, "hunter2") {
+	if a.Status != protocol.AnswerFailed || a.ExitCode == nil || *a.ExitCode != 3 || a.Output != "it is (secret)\n" || strings.Contains(a.Reason, "hunter2") {
 		t.Errorf("%+v", a)
 	}
 	// An agent that only remembers the action knows the secret no longer, and shows nothing.

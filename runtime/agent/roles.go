@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // lastReport bounds the wait for the agent's last report.
@@ -39,14 +39,14 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		}
 		r := a.plan.Roles[i]
 		before := a.journal.Role(r.Name).Status
-		if before == coordinator.RolePending && a.retried() && !taken {
+		if before == protocol.RolePending && a.retried() && !taken {
 			taken = true
 			if err := a.takeBack(ctx, r.Name, true); err != nil {
 				return false, err
 			}
 		}
 		a.sayTried()
-		if before == coordinator.RolePending {
+		if before == protocol.RolePending {
 			if held, err := a.heldBack(ctx, i); err != nil {
 				return false, err
 			} else if held {
@@ -58,10 +58,10 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			}
 		}
 		run := host.Run
-		if before == coordinator.RolePending && !checked {
+		if before == protocol.RolePending && !checked {
 			checked = true
 			if err := a.preflight(ctx, a.plan.Roles[i:]); err != nil {
-				run = func(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
+				run = func(ctx context.Context, r contract.Role) (protocol.RoleState, error) {
 					return host.Fail(ctx, r, err)
 				}
 			}
@@ -74,7 +74,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			i = -1 // start over with the new plan
 			continue
 		}
-		if state.Status == coordinator.RoleFailed {
+		if state.Status == protocol.RoleFailed {
 			a.console.say("%v", state.Cause)
 			report := ctx
 			if err != nil {
@@ -88,7 +88,7 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 			}
 			if err == nil {
 				for _, later := range a.plan.Roles[i:] {
-					if a.journal.Role(later.Name).Status != coordinator.RoleDone {
+					if a.journal.Role(later.Name).Status != protocol.RoleDone {
 						h.tell(later, state.Cause)
 					}
 				}
@@ -98,15 +98,15 @@ func (a *agent) runRoles(ctx context.Context, h *herald) (done bool, err error) 
 		if err != nil {
 			return false, err
 		}
-		if before != coordinator.RoleDone { // otherwise the board already has it, with later updates
+		if before != protocol.RoleDone { // otherwise the board already has it, with later updates
 			a.console.say("%s: done", host.Key(r.Name))
-			if err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, state) }); err != nil {
+			if err := a.board.commit(ctx, nil, func(s *protocol.ServerState) { setRole(s, state) }); err != nil {
 				return false, err
 			}
 		}
 		h.tell(r, nil)
 	}
-	return true, a.enter(ctx, coordinator.PhaseDone)
+	return true, a.enter(ctx, protocol.PhaseDone)
 }
 
 // retried reports whether a role was retried: the marks of its failure may still be there.
@@ -117,7 +117,7 @@ func (a *agent) retried() bool {
 // reportFailure fails the outputs of a failed role, once: later only those that the plan got
 // meanwhile, with or without this agent. The others may already have been emptied again, for a
 // request that is not handled yet, and keep the version of their mark.
-func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.RoleState) error {
+func (a *agent) reportFailure(ctx context.Context, index int, state protocol.RoleState) error {
 	if attempt, known := a.reported[state.Name]; known && attempt == state.Attempt {
 		failed := a.failedDependents(index, state)
 		for cell := range failed {
@@ -125,7 +125,7 @@ func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.
 			if err != nil {
 				return err
 			}
-			if record.State != coordinator.Empty || record.Version > 0 {
+			if record.State != protocol.Empty || record.Version > 0 {
 				delete(failed, cell)
 			}
 		}
@@ -139,8 +139,8 @@ func (a *agent) reportFailure(ctx context.Context, index int, state coordinator.
 }
 
 // begin changes the state to that of a server whose roles are running, for the first time or again.
-func (a *agent) begin(s *coordinator.ServerState) {
-	s.Phase = coordinator.PhaseRunning
+func (a *agent) begin(s *protocol.ServerState) {
+	s.Phase = protocol.PhaseRunning
 	for i, r := range a.plan.Roles {
 		if now := a.recall(r); now.Status != s.Roles[i].Status {
 			s.Roles[i] = now
@@ -148,13 +148,13 @@ func (a *agent) begin(s *coordinator.ServerState) {
 	}
 }
 
-func (a *agent) enter(ctx context.Context, phase coordinator.Phase) error {
-	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { s.Phase = phase })
+func (a *agent) enter(ctx context.Context, phase protocol.Phase) error {
+	return a.board.commit(ctx, nil, func(s *protocol.ServerState) { s.Phase = phase })
 }
 
 // failDependents reports a failed role: it, its later roles and their unwritten outputs fail in one
 // commit, after its published values were marked.
-func (a *agent) failDependents(ctx context.Context, index int, state coordinator.RoleState) error {
+func (a *agent) failDependents(ctx context.Context, index int, state protocol.RoleState) error {
 	if err := a.disown(ctx, &a.plan.Roles[index], state.Cause); err != nil {
 		return err
 	}
@@ -162,9 +162,9 @@ func (a *agent) failDependents(ctx context.Context, index int, state coordinator
 }
 
 // failedDependents are the cells that fail with a failed role.
-func (a *agent) failedDependents(index int, state coordinator.RoleState) map[contract.CellName]*coordinator.Cause {
-	failed := map[contract.CellName]*coordinator.Cause{}
-	mark := func(r contract.Role, cause *coordinator.Cause) {
+func (a *agent) failedDependents(index int, state protocol.RoleState) map[contract.CellName]*protocol.Cause {
+	failed := map[contract.CellName]*protocol.Cause{}
+	mark := func(r contract.Role, cause *protocol.Cause) {
 		failed[a.key(r.Name).Completion()] = cause
 		for _, o := range r.Outputs {
 			failed[o.Cell] = cause
@@ -181,28 +181,28 @@ func (a *agent) failedDependents(index int, state coordinator.RoleState) map[con
 }
 
 // skipped are the causes of the roles after a failed one.
-func (a *agent) skipped(index int, state coordinator.RoleState) map[string]*coordinator.Cause {
-	causes := map[string]*coordinator.Cause{}
+func (a *agent) skipped(index int, state protocol.RoleState) map[string]*protocol.Cause {
+	causes := map[string]*protocol.Cause{}
 	for _, r := range a.plan.Roles[index+1:] {
-		if a.journal.Role(r.Name).Status == coordinator.RoleDone {
+		if a.journal.Role(r.Name).Status == protocol.RoleDone {
 			continue // the failed role was added before it later
 		}
-		causes[r.Name] = &coordinator.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
+		causes[r.Name] = &protocol.Cause{Role: a.key(r.Name), At: r.At, Cause: state.Cause,
 			Reason: fmt.Sprintf("skipped: the role %s before it failed", state.Name)}
 	}
 	return causes
 }
 
 // failure is the change of the server's state for a failed role.
-func (a *agent) failure(index int, state coordinator.RoleState, skipped map[string]*coordinator.Cause) func(*coordinator.ServerState) {
-	return func(s *coordinator.ServerState) {
-		s.Phase = coordinator.PhaseFailed
+func (a *agent) failure(index int, state protocol.RoleState, skipped map[string]*protocol.Cause) func(*protocol.ServerState) {
+	return func(s *protocol.ServerState) {
+		s.Phase = protocol.PhaseFailed
 		if old := s.Roles[index]; state.LastLines == "" && old.Name == state.Name {
 			state.LastLines = old.LastLines
 		}
 		setRole(s, state)
 		for name, cause := range skipped {
-			setRole(s, coordinator.RoleState{Name: name, Status: coordinator.RoleSkipped, Cause: cause})
+			setRole(s, protocol.RoleState{Name: name, Status: protocol.RoleSkipped, Cause: cause})
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -32,7 +32,7 @@ type told struct{ handle, status string }
 
 // tell signals the wait conditions of an ended role, in the background. A cause says that it
 // failed, or will not run.
-func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
+func (h *herald) tell(r contract.Role, cause *protocol.Cause) {
 	if h.Boot.Signal == "" {
 		return // there is no Heat
 	}
@@ -58,7 +58,7 @@ func (h *herald) tell(r contract.Role, cause *coordinator.Cause) {
 	}
 }
 
-func (h *herald) send(r contract.Role, s contract.Signal, to contract.Handle, cause *coordinator.Cause) {
+func (h *herald) send(r contract.Role, s contract.Signal, to contract.Handle, cause *protocol.Cause) {
 	out := signal.Signal{Status: signal.Success, Reason: string(h.key(r.Name)) + " is done", ID: s.ID}
 	switch values, err := h.valuesOf(r, s); {
 	case cause != nil:

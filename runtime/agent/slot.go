@@ -6,8 +6,9 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // claimed is a slot in a scaling group, with the credential from the path and the token that all
@@ -15,15 +16,15 @@ import (
 type claimed struct {
 	member.Claim
 	number int
-	shared coordinator.Credential
+	shared store.Credential
 }
 
 // credentials are those with which the claim can be read again.
-func (c *claimed) credentials() []coordinator.Credential {
+func (c *claimed) credentials() []store.Credential {
 	if c == nil {
 		return nil
 	}
-	return []coordinator.Credential{c.shared}
+	return []store.Credential{c.shared}
 }
 
 // claim finds, or takes, the slot of the server's member in a scaling group, if any: from then on
@@ -35,8 +36,8 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 		}
 		a.shared = &identity{server: a.Boot.Server, token: a.Boot.Token}
 	}
-	c := &claimed{shared: coordinator.ServerCredential(a.shared.server, a.shared.token),
-		Claim: member.Claim{Deployment: coordinator.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Server: a.shared.server, Stack: a.Boot.StackID,
+	c := &claimed{shared: protocol.ServerCredential(a.shared.server, a.shared.token),
+		Claim: member.Claim{Deployment: protocol.Deployment(a.Boot.Deployment), Slot: a.Boot.Slot, Server: a.shared.server, Stack: a.Boot.StackID,
 			Enrolled: a.journal.Incarnation() > 0, Token: a.shared.token, Known: a.journal.Remembered().Identity,
 			IfDown: a.IfDown, Now: a.Now, Waiting: waiting, Full: a.noSlot}}
 	store, err := a.dial(ctx, c.shared)
@@ -53,7 +54,7 @@ func (a *agent) claim(ctx context.Context, waiting func(why string)) (*claimed, 
 	if own != a.Boot.Server { // the session, if there is one, is another server's
 		err = a.leave()
 	}
-	a.Boot.Server, a.Boot.Token = own, coordinator.SlotToken(a.shared.token, c.number)
+	a.Boot.Server, a.Boot.Token = own, protocol.SlotToken(a.shared.token, c.number)
 	return c, errors.Join(err, store.Close())
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -49,7 +49,7 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	b.start("db").mustBeDone()
 	stays, leaves := b.member("m1", staying), b.member("m2", staying)
 	for _, s := range []contract.ServerPath{"app/0", "app/1"} {
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 	}
 	before := map[string]string{"app/0": b.cell("app/0.work:says"), "app/1": b.cell("app/1.work:says")}
 	if !strings.HasPrefix(before["app/0"], `"sql `) || before["app/0"] == before["app/1"] {
@@ -67,7 +67,7 @@ func TestMembersOfAGroupThatScales(t *testing.T) {
 	}
 	next := b.member("m4", staying)
 	next.await("server " + left + " of blog, incarnation 2")
-	b.awaitState(contract.ServerPath(left), func(s coordinator.ServerState) bool { return s.Incarnation == 2 && s.Phase == coordinator.PhaseDone })
+	b.awaitState(contract.ServerPath(left), func(s protocol.ServerState) bool { return s.Incarnation == 2 && s.Phase == protocol.PhaseDone })
 	if got := b.cell(contract.CellName(left + ".work:says")); got == before[left] {
 		t.Errorf("%s says %s, as before", left, got)
 	}
@@ -93,7 +93,7 @@ func TestAMemberTooSlowForItsSlot(t *testing.T) {
 	b.apply()
 	other := sync.OnceFunc(func() {
 		c := member.Claim{Deployment: deployment, Slot: &contract.BootSlot{Path: "app/*", Member: "m2"}, IfDown: time.Millisecond, Now: time.Now}
-		if _, err := c.Take(t.Context(), b.tree.Open(coordinator.ServerCredential("app/*", b.secret.ServerToken(deployment, "app/*")))); err != nil {
+		if _, err := c.Take(t.Context(), b.tree.Open(protocol.ServerCredential("app/*", b.secret.ServerToken(deployment, "app/*")))); err != nil {
 			t.Error(err)
 		}
 	})
@@ -112,7 +112,7 @@ func TestMoreMembersThanSlots(t *testing.T) {
 	b.scales(1, func() contract.Role { return b.sh("work", "true") })
 	b.apply()
 	b.member("m1", staying)
-	b.awaitState("app/0", inPhase(coordinator.PhaseDone))
+	b.awaitState("app/0", inPhase(protocol.PhaseDone))
 	b.member("m2").await("every replica slot of the group app is in use (it has 1): Heat created more members than the plan has slots")
 }
 

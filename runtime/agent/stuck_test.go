@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -26,17 +26,17 @@ func TestHooksThatWaitForEachOtherAreSeen(t *testing.T) {
 	b.start("a", stays)
 	b.start("c", stays)
 	for _, server := range []contract.ServerPath{"a", "c"} {
-		b.awaitState(server, inPhase(coordinator.PhaseDone))
+		b.awaitState(server, inPhase(protocol.PhaseDone))
 	}
 	b.anew()
 	const exchange = "hotc-agent get in; printf 1 | hotc-agent put out"
 	b.server("a", role(exchange, output("out", contract.String), input("in", "c.r:out")))
 	b.server("c", role(exchange, output("out", contract.String), input("in", "a.r:out")))
 	b.apply()
-	waits := func(cell contract.CellName) func(coordinator.ServerState) bool {
-		return func(s coordinator.ServerState) bool {
+	waits := func(cell contract.CellName) func(protocol.ServerState) bool {
+		return func(s protocol.ServerState) bool {
 			r := s.Roles[0]
-			return r.Update != nil && r.Update.Status == coordinator.RoleRunning && len(r.Blocked) == 1 && r.Blocked[0].Cell == cell
+			return r.Update != nil && r.Update.Status == protocol.RoleRunning && len(r.Blocked) == 1 && r.Blocked[0].Cell == cell
 		}
 	}
 	b.awaitState("a", waits("c.r:out"))

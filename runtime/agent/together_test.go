@@ -12,8 +12,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -34,11 +35,11 @@ func (b *bed) swap(roles map[contract.ServerPath][]contract.Role) {
 }
 
 // runsOf waits for so many runs of a role, of which the last has ended.
-func runsOf(name string, runs int) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool {
+func runsOf(name string, runs int) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool {
 		for _, r := range s.Roles {
 			if r.Name == name {
-				return r.Status == coordinator.RoleDone && r.Runs >= runs && (r.Update == nil || r.Update.Status != coordinator.RoleRunning)
+				return r.Status == protocol.RoleDone && r.Runs >= runs && (r.Update == nil || r.Update.Status != protocol.RoleRunning)
 			}
 		}
 		return false
@@ -59,11 +60,11 @@ func TestAChangedRoleWaitsForTheChangedOneThatItFollows(t *testing.T) {
 	b.server("b", b.passing("b", watch("in", "a.r:out")))
 	b.apply()
 	a, follower := b.start("a", stays), b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.gated("2")}, "b": {b.passing("B", watch("in", "a.r:out"))}})
-	b.awaitState("a", func(s coordinator.ServerState) bool {
+	b.awaitState("a", func(s protocol.ServerState) bool {
 		u := s.Roles[0].Update
-		return u != nil && u.Status == coordinator.RoleRunning
+		return u != nil && u.Status == protocol.RoleRunning
 	})
 	follower.await("the plan has changed: reading it again")
 	goOn(t, a)
@@ -88,15 +89,15 @@ func TestWhoReadsByATurnedEdgeRunsOnce(t *testing.T) {
 			b.server("b", b.passing("b", way("in", "a.r:out")))
 			b.apply()
 			a, other := b.start("a", stays), b.start("b", stays)
-			b.awaitState("b", inPhase(coordinator.PhaseDone))
+			b.awaitState("b", inPhase(protocol.PhaseDone))
 			goOn(t, a)
 			slow := `while ! [ -e ../go ]; do sleep 0.05; done; echo $HOTC_HOOK 5 >>../count; printf 5 | hotc-agent put out`
 			writer := with(b.sh("r", slow), output("out", contract.String), static("level", `"5"`))
 			writer.Hooks = []contract.Task{b.task(contract.HookUpdate, slow)}
 			b.swap(map[contract.ServerPath][]contract.Role{"a": {b.passing("a", way("in", "b.r:out"))}, "b": {writer}})
-			b.awaitState("b", func(s coordinator.ServerState) bool {
+			b.awaitState("b", func(s protocol.ServerState) bool {
 				u := s.Roles[0].Update
-				return u != nil && u.Status == coordinator.RoleRunning
+				return u != nil && u.Status == protocol.RoleRunning
 			})
 			a.await("the plan has changed: reading it again")
 			goOn(t, other)
@@ -121,7 +122,7 @@ func TestAPlansChangeReachesARoleByTwoWays(t *testing.T) {
 	agents := map[contract.ServerPath]*running{}
 	for _, s := range []contract.ServerPath{"a", "c", "m", "d"} {
 		agents[s] = b.start(s, stays)
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 	}
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("2")}, "c": {b.gated("2")}})
 	b.awaitState("m", runsOf("r", 2))
@@ -195,13 +196,13 @@ func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
 	agents := map[contract.ServerPath]*running{}
 	for _, s := range []contract.ServerPath{"m", "d", "e"} {
 		agents[s] = b.start(s, stays)
-		b.awaitState(s, inPhase(coordinator.PhaseDone))
+		b.awaitState(s, inPhase(protocol.PhaseDone))
 	}
 	for n := 2; n < 4; n++ {
 		give(n)
-		b.awaitState("m", func(s coordinator.ServerState) bool {
+		b.awaitState("m", func(s protocol.ServerState) bool {
 			u := s.Roles[0].Update
-			return u != nil && u.Status == coordinator.RoleRunning
+			return u != nil && u.Status == protocol.RoleRunning
 		})
 		b.awaitState("e", runsOf("r", n))
 		goOn(t, agents["m"])
@@ -219,9 +220,9 @@ func TestSecretsThatAreGivenTogetherAreOneChange(t *testing.T) {
 		t.Errorf("e is not told any more that its own change waits for the secrets: %s (%v)", asked.Data, err)
 	}
 	give(4)
-	b.awaitState("m", func(s coordinator.ServerState) bool {
+	b.awaitState("m", func(s protocol.ServerState) bool {
 		u := s.Roles[0].Update
-		return u != nil && u.Status == coordinator.RoleRunning
+		return u != nil && u.Status == protocol.RoleRunning
 	})
 	goOn(t, agents["m"])
 	b.awaitState("e", runsOf("r", 4))
@@ -238,12 +239,12 @@ func TestAnAddedRoleWaitsForTheChangedOneThatItFollows(t *testing.T) {
 	b.server("b", first)
 	b.apply()
 	a, follower := b.start("a", stays), b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
-	b.awaitState("a", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
+	b.awaitState("a", inPhase(protocol.PhaseDone))
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.gated("2")}, "b": {first, b.passing("b", watch("in", "a.r:out"))}})
-	b.awaitState("a", func(s coordinator.ServerState) bool {
+	b.awaitState("a", func(s protocol.ServerState) bool {
 		u := s.Roles[0].Update
-		return u != nil && u.Status == coordinator.RoleRunning
+		return u != nil && u.Status == protocol.RoleRunning
 	})
 	follower.await("the plan has changed: reading it again")
 	goOn(t, a)
@@ -264,7 +265,7 @@ func TestAHookLetsTheAddedRoleBeforeItRun(t *testing.T) {
 	b.apply()
 	b.start("o", stays)
 	s := b.start("s", stays)
-	b.awaitState("s", inPhase(coordinator.PhaseDone))
+	b.awaitState("s", inPhase(protocol.PhaseDone))
 	b.swap(map[contract.ServerPath][]contract.Role{"s": {with(b.levelled("7"), func(r *contract.Role) { r.Name = "first" }), second(watch("in", "s.first:out"))}})
 	b.awaitState("s", runsOf("second", 2))
 	s.ran("1\n7\nupdate 7\n")
@@ -272,7 +273,7 @@ func TestAHookLetsTheAddedRoleBeforeItRun(t *testing.T) {
 
 // killedOperator is an operator's store that dies at its n-th write, before or after that is done.
 type killedOperator struct {
-	coordinator.Store
+	store.Session
 	mu    sync.Mutex
 	left  int
 	after bool
@@ -294,12 +295,12 @@ func (s *killedOperator) write(do func() error) error {
 	return errDied
 }
 
-func (s *killedOperator) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	return s.write(func() error { return s.Store.Commit(ctx, ops...) })
+func (s *killedOperator) Commit(ctx context.Context, ops ...store.Op) error {
+	return s.write(func() error { return s.Session.Commit(ctx, ops...) })
 }
 
-func (s *killedOperator) Create(ctx context.Context, nodes []coordinator.NewNode) error {
-	return s.write(func() error { return s.Store.Create(ctx, nodes) })
+func (s *killedOperator) Create(ctx context.Context, nodes []store.NewNode) error {
+	return s.write(func() error { return s.Session.Create(ctx, nodes) })
 }
 
 // An apply that changes a role together with the ones that it follows is killed at each of its
@@ -324,10 +325,10 @@ func TestAKillAtEveryWriteOfAChangeOfSeveral(t *testing.T) {
 				agents := map[contract.ServerPath]*running{}
 				for _, s := range []contract.ServerPath{"a", "c", "m", "d"} {
 					agents[s] = b.start(s, stays)
-					b.awaitState(s, inPhase(coordinator.PhaseDone))
+					b.awaitState(s, inPhase(protocol.PhaseDone))
 				}
 				b.unapplied = func(w deploy.Publication) {
-					_, err := deploy.Publish(t.Context(), &killedOperator{Store: b.operator(), left: n, after: n%2 == 0}, w)
+					_, err := deploy.Publish(t.Context(), &killedOperator{Session: b.operator(), left: n, after: n%2 == 0}, w)
 					if died = err != nil; died && !errors.Is(err, errDied) {
 						t.Fatal(err)
 					}
@@ -354,7 +355,7 @@ func TestAKillAtEveryWriteOfAChangeOfSeveral(t *testing.T) {
 				}
 				// It still follows each of them alone.
 				b.swap(map[contract.ServerPath][]contract.Role{"c": {b.levelled("4")}})
-				b.awaitState("c", func(s coordinator.ServerState) bool { return b.cell("c.r:out") == `"4"` })
+				b.awaitState("c", func(s protocol.ServerState) bool { return b.cell("c.r:out") == `"4"` })
 				for want = want[:len(want)-1] + "4"; lastLine(agents["d"].file("count")) != want; {
 					if time.Now().After(deadline) {
 						t.Fatalf("d ran %q, want %q at last", agents["d"].file("count"), want)
@@ -389,7 +390,7 @@ func TestAHeldChangeKeepsNobodyFromTheFirstRun(t *testing.T) {
 	b.apply()
 	a, d := b.start("a", stays), b.start("d", stays)
 	b.awaitState("a", blockedOn("d.late:out"))
-	b.awaitState("d", func(s coordinator.ServerState) bool { return s.Roles[0].Status == coordinator.RoleRunning })
+	b.awaitState("d", func(s protocol.ServerState) bool { return s.Roles[0].Status == protocol.RoleRunning })
 	b.swap(map[contract.ServerPath][]contract.Role{"a": {b.levelled("2"), last}, "d": {slow("D"), late}})
 	goOn(t, d)
 	b.awaitState("d", runsOf("late", 1))
@@ -420,12 +421,12 @@ func TestAKillAtEveryLineOfTheJournalOfAChangeThatIsFollowed(t *testing.T) {
 				_ = b.start("s", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, after} }).wait()
 				last := b.start("s", stays)
 				answers := b.awaitAnswers("s", 2)
-				state := b.awaitState("s", func(s coordinator.ServerState) bool {
+				state := b.awaitState("s", func(s protocol.ServerState) bool {
 					u := s.Roles[2].Update
-					return s.Phase == coordinator.PhaseDone && u != nil && (u.Status == coordinator.RoleDone || u.Status == coordinator.RoleFailed)
+					return s.Phase == protocol.PhaseDone && u != nil && (u.Status == protocol.RoleDone || u.Status == protocol.RoleFailed)
 				})
 				runs, u := strings.Count(last.file("count"), "update b"), state.Roles[2].Update
-				if failed := u.Status == coordinator.RoleFailed; runs > 1 || !failed && runs == 0 || failed != (answers[1].Status == coordinator.AnswerFailed) && state.Roles[0].Update.Status == coordinator.RoleDone {
+				if failed := u.Status == protocol.RoleFailed; runs > 1 || !failed && runs == 0 || failed != (answers[1].Status == protocol.AnswerFailed) && state.Roles[0].Update.Status == protocol.RoleDone {
 					t.Errorf("it ran %d times: %+v, answered %+v", runs, u, answers)
 				}
 			})

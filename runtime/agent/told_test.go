@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	heatapi "github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
 )
@@ -127,7 +127,7 @@ func TestHeatWaitsForTheEndOfADiamond(t *testing.T) {
 	complete := func(status string, _ int) bool { return status == "COMPLETE" }
 	until("the first COMPLETE", complete)
 	b.change("a", b.levelled("2", carries("a.r")))
-	b.awaitState("b", upTo(2, coordinator.RoleDone))
+	b.awaitState("b", upTo(2, protocol.RoleDone))
 	w.begin()
 	until("it has looked while c and d are due", func(status string, looks int) bool {
 		if status != "IN_PROGRESS" {
@@ -139,7 +139,7 @@ func TestHeatWaitsForTheEndOfADiamond(t *testing.T) {
 	until("the second COMPLETE", complete)
 	agents["d"].ran("b1 c1\nupdate b2 c2\n")
 	b.change("a", b.levelled("3", carries("a.r")))
-	b.awaitState("a", upTo(3, coordinator.RoleDone))
+	b.awaitState("a", upTo(3, protocol.RoleDone))
 	w.begin()
 	until("the third COMPLETE", complete)
 	agents["d"].ran("b1 c1\nupdate b2 c2\nupdate b3 c3\n")

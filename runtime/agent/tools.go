@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/install"
 )
@@ -28,12 +28,12 @@ func (a *agent) ensure(ctx context.Context, tool driver.Tool, want contract.Inst
 		Begin: func(ctx context.Context, tool string) (func(), error) {
 			a.console.say("installing %s", tool)
 			before := ""
-			err := a.board.commit(ctx, nil, func(s *coordinator.ServerState) {
-				before, s.Phase, s.Message = s.Message, coordinator.PhaseInstalling, tool
+			err := a.board.commit(ctx, nil, func(s *protocol.ServerState) {
+				before, s.Phase, s.Message = s.Message, protocol.PhaseInstalling, tool
 			})
 			// If the report of the end is lost, the role's own report follows.
 			return func() {
-				a.board.show(func(s *coordinator.ServerState) { s.Phase, s.Message = coordinator.PhaseRunning, before })
+				a.board.show(func(s *protocol.ServerState) { s.Phase, s.Message = protocol.PhaseRunning, before })
 			}, err
 		},
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
@@ -51,8 +51,8 @@ func TestAToolIsInstalledOnceAndEverybodySeesIt(t *testing.T) {
 	b.server("db", with(b.sh("one", "true"), install), with(b.sh("two", "true"), install))
 	b.apply()
 	r := b.start("db", withNeeding)
-	state := b.awaitState("db", inPhase(coordinator.PhaseInstalling))
-	if state.Message != "tool" || state.Roles[0].Status != coordinator.RolePending {
+	state := b.awaitState("db", inPhase(protocol.PhaseInstalling))
+	if state.Message != "tool" || state.Roles[0].Status != protocol.RolePending {
 		t.Errorf("while it installs: %+v", state)
 	}
 	close(seen)
@@ -60,7 +60,7 @@ func TestAToolIsInstalledOnceAndEverybodySeesIt(t *testing.T) {
 	if asked.Load() != 1 {
 		t.Errorf("it was fetched %d times", asked.Load())
 	}
-	if after := b.awaitState("db", inPhase(coordinator.PhaseDone)); after.Message != "" {
+	if after := b.awaitState("db", inPhase(protocol.PhaseDone)); after.Message != "" {
 		t.Errorf("afterwards: %q", after.Message)
 	}
 }

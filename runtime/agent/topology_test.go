@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // anew begins another plan in the place of the one that was applied.
 func (b *bed) anew() { b.plan.Servers, b.plan.Cells = nil, nil }
 
-func roleIs(name string, status coordinator.RoleStatus) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool {
+func roleIs(name string, status protocol.RoleStatus) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool {
 		for _, r := range s.Roles {
 			if r.Name == name {
 				return r.Status == status
@@ -32,22 +32,22 @@ func TestRolesComeAndGo(t *testing.T) {
 	b.server("db", note("a"), note("b"))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	b.anew()
 	b.server("db", note("c"), note("b"))
 	b.apply()
-	state := b.awaitState("db", roleIs("c", coordinator.RoleDone))
+	state := b.awaitState("db", roleIs("c", protocol.RoleDone))
 	if len(state.Roles) != 2 || state.Roles[0].Name != "c" || state.Roles[1].Name != "b" {
 		t.Errorf("db reports %+v", state.Roles)
 	}
 	db.await("db.a was removed from the plan")
 	db.ran("a\nb\nc\n")
 	db = b.restart(db)
-	b.awaitState("db", roleIs("c", coordinator.RoleDone))
+	b.awaitState("db", roleIs("c", protocol.RoleDone))
 	b.anew()
 	b.server("db", note("b"), note("a"))
 	b.apply()
-	b.awaitState("db", roleIs("a", coordinator.RoleDone))
+	b.awaitState("db", roleIs("a", protocol.RoleDone))
 	b.awaitState("db", roleIs("c", ""))
 	db.ran("a\nb\nc\na\n")
 	// What changed while the agent was away it finds when it comes.
@@ -59,8 +59,8 @@ func TestRolesComeAndGo(t *testing.T) {
 	b.server("db", note("c"), note("b"))
 	b.apply()
 	db = b.start("db", stays)
-	b.awaitState("db", func(s coordinator.ServerState) bool {
-		return s.Phase == coordinator.PhaseDone && roleIs("c", coordinator.RoleDone)(s) && roleIs("a", "")(s)
+	b.awaitState("db", func(s protocol.ServerState) bool {
+		return s.Phase == protocol.PhaseDone && roleIs("c", protocol.RoleDone)(s) && roleIs("a", "")(s)
 	})
 	db.ran("a\nb\nc\na\nc\n")
 }
@@ -72,12 +72,12 @@ func TestARoleThatIsAddedFails(t *testing.T) {
 	b.server("db", done)
 	b.apply()
 	b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	b.anew()
 	b.server("db", with(b.sh("new", "exit 3"), output("y", contract.String)), done, with(b.sh("later", "true"), output("z", contract.String)))
 	b.apply()
-	state := b.awaitState("db", inPhase(coordinator.PhaseFailed))
-	if s := state.Roles; len(s) != 3 || s[0].Status != coordinator.RoleFailed || s[1].Status != coordinator.RoleDone || s[2].Status != coordinator.RoleSkipped {
+	state := b.awaitState("db", inPhase(protocol.PhaseFailed))
+	if s := state.Roles; len(s) != 3 || s[0].Status != protocol.RoleFailed || s[1].Status != protocol.RoleDone || s[2].Status != protocol.RoleSkipped {
 		t.Errorf("db reports %+v", s)
 	}
 	b.want("db.done:x", `"up"`)
@@ -102,14 +102,14 @@ func TestARoleIsAddedBehindAFailedOneThatNobodyRuns(t *testing.T) {
 	b.server("db", failed)
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	b.awaitState("db", inPhase(protocol.PhaseFailed))
 	db.cancel()
 	_ = db.wait()
 	b.anew()
 	b.server("db", failed, with(b.sh("later", "true"), output("y", contract.String)))
 	b.apply()
 	b.start("db", stays)
-	b.awaitState("db", func(s coordinator.ServerState) bool { return s.Role("later").Status == coordinator.RoleSkipped })
+	b.awaitState("db", func(s protocol.ServerState) bool { return s.Role("later").Status == protocol.RoleSkipped })
 	for _, cell := range []contract.CellName{"db.later", "db.later:y"} {
 		if got := b.cell(cell); !strings.HasPrefix(got, "failed: ") {
 			t.Errorf("%s is %s", cell, got)
@@ -134,7 +134,7 @@ func TestAnEdgeIsTurned(t *testing.T) {
 	b.server("b", with(b.sh("b", `echo "b: $(hotc-agent get x)" >>../count; printf 2 | hotc-agent put y`), output("y", contract.String), input("x", "a.a:x")))
 	b.apply()
 	bb := b.start("b", stays)
-	b.awaitState("b", inPhase(coordinator.PhaseDone))
+	b.awaitState("b", inPhase(protocol.PhaseDone))
 	a.await("request hook a update: done")
 	a.ran("a: none\nhook\n")
 	bb.ran("b: 1\n")
@@ -151,7 +151,7 @@ func TestAnOutputIsAdded(t *testing.T) {
 	b.server("db", one("true"))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	b.anew()
 	s := b.server("db", one("printf 2 | hotc-agent put y", output("y", contract.String)))
 	b.fact(s, contract.FactName)
@@ -161,7 +161,7 @@ func TestAnOutputIsAdded(t *testing.T) {
 	app.mustBeDone()
 	app.ran("2\n")
 	db.ran("hook\n")
-	b.awaitState("db", func(coordinator.ServerState) bool { return strings.HasPrefix(b.cell("db:name"), "failed: ") }) // nobody knows it here
+	b.awaitState("db", func(protocol.ServerState) bool { return strings.HasPrefix(b.cell("db:name"), "failed: ") }) // nobody knows it here
 }
 
 // The agent of a server that was taken out says so, and ends for good; so it does when it is
@@ -173,8 +173,8 @@ func TestAServerIsTakenOut(t *testing.T) {
 	b.server("app", stayed)
 	b.apply()
 	db, app := b.start("db", stays), b.start("app", stays)
-	b.awaitState("db", roleIs("db", coordinator.RoleRunning))
-	b.awaitState("app", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", roleIs("db", protocol.RoleRunning))
+	b.awaitState("app", inPhase(protocol.PhaseDone))
 	b.anew()
 	b.server("app", stayed)
 	b.apply()
@@ -225,13 +225,13 @@ func TestAChangeAddsTheFirstSecret(t *testing.T) {
 	b.apply()
 	b.start("db", stays)
 	b.start("app", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
-	b.awaitState("app", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
+	b.awaitState("app", inPhase(protocol.PhaseDone))
 	secret := func(r *contract.Role) { r.Outputs[len(r.Outputs)-1].Secret = true }
 	b.anew()
 	b.server("db", b.updatable("1", ""), with(b.sh("users", "printf hush | hotc-agent put password"), output("password", contract.String), secret))
 	b.server("app", b.sh("first", "true"), with(b.sh("second", `[ "$(hotc-agent get password)" = hush ]`), input("password", "db.users:password", func(in *contract.Input) { in.Secret = true })))
 	b.sealed("db", "db.users:password", "app")
 	b.apply()
-	b.awaitState("app", roleIs("second", coordinator.RoleDone))
+	b.awaitState("app", roleIs("second", protocol.RoleDone))
 }

@@ -7,27 +7,28 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
 // dying is the store of an agent that is killed when it is about to mark a cell.
 type dying struct {
-	coordinator.Store
-	cell coordinator.Path
+	store.Session
+	cell store.Path
 	dead atomic.Bool
 	died chan struct{}
 }
 
-func (s *dying) Commit(ctx context.Context, ops ...coordinator.Op) error {
-	marks := slices.ContainsFunc(ops, func(op coordinator.Op) bool { return op.Write && op.Path == s.cell })
+func (s *dying) Commit(ctx context.Context, ops ...store.Op) error {
+	marks := slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == s.cell })
 	if marks && s.dead.CompareAndSwap(false, true) {
 		close(s.died)
 	}
 	if s.dead.Load() {
-		return coordinator.ErrClosed
+		return store.ErrClosed
 	}
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
 // An agent that is killed again and again after its role has failed, and before it
@@ -38,20 +39,20 @@ func TestAFailureThatWasNotTold(t *testing.T) {
 	b.apply()
 	const cell = "db.mysql:url"
 	for range 3 {
-		store := &dying{cell: coordinator.Deployment(deployment).Cell(contract.CellRef{Cell: cell, Server: "db"}), died: make(chan struct{})}
+		session := &dying{cell: protocol.Deployment(deployment).Cell(contract.CellRef{Cell: cell, Server: "db"}), died: make(chan struct{})}
 		r := b.start("db", func(c *agent.Config) {
 			open := c.Open
-			c.Open = func(ctx context.Context, url string, creds ...coordinator.Credential) (coordinator.Store, error) {
+			c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 				var err error
-				store.Store, err = open(ctx, url, creds...)
-				return store, err
+				session.Session, err = open(ctx, url, creds...)
+				return session, err
 			}
 		})
 		select {
-		case <-store.died:
+		case <-session.died:
 		case err := <-r.ended:
 			r.ended <- err
-			if !store.dead.Load() { // else it has ended over that already
+			if !session.dead.Load() { // else it has ended over that already
 				t.Fatalf("the agent did not try to mark what its role was to write: %v", err)
 			}
 		}

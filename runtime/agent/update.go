@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -19,7 +20,7 @@ import (
 // watchPlan learns, while a role may run, which cells a change of the plan adds and removes;
 // between roles the agent reads it again.
 func (a *agent) watchPlan(ctx context.Context) error {
-	return coordinator.OnChange(ctx, a.store, coordinator.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server), func() {
+	return store.OnChange(ctx, a.store, protocol.Deployment(a.Boot.Deployment).ServerPlan(a.Boot.Server), func() {
 		if err := a.member.LearnAhead(ctx); err != nil && ctx.Err() == nil {
 			a.console.say("the plan has changed: %v", err)
 		}
@@ -28,11 +29,11 @@ func (a *agent) watchPlan(ctx context.Context) error {
 }
 
 // replan notes that the plan may have changed.
-func (a *agent) replan() { coordinator.Wake(a.planned) }
+func (a *agent) replan() { store.Wake(a.planned) }
 
 // followPlan reads the plan again if it has changed.
 func (a *agent) followPlan(ctx context.Context) error {
-	look := len(coordinator.Open(a.open, a.answers)) > 0
+	look := len(protocol.Open(a.open, a.answers)) > 0
 	select {
 	case <-a.planned:
 		look = true
@@ -82,7 +83,7 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 		return err
 	}
 	for i, r := range a.plan.Roles { // roles added after a failed one fail, too
-		if state := a.recall(r); state.Status == coordinator.RoleFailed {
+		if state := a.recall(r); state.Status == protocol.RoleFailed {
 			return a.reportFailure(ctx, i, state)
 		}
 	}
@@ -90,13 +91,13 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 }
 
 // rearrange changes the state to that of a server with the roles of the plan.
-func (a *agent) rearrange(s *coordinator.ServerState) {
-	roles := make([]coordinator.RoleState, len(a.plan.Roles))
+func (a *agent) rearrange(s *protocol.ServerState) {
+	roles := make([]protocol.RoleState, len(a.plan.Roles))
 	for i, r := range a.plan.Roles {
 		if roles[i] = s.Role(r.Name); roles[i].Name == "" {
 			roles[i] = a.recall(r)
 		}
-		if roles[i].Status == coordinator.RoleDone {
+		if roles[i].Status == protocol.RoleDone {
 			roles[i].Followed = a.heat.ran(&r, roles[i].Followed)
 		}
 	}
@@ -121,8 +122,8 @@ func (a *agent) forgetRemoved() error {
 // mayGoOn reports whether the first role that is not done can run.
 func (a *agent) mayGoOn() bool {
 	for _, r := range a.plan.Roles {
-		if status := a.journal.Role(r.Name).Status; status != coordinator.RoleDone {
-			return status == coordinator.RolePending
+		if status := a.journal.Role(r.Name).Status; status != protocol.RoleDone {
+			return status == protocol.RolePending
 		}
 	}
 	return false
@@ -146,15 +147,15 @@ func (a *agent) takenOut(ctx context.Context, err error) error {
 }
 
 // takeUpdate brings a role up to date with its plan, if needed.
-func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contract.Role) (coordinator.Answer, error) {
+func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.Role) (protocol.Answer, error) {
 	if r.Change == p.Definition() {
 		if waits, err := a.settle(ctx, &p); err != nil || waits {
-			return coordinator.Answer{}, err
+			return protocol.Answer{}, err
 		}
 	}
 	if begun := a.journal.Role(p.Name).Updating; begun.Request != r.ID && !p.Idempotent {
 		if err := a.endInterrupted(ctx, &p); err != nil { // for what the role follows, and for this
-			return coordinator.Answer{}, err
+			return protocol.Answer{}, err
 		}
 	}
 	noted := a.journal.Role(p.Name)
@@ -164,38 +165,38 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 		again.Idempotent = true
 		hook = again.Updating()
 	}
-	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == coordinator.RoleDone)
+	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == protocol.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
 		return refused("superseded: the role %s has changed again since", p.Name), nil
-	case noted.Status == coordinator.RoleRunning:
-		return coordinator.Answer{}, nil // it was interrupted, and is handled first
-	case noted.Status == coordinator.RolePending:
+	case noted.Status == protocol.RoleRunning:
+		return protocol.Answer{}, nil // it was interrupted, and is handled first
+	case noted.Status == protocol.RolePending:
 		return unneeded("it has not run, and will run as changed"), nil
-	case noted.Status == coordinator.RoleFailed:
+	case noted.Status == protocol.RoleFailed:
 		return unneeded("it has failed, and runs as changed when it is retried"), nil
-	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == coordinator.RoleFailed:
-		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // meanwhile, for what it follows
+	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == protocol.RoleFailed:
+		return protocol.Answer{Status: protocol.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // meanwhile, for what it follows
 	case current && !r.Force && !a.lacks(ctx, &p):
 		return unneeded("it has already run as changed"), nil
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
 	}
 	if held, err := a.held(ctx, &p); held || err != nil {
-		return coordinator.Answer{}, err
+		return protocol.Answer{}, err
 	}
 	pins, parts, err := a.fits(ctx, &p) // after it: they are at least as new
 	switch {
 	case err != nil:
-		return coordinator.Answer{}, err
+		return protocol.Answer{}, err
 	case parts.Stays != nil: // the rest of another change comes with a retry alone, which tries this again, too
-		cause := &coordinator.Cause{Role: a.key(p.Name), At: p.At, Reason: "it would have only part of a change: what it follows failed", Cause: parts.Stays}
-		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, r.Change, journal.End{Cause: coordinator.Shorten(cause), Followed: due(&p)}); err != nil {
-			return coordinator.Answer{}, err
+		cause := &protocol.Cause{Role: a.key(p.Name), At: p.At, Reason: "it would have only part of a change: what it follows failed", Cause: parts.Stays}
+		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, r.Change, journal.End{Cause: protocol.Shorten(cause), Followed: due(&p)}); err != nil {
+			return protocol.Answer{}, err
 		}
-		return coordinator.Answer{Status: coordinator.AnswerFailed, Reason: cause.String()}, a.showUpdate(ctx, p, "")
+		return protocol.Answer{Status: protocol.AnswerFailed, Reason: cause.String()}, a.showUpdate(ctx, p, "")
 	case parts.Waits != "":
-		return coordinator.Answer{}, nil // another change has only partly arrived
+		return protocol.Answer{}, nil // another change has only partly arrived
 	}
 	answer, err := a.runTask(ctx, r, p, hook, pins, func() error { return a.showUpdate(ctx, p, "") })
 	if err == nil {
@@ -209,29 +210,29 @@ func (a *agent) takeUpdate(ctx context.Context, r coordinator.Request, p contrac
 func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
 	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
 		record, err := a.member.Cell(ctx, o.Cell)
-		return err == nil && (record.State == coordinator.Empty || record.State == coordinator.Valued && coordinator.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
+		return err == nil && (record.State == protocol.Empty || record.State == protocol.Valued && protocol.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
 	})
 }
 
 // unneeded is the answer to a request for a hook that does not have to run.
-func unneeded(why string) coordinator.Answer {
-	return coordinator.Answer{Status: coordinator.AnswerDone, Reason: why}
+func unneeded(why string) protocol.Answer {
+	return protocol.Answer{Status: protocol.AnswerDone, Reason: why}
 }
 
 // showUpdate reports the status of a role's update, with its output if it failed.
 func (a *agent) showUpdate(ctx context.Context, p contract.Role, printed string) error {
 	now := a.recall(p)
-	if now.Update != nil && now.Update.Status == coordinator.RoleFailed {
+	if now.Update != nil && now.Update.Status == protocol.RoleFailed {
 		now.Update.LastLines = printed
 	}
-	return a.board.commit(ctx, nil, func(s *coordinator.ServerState) { setRole(s, now) })
+	return a.board.commit(ctx, nil, func(s *protocol.ServerState) { setRole(s, now) })
 }
 
 // showWaits shows which reads of a role's update wait.
-func (a *agent) showWaits(role string) func([]coordinator.Wait) {
-	return func(waits []coordinator.Wait) {
-		a.board.show(func(s *coordinator.ServerState) {
-			if now := s.Role(role); now.Update != nil && now.Update.Status == coordinator.RoleRunning {
+func (a *agent) showWaits(role string) func([]protocol.Wait) {
+	return func(waits []protocol.Wait) {
+		a.board.show(func(s *protocol.ServerState) {
+			if now := s.Role(role); now.Update != nil && now.Update.Status == protocol.RoleRunning {
 				now.Blocked = waits
 				setRole(s, now)
 			}
@@ -241,7 +242,7 @@ func (a *agent) showWaits(role string) func([]coordinator.Wait) {
 
 // withLines adds to an update's status the output that was reported before: the journal does not
 // have it.
-func withLines(now, before *coordinator.UpdateState) *coordinator.UpdateState {
+func withLines(now, before *protocol.UpdateState) *protocol.UpdateState {
 	if now == nil || before == nil || now.LastLines != "" || now.Status != before.Status || !now.Started.Equal(before.Started) {
 		return now
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -50,7 +50,7 @@ func ranOnce(t *testing.T) (*bed, *running) {
 	b.server("db", b.updatable("1", ""))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	return b, db
 }
 
@@ -82,8 +82,8 @@ func (r *running) noted(line string) {
 	}
 }
 
-func updated(status coordinator.RoleStatus) func(coordinator.ServerState) bool {
-	return func(s coordinator.ServerState) bool {
+func updated(status protocol.RoleStatus) func(protocol.ServerState) bool {
+	return func(s protocol.ServerState) bool {
 		return s.Roles[0].Update != nil && s.Roles[0].Update.Status == status
 	}
 }
@@ -91,11 +91,11 @@ func updated(status coordinator.RoleStatus) func(coordinator.ServerState) bool {
 func TestARoleThatHasRunIsUpdatedOncePerChange(t *testing.T) {
 	b, db := ranOnce(t)
 	b.change("db", b.updatable("2", "echo said"))
-	state := b.awaitState("db", updated(coordinator.RoleDone))
-	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Made != b.plan.Servers[0].Roles[0].Definition() {
+	state := b.awaitState("db", updated(protocol.RoleDone))
+	if r := state.Roles[0]; r.Status != protocol.RoleDone || r.Made != b.plan.Servers[0].Roles[0].Definition() {
 		t.Errorf("db reports %+v", r)
 	}
-	if a := b.awaitAnswers("db", 1)[0]; a.Status != coordinator.AnswerDone || a.Output != "said\n" || a.ExitCode == nil {
+	if a := b.awaitAnswers("db", 1)[0]; a.Status != protocol.AnswerDone || a.Output != "said\n" || a.ExitCode == nil {
 		t.Errorf("%+v", a)
 	}
 	b.apply() // the same again
@@ -119,29 +119,29 @@ func TestARoleThatHasNotRunTakesTheChangeAsItIs(t *testing.T) {
 	b.awaitState("app", blockedOn("web.www:url")) // before its tool is started
 	b.change("app", reader("echo new $url >>../count"))
 	b.start("web")
-	b.awaitState("app", inPhase(coordinator.PhaseDone))
+	b.awaitState("app", inPhase(protocol.PhaseDone))
 	app.ran("new here\n")
 }
 
 func TestAFailedUpdateIsReportedAndTheNextChangeMendsIt(t *testing.T) {
 	b, db := ranOnce(t)
 	b.change("db", b.updatable("2", "echo no room >&2; exit 4"))
-	state := b.awaitState("db", updated(coordinator.RoleFailed))
-	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.Update.ExitCode == nil || *r.Update.ExitCode != 4 ||
-		!strings.Contains(r.Update.Cause.Reason, "exit status 4: no room") || r.Update.LastLines != "no room\n" || state.Phase != coordinator.PhaseDone {
+	state := b.awaitState("db", updated(protocol.RoleFailed))
+	if r := state.Roles[0]; r.Status != protocol.RoleDone || r.Update.ExitCode == nil || *r.Update.ExitCode != 4 ||
+		!strings.Contains(r.Update.Cause.Reason, "exit status 4: no room") || r.Update.LastLines != "no room\n" || state.Phase != protocol.PhaseDone {
 		t.Errorf("db reports %+v, update %+v", r, r.Update)
 	}
 	// An agent that is started again still knows, and what was printed.
 	db = b.restart(db)
 	before := state.Since
-	state = b.awaitState("db", func(s coordinator.ServerState) bool { return s.Phase == coordinator.PhaseDone && s.Since.After(before) })
-	if u := state.Roles[0].Update; u == nil || u.Status != coordinator.RoleFailed || u.LastLines != "no room\n" {
+	state = b.awaitState("db", func(s protocol.ServerState) bool { return s.Phase == protocol.PhaseDone && s.Since.After(before) })
+	if u := state.Roles[0].Update; u == nil || u.Status != protocol.RoleFailed || u.LastLines != "no room\n" {
 		t.Errorf("after a restart db reports %+v", u)
 	}
 	b.change("db", b.updatable("2", "echo mended >>../count"))
 	// The hook alone is not a change of the role; asked again, it runs again.
-	b.post("db", coordinator.Request{ID: "again", Kind: coordinator.Hook, Role: "mysql", Name: contract.HookUpdate, Again: true, Change: b.plan.Servers[0].Roles[0].Definition()})
-	b.awaitState("db", updated(coordinator.RoleDone))
+	b.post("db", protocol.Request{ID: "again", Kind: protocol.Hook, Role: "mysql", Name: contract.HookUpdate, Again: true, Change: b.plan.Servers[0].Roles[0].Definition()})
+	b.awaitState("db", updated(protocol.RoleDone))
 	db.ran("run 1\nupdate 2\nupdate 2\nmended\n")
 }
 
@@ -150,10 +150,10 @@ func TestAFailedRoleTakesTheChangeWhenItIsRetried(t *testing.T) {
 	b.server("db", with(b.sh("mysql", "exit 3"), output("endpoint", contract.String)))
 	b.apply()
 	db := b.start("db", stays)
-	b.awaitState("db", inPhase(coordinator.PhaseFailed))
+	b.awaitState("db", inPhase(protocol.PhaseFailed))
 	b.change("db", with(b.sh("mysql", "echo mended >>../count; printf up | hotc-agent put endpoint"), output("endpoint", contract.String)))
-	b.post("db", coordinator.Request{ID: "r1", Kind: coordinator.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
-	b.awaitState("db", inPhase(coordinator.PhaseDone))
+	b.post("db", protocol.Request{ID: "r1", Kind: protocol.Retry, Role: "mysql"}, "db.mysql", "db.mysql:endpoint")
+	b.awaitState("db", inPhase(protocol.PhaseDone))
 	db.ran("mended\n")
 }
 
@@ -168,7 +168,7 @@ func TestAnAgentThatReturnsMakesTheLastChange(t *testing.T) {
 		b.change("db", b.updatable(level, ""))
 	}
 	db = b.start("db", stays)
-	b.awaitState("db", updated(coordinator.RoleDone))
+	b.awaitState("db", updated(protocol.RoleDone))
 	answers := b.awaitAnswers("db", 4)
 	var done []string
 	for _, a := range answers {
@@ -207,7 +207,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitAnswers("db", 3)
-	b.awaitState("db", updated(coordinator.RoleDone))
+	b.awaitState("db", updated(protocol.RoleDone))
 	if r := look(); r.Renewal() != status.UpToDate {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
@@ -225,8 +225,8 @@ func TestAnAgentGoesOnWithTheNewestChange(t *testing.T) {
 	b.change("db", b.updatable("3", ""))
 	db = b.start("db", stays)
 	answers := b.awaitAnswers("db", 2)
-	b.awaitState("db", updated(coordinator.RoleDone))
-	if answers[0].Status != coordinator.AnswerFailed || answers[1].Status != coordinator.AnswerDone {
+	b.awaitState("db", updated(protocol.RoleDone))
+	if answers[0].Status != protocol.AnswerFailed || answers[1].Status != protocol.AnswerDone {
 		t.Errorf("answered %+v", answers)
 	}
 	db.ran("run 1\nupdate 2\nbegun\nupdate 3\n")
@@ -273,10 +273,10 @@ func TestAKillAtEveryLineOfTheJournalOfAnUpdate(t *testing.T) {
 				last := b.start("db", stays)
 				a := b.awaitAnswers("db", 1)[0]
 				hooks := strings.Count(last.file("count"), "update 2\n")
-				state := b.awaitState("db", func(s coordinator.ServerState) bool {
-					return s.Phase == coordinator.PhaseDone && s.Roles[0].Update != nil && s.Roles[0].Update.Status != coordinator.RoleRunning
+				state := b.awaitState("db", func(s protocol.ServerState) bool {
+					return s.Phase == protocol.PhaseDone && s.Roles[0].Update != nil && s.Roles[0].Update.Status != protocol.RoleRunning
 				})
-				if hooks > 1 || (a.Status == coordinator.AnswerDone) != (state.Roles[0].Update.Status == coordinator.RoleDone) || a.Status == coordinator.AnswerDone && hooks != 1 {
+				if hooks > 1 || (a.Status == protocol.AnswerDone) != (state.Roles[0].Update.Status == protocol.RoleDone) || a.Status == protocol.AnswerDone && hooks != 1 {
 					t.Errorf("the hook ran %d times: %+v, reported as %+v", hooks, a, state.Roles[0].Update)
 				}
 			})

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/agent"
 )
 
@@ -29,8 +29,8 @@ func TestAReadBlocksUntilTheOtherServerHasWritten(t *testing.T) {
 	}
 	b.want("db.mysql:endpoint", `"mysql://\"db\""`)
 	b.want("db.mysql", "null")
-	state := b.awaitState("db", inPhase(coordinator.PhaseDone))
-	if r := state.Roles[0]; r.Status != coordinator.RoleDone || r.BlockedSeconds <= 0 || len(r.Blocked) != 0 || *r.ExitCode != 0 {
+	state := b.awaitState("db", inPhase(protocol.PhaseDone))
+	if r := state.Roles[0]; r.Status != protocol.RoleDone || r.BlockedSeconds <= 0 || len(r.Blocked) != 0 || *r.ExitCode != 0 {
 		t.Errorf("db reports %+v", r)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Parse parses a tool's text as a value of the declared type. A string is the text
@@ -20,7 +20,7 @@ func Parse(t contract.Type, text []byte) (json.RawMessage, error) {
 	if t != contract.String && t != "" {
 		return Check(t, text)
 	}
-	return coordinator.Encode(string(text))
+	return protocol.Encode(string(text))
 }
 
 // Check returns the compacted value if it is JSON of the declared type.

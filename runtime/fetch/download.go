@@ -15,7 +15,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Download is a file to fetch.
@@ -58,7 +58,7 @@ func (d Download) To(ctx context.Context, path string) error {
 		if !again || i == attempts {
 			return fmt.Errorf("fetch %s: %w", d.URL, err)
 		}
-		_ = coordinator.Pause(ctx, pause) // the next attempt finds that ctx has ended
+		_ = store.Pause(ctx, pause) // the next attempt finds that ctx has ended
 		pause *= 2
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/archive"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -67,7 +67,7 @@ func (g *git) newEnvironment(ctx context.Context) ([]string, error) {
 		if err := os.WriteFile(hosts, []byte(strings.TrimRight(g.origin.KnownHosts, "\n")+"\n"), 0o600); err != nil {
 			return nil, err
 		}
-		ssh += " -o StrictHostKeyChecking=yes -o UserKnownHostsFile=" + coordinator.ShellWord(hosts)
+		ssh += " -o StrictHostKeyChecking=yes -o UserKnownHostsFile=" + protocol.ShellWord(hosts)
 	} else {
 		ssh += " -o StrictHostKeyChecking=accept-new"
 	}
@@ -76,7 +76,7 @@ func (g *git) newEnvironment(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if key != "" {
-		ssh += " -o IdentitiesOnly=yes -i " + coordinator.ShellWord(key)
+		ssh += " -o IdentitiesOnly=yes -i " + protocol.ShellWord(key)
 	}
 	return append(env, "GIT_SSH_COMMAND="+ssh), nil
 }

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Attempts of a repeatable request, and the time before the first repetition; longer outages are
@@ -49,7 +50,7 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 	var body []byte
 	if r.body != nil {
 		var err error
-		if body, err = coordinator.Encode(r.body); err != nil {
+		if body, err = protocol.Encode(r.body); err != nil {
 			return err
 		}
 	}
@@ -58,7 +59,7 @@ func (c *Client) call(ctx context.Context, r request, into any) error {
 		if err == nil || n == attempts || ctx.Err() != nil || !repeatable(err, r.again) {
 			return c.explain(ctx, r, err)
 		}
-		_ = coordinator.Pause(ctx, wait/2+rand.N(wait/2+1)) // the next attempt finds that ctx has ended
+		_ = store.Pause(ctx, wait/2+rand.N(wait/2+1)) // the next attempt finds that ctx has ended
 	}
 }
 

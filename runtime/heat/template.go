@@ -23,7 +23,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Template is a template with all files that it references, as python-heatclient sends it: parsed,
@@ -63,7 +63,7 @@ func (t *Template) body(o StackOptions) map[string]any {
 	}
 	maps.Copy(files, t.files)
 	if len(o.Given) > 0 {
-		text, _ := coordinator.Encode(map[string]any{"parameters": o.Given}) // what json.RawMessage holds is JSON
+		text, _ := protocol.Encode(map[string]any{"parameters": o.Given}) // what json.RawMessage holds is JSON
 		files[givenFile] = string(text) + "\n"
 		names = append(names[:len(names):len(names)], givenFile)
 	}
@@ -90,7 +90,7 @@ func (t *Template) body(o StackOptions) map[string]any {
 // their folder is. Without the key it reveals nothing about secrets.
 func (t *Template) Digest(key []byte, o StackOptions) (string, error) {
 	o.TimeoutMinutes, o.Kept = 0, nil // not part of the content
-	text, err := coordinator.Encode(t.body(o))
+	text, err := protocol.Encode(t.body(o))
 	if err != nil {
 		return "", err
 	}

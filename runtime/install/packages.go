@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -119,7 +119,7 @@ func (r *run) manage(m manager, args []string) error {
 				fmt.Fprintln(r.Log, "hotc-agent: waiting for another package manager to finish")
 			}
 			said = true
-			_ = coordinator.Pause(r.ctx, between) // the next run finds that ctx has ended
+			_ = store.Pause(r.ctx, between) // the next run finds that ctx has ended
 		case interrupted.Match(printed) && !repaired:
 			repaired = true
 			if _, err := r.run(m.environment, "dpkg", "--configure", "-a"); err != nil {

@@ -3,7 +3,7 @@ package journal
 import (
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // apply applies a line to the state.
@@ -17,7 +17,7 @@ func (j *Journal) apply(l line) {
 		j.enrolled = l.Enrolled
 	case l.Retry != "":
 		old := j.roles[l.Retry]
-		j.roles[l.Retry] = Role{RoleState: coordinator.RoleState{Name: l.Retry, Status: coordinator.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}}
+		j.roles[l.Retry] = Role{RoleState: protocol.RoleState{Name: l.Retry, Status: protocol.RolePending, Attempt: old.Attempt + 1, Runs: old.Runs}}
 		j.requests[l.Request] = true
 	case l.Same != "":
 		role := j.Role(l.Same)
@@ -61,8 +61,8 @@ func (j *Journal) applyRole(l line) {
 	}
 	role := j.Role(l.Role)
 	role.Status = l.Status
-	if l.Status == coordinator.RoleRunning {
-		role = Role{Run: l.Run, RoleState: coordinator.RoleState{Name: l.Role, Status: l.Status, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}}
+	if l.Status == protocol.RoleRunning {
+		role = Role{Run: l.Run, RoleState: protocol.RoleState{Name: l.Role, Status: l.Status, Made: l.Made, Started: l.At, Attempt: role.Attempt, Runs: role.Runs + 1}}
 		j.ran(l.Run)
 	} else {
 		role.ExitCode, role.Cause, role.Ended, role.ByHand, role.Followed = l.ExitCode, l.Cause, l.At, l.ByHand, l.Followed
@@ -84,26 +84,26 @@ func (j *Journal) applyRole(l line) {
 func (j *Journal) applyTask(l line) {
 	task := j.tasks[l.Request]
 	task.Request, task.Name, task.Status, task.Made = l.Request, l.Task, l.Status, l.Made
-	if l.Status == coordinator.RoleRunning {
+	if l.Status == protocol.RoleRunning {
 		if name, _, _ := strings.Cut(l.Task, "."); strings.HasPrefix(j.roles[name].Updating.Request, StateRequest) {
 			delete(j.tasks, j.roles[name].Updating.Request)
 		}
-		task = Task{Request: l.Request, Name: l.Task, Made: l.Made, Run: l.Run, UpdateState: coordinator.UpdateState{Status: l.Status, Started: l.At}}
+		task = Task{Request: l.Request, Name: l.Task, Made: l.Made, Run: l.Run, UpdateState: protocol.UpdateState{Status: l.Status, Started: l.At}}
 		j.ran(l.Run)
 	} else {
 		task.ExitCode, task.Cause, task.Ended = l.ExitCode, l.Cause, l.At
 	}
 	j.tasks[l.Request] = task
-	if l.Status == coordinator.RoleDone {
+	if l.Status == protocol.RoleDone {
 		j.done[l.Task] = l.Request
 	}
-	if plain(l) && l.Status != coordinator.RoleRunning {
+	if plain(l) && l.Status != protocol.RoleRunning {
 		j.end(l.Request)
 	}
 	if name, _, _ := strings.Cut(l.Task, "."); task.Made != "" {
 		role := j.Role(name)
 		role.Made, role.Update, role.Updating = task.Made, &task.UpdateState, task
-		if l.Status == coordinator.RoleRunning {
+		if l.Status == protocol.RoleRunning {
 			role.Runs++
 		}
 		role.Runs = max(role.Runs, l.Runs)
@@ -120,9 +120,9 @@ func (j *Journal) applyAnswer(l line) {
 	if _, task := j.tasks[l.Request]; task {
 		return
 	}
-	ended := coordinator.UpdateState{Status: l.Answered, Ended: l.At}
+	ended := protocol.UpdateState{Status: l.Answered, Ended: l.At}
 	if l.Reason != "" {
-		ended.Cause = &coordinator.Cause{Reason: l.Reason}
+		ended.Cause = &protocol.Cause{Reason: l.Reason}
 	}
 	j.tasks[l.Request] = Task{Request: l.Request, UpdateState: ended}
 	j.end(l.Request)

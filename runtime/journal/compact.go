@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // What a role follows may change during its server's whole life: a member of a group may be
@@ -97,7 +97,7 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 		if !strings.HasPrefix(l.Request, StateRequest) {
 			continue
 		}
-		running := l.Status == coordinator.RoleRunning
+		running := l.Status == protocol.RoleRunning
 		if _, is := newest[l.Task]; !is || running || ended[l.Task] {
 			newest[l.Task] = i
 		}
@@ -118,7 +118,7 @@ func compacted(lines []line, texts [][]byte) ([]byte, error) {
 		all.apply(l)
 		role, _, _ := strings.Cut(l.Task, ".")
 		state := strings.HasPrefix(l.Request, StateRequest)
-		forgotten := (plain(l) || l.Answered != "") && last.Task(l.Request).Status == coordinator.RolePending && last.done[l.Task] != l.Request
+		forgotten := (plain(l) || l.Answered != "") && last.Task(l.Request).Status == protocol.RolePending && last.done[l.Task] != l.Request
 		switch {
 		case state && i < newest[l.Task], forgotten:
 			if l.Run != "" {

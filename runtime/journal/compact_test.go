@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -23,9 +23,9 @@ import (
 func versions(n int) journal.Followed {
 	followed := journal.Followed{}
 	for i := range 400 {
-		followed[contract.CellName(fmt.Sprintf("web/%d.app:url", i))] = coordinator.Count{1, 1}
+		followed[contract.CellName(fmt.Sprintf("web/%d.app:url", i))] = protocol.Count{1, 1}
 	}
-	followed["web/0.app:url"] = coordinator.Count{n, 1}
+	followed["web/0.app:url"] = protocol.Count{n, 1}
 	return followed
 }
 
@@ -48,7 +48,7 @@ func follows(j *journal.Journal, from, to int) error {
 func before(t *testing.T, folder string) *journal.Journal {
 	written(t, folder)
 	j := open(t, folder, machine)
-	err := errors.Join(j.Remember(member.Remembered{Identity: &coordinator.Identity{ID: "its deployment"}, Counters: map[string]int64{"plan": 7}}),
+	err := errors.Join(j.Remember(member.Remembered{Identity: &protocol.Identity{ID: "its deployment"}, Counters: map[string]int64{"plan": 7}}),
 		j.NoteRunning("lb", "first", "made"), j.NoteEnded("lb", journal.End{}),
 		j.NoteTaskRunning("asked", "lb.update", "m", "made", nil), j.NoteTaskEnded("asked", "lb.update", "made", journal.End{}),
 		j.NoteTaskRunning("gone", "lb.delete", "d", "", nil), j.NoteTaskEnded("gone", "lb.delete", "", journal.End{}))
@@ -102,7 +102,7 @@ func TestValuesThatWereWrittenOften(t *testing.T) {
 	large := strings.Repeat("x", 100_000)
 	for n := range 200 {
 		for _, cell := range []contract.CellName{"db.r:a", "db.r:b"} {
-			if err := j.Keep(cell, coordinator.CellRecord{State: coordinator.Valued, Version: n, Value: []byte(`"` + large + `"`)}); err != nil {
+			if err := j.Keep(cell, protocol.CellRecord{State: protocol.Valued, Version: n, Value: []byte(`"` + large + `"`)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -186,7 +186,7 @@ func TestNoRoomToWriteAJournalAnew(t *testing.T) {
 		}
 		j.Close()
 		j = open(t, folder, machine)
-		if lb := j.Role("lb"); lb.Runs < last+3 || lb.Followed["web/0.app:url"][0] < last || j.Task("asked").Status != coordinator.RoleDone {
+		if lb := j.Role("lb"); lb.Runs < last+3 || lb.Followed["web/0.app:url"][0] < last || j.Task("asked").Status != protocol.RoleDone {
 			t.Errorf("%d calls: after %d runs it says %d, %v", calls, last, lb.Runs, lb.Followed["web/0.app:url"])
 		}
 		j.Close()

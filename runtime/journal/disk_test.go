@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/journal/journaltest"
 )
@@ -43,7 +43,7 @@ func TestALossOfPowerTakesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		disk.ExpectSynced(t, fmt.Sprintf("after line %d", n))
-		if err := j.Keep("web.app", coordinator.CellRecord{State: coordinator.Valued, Version: n, Value: json.RawMessage(`"` + large + `"`)}); err != nil {
+		if err := j.Keep("web.app", protocol.CellRecord{State: protocol.Valued, Version: n, Value: json.RawMessage(`"` + large + `"`)}); err != nil {
 			t.Fatal(err)
 		}
 		disk.ExpectSynced(t, fmt.Sprintf("after value %d", n))
@@ -76,7 +76,7 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 			}
 			j.Close()
 			j = openOn(t, disk)
-			if j.Role("web").Status != coordinator.RoleRunning || j.Remembered().Counters["plan"] == 7 {
+			if j.Role("web").Status != protocol.RoleRunning || j.Remembered().Counters["plan"] == 7 {
 				t.Errorf("the role is %s, remembered are %v", j.Role("web").Status, j.Remembered().Counters)
 			}
 		})
@@ -85,8 +85,8 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 
 // What was published while the disk was full is kept by the process, and stored once there is room.
 func TestValuesThatADiskHasNoRoomFor(t *testing.T) {
-	value := func(n int) coordinator.CellRecord {
-		return coordinator.CellRecord{State: coordinator.Valued, Version: n, Value: json.RawMessage("null")}
+	value := func(n int) protocol.CellRecord {
+		return protocol.CellRecord{State: protocol.Valued, Version: n, Value: json.RawMessage("null")}
 	}
 	for _, before := range []int{0, 1} { // whether the file exists
 		for left := range 100 {
@@ -163,7 +163,7 @@ func TestTheRoomForAnEndStays(t *testing.T) {
 			during(t, folder, func(n int) error {
 				return j.Remember(member.Remembered{Counters: map[string]int64{counter: int64(n + 2)}})
 			})
-			cause := &coordinator.Cause{Role: "db.web", Reason: strings.Repeat("x", 32<<10)}
+			cause := &protocol.Cause{Role: "db.web", Reason: strings.Repeat("x", 32<<10)}
 			if err := j.NoteEnded("web", journal.End{Cause: cause}); err != nil {
 				t.Errorf("the end of the role cannot be noted: %v", err)
 			}
@@ -209,8 +209,8 @@ func TestAJournalOfManyActions(t *testing.T) {
 		act(fmt.Sprint("a", n), "web.backup", true)
 	}
 	for again := range 2 {
-		for id, want := range map[string]coordinator.RoleStatus{
-			fmt.Sprint("a", last): coordinator.RoleDone, fmt.Sprint("a", last-900): coordinator.RoleDone, "interrupted": coordinator.RoleRunning,
+		for id, want := range map[string]protocol.RoleStatus{
+			fmt.Sprint("a", last): protocol.RoleDone, fmt.Sprint("a", last-900): protocol.RoleDone, "interrupted": protocol.RoleRunning,
 		} {
 			if got := j.Task(id).Status; got != want {
 				t.Errorf("%d: the action %s is %s, want %s", again, id, got, want)
@@ -240,7 +240,7 @@ func TestAJournalOfManyRequests(t *testing.T) {
 	j := openOn(t, disk)
 	remember := func(id string) {
 		t.Helper()
-		if err := j.Remember(member.Remembered{Identity: &coordinator.Identity{ID: id}}); err != nil {
+		if err := j.Remember(member.Remembered{Identity: &protocol.Identity{ID: id}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestAJournalOfManyRequests(t *testing.T) {
 		t.Helper()
 		remember(deployment)
 		for n := 1; n <= most; n++ {
-			r, a := coordinator.Request{ID: fmt.Sprint(deployment, n), Number: int64(n)}, coordinator.Answer{Status: coordinator.AnswerRefused, Reason: strings.Repeat("why ", 200)}
+			r, a := protocol.Request{ID: fmt.Sprint(deployment, n), Number: int64(n)}, protocol.Answer{Status: protocol.AnswerRefused, Reason: strings.Repeat("why ", 200)}
 			for range 2 {
 				if err := j.NoteAnswered(r, a); err != nil {
 					t.Fatal(err)
@@ -266,7 +266,7 @@ func TestAJournalOfManyRequests(t *testing.T) {
 			t.Errorf("%d: it has forgotten those up to %d", again, got)
 		}
 		for _, n := range []int{most - 999, most} {
-			if got := j.Task(fmt.Sprint("a", n)); string(got.Status) != string(coordinator.AnswerRefused) || !strings.HasPrefix(got.Cause.Reason, "why") {
+			if got := j.Task(fmt.Sprint("a", n)); string(got.Status) != string(protocol.AnswerRefused) || !strings.HasPrefix(got.Cause.Reason, "why") {
 				t.Errorf("%d: %d: %+v", again, n, got)
 			}
 		}

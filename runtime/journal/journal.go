@@ -59,8 +59,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Format is the version of the journal that this code writes and reads.
@@ -78,7 +78,7 @@ type Machine struct {
 
 // Role is a role's record.
 type Role struct {
-	coordinator.RoleState
+	protocol.RoleState
 	// Run is the random mark of the last run's processes, HOTC_RUN in their environment.
 	Run string
 	// Updating is the last run of its hook update, shown as Update.
@@ -86,30 +86,30 @@ type Role struct {
 }
 
 // Followed are versions of cells that a role follows.
-type Followed = map[contract.CellName]coordinator.Count
+type Followed = map[contract.CellName]protocol.Count
 
 // End is how a role or task has ended.
 type End struct {
-	ExitCode *int               // nil if there was no process
-	Cause    *coordinator.Cause // nil for success
-	Followed Followed           // its versions
+	ExitCode *int            // nil if there was no process
+	Cause    *protocol.Cause // nil for success
+	Followed Followed        // its versions
 }
 
 // Status is done or, with a cause, failed.
-func (e End) Status() coordinator.RoleStatus {
+func (e End) Status() protocol.RoleStatus {
 	if e.Cause != nil {
-		return coordinator.RoleFailed
+		return protocol.RoleFailed
 	}
-	return coordinator.RoleDone
+	return protocol.RoleDone
 }
 
 // Task is the record of a requested action or hook.
 type Task struct {
-	coordinator.UpdateState // pending if nothing is recorded
-	Request                 string
-	Name                    string // of the task: ROLE.TASK
-	Run                     string
-	Made                    string // of a hook update: the role's new definition
+	protocol.UpdateState // pending if nothing is recorded
+	Request              string
+	Name                 string // of the task: ROLE.TASK
+	Run                  string
+	Made                 string // of a hook update: the role's new definition
 }
 
 // Journal is an open journal. Only Remember, Remembered, Keep and Kept are safe for
@@ -149,36 +149,36 @@ type Journal struct {
 
 // line is a line of the file.
 type line struct {
-	Journal    int                    `json:"journal,omitempty"`
-	ID         string                 `json:"id,omitempty"`
-	Deployment string                 `json:"deployment,omitempty"`
-	Server     contract.ServerPath    `json:"server,omitempty"`
-	Instance   string                 `json:"instance,omitempty"`
-	Trying     int                    `json:"trying,omitempty"`
-	Enrolled   int                    `json:"enrolled,omitempty"`
-	Role       string                 `json:"role,omitempty"`
-	Status     coordinator.RoleStatus `json:"status,omitempty"`
-	Run        string                 `json:"run,omitempty"`
-	ExitCode   *int                   `json:"exit_code,omitempty"`
-	Cause      *coordinator.Cause     `json:"cause,omitempty"`
-	Signalled  string                 `json:"signalled,omitempty"`
-	Request    string                 `json:"request,omitempty"`
-	Retry      string                 `json:"retry,omitempty"`
-	Task       string                 `json:"task,omitempty"`
-	Made       string                 `json:"made,omitempty"`
-	Same       string                 `json:"same,omitempty"` // a role
-	Followed   Followed               `json:"followed,omitempty"`
-	Runs       int                    `json:"runs,omitempty"` // as found
-	Attempt    int                    `json:"attempt,omitempty"`
-	ByHand     bool                   `json:"by_hand,omitempty"`
-	Handle     string                 `json:"handle,omitempty"` // of a role's own signal
-	Number     int64                  `json:"number,omitempty"`
-	Answered   coordinator.RoleStatus `json:"answered,omitempty"`
-	Reason     string                 `json:"reason,omitempty"`
-	Forgotten  int64                  `json:"forgotten,omitempty"`
-	Remembered *member.Remembered     `json:"remembered,omitempty"`
-	Marks      []string               `json:"marks,omitempty"`
-	At         time.Time              `json:"at"`
+	Journal    int                 `json:"journal,omitempty"`
+	ID         string              `json:"id,omitempty"`
+	Deployment string              `json:"deployment,omitempty"`
+	Server     contract.ServerPath `json:"server,omitempty"`
+	Instance   string              `json:"instance,omitempty"`
+	Trying     int                 `json:"trying,omitempty"`
+	Enrolled   int                 `json:"enrolled,omitempty"`
+	Role       string              `json:"role,omitempty"`
+	Status     protocol.RoleStatus `json:"status,omitempty"`
+	Run        string              `json:"run,omitempty"`
+	ExitCode   *int                `json:"exit_code,omitempty"`
+	Cause      *protocol.Cause     `json:"cause,omitempty"`
+	Signalled  string              `json:"signalled,omitempty"`
+	Request    string              `json:"request,omitempty"`
+	Retry      string              `json:"retry,omitempty"`
+	Task       string              `json:"task,omitempty"`
+	Made       string              `json:"made,omitempty"`
+	Same       string              `json:"same,omitempty"` // a role
+	Followed   Followed            `json:"followed,omitempty"`
+	Runs       int                 `json:"runs,omitempty"` // as found
+	Attempt    int                 `json:"attempt,omitempty"`
+	ByHand     bool                `json:"by_hand,omitempty"`
+	Handle     string              `json:"handle,omitempty"` // of a role's own signal
+	Number     int64               `json:"number,omitempty"`
+	Answered   protocol.RoleStatus `json:"answered,omitempty"`
+	Reason     string              `json:"reason,omitempty"`
+	Forgotten  int64               `json:"forgotten,omitempty"`
+	Remembered *member.Remembered  `json:"remembered,omitempty"`
+	Marks      []string            `json:"marks,omitempty"`
+	At         time.Time           `json:"at"`
 }
 
 func empty() *Journal {
@@ -271,7 +271,7 @@ func (j *Journal) append(l line) error {
 	if err := j.cut(); err != nil {
 		return err
 	}
-	starts := l.Role != "" && l.Status == coordinator.RoleRunning
+	starts := l.Role != "" && l.Status == protocol.RoleRunning
 	ends := l.Role != "" && !starts
 	if starts || j.reserved && !ends {
 		if err := reserve(j.file, int64(len(text))+endRoom); err != nil {
@@ -316,7 +316,7 @@ func (j *Journal) Incarnation() int { return j.enrolled }
 func (j *Journal) Role(name string) Role {
 	role, noted := j.roles[name]
 	if !noted {
-		role.RoleState = coordinator.RoleState{Name: name, Status: coordinator.RolePending}
+		role.RoleState = protocol.RoleState{Name: name, Status: protocol.RolePending}
 	}
 	if role.Update != nil {
 		role.Update = new(*role.Update)
@@ -328,7 +328,7 @@ func (j *Journal) Role(name string) Role {
 func (j *Journal) Task(request string) Task {
 	task, noted := j.tasks[request]
 	if !noted {
-		task.Status = coordinator.RolePending
+		task.Status = protocol.RolePending
 	}
 	return task
 }
@@ -350,7 +350,7 @@ func (j *Journal) Runs() []string {
 		runs = append(runs, role.Run)
 	}
 	for _, task := range j.tasks {
-		if task.Status == coordinator.RoleRunning {
+		if task.Status == protocol.RoleRunning {
 			runs = append(runs, task.Run)
 		}
 	}
@@ -389,7 +389,7 @@ const endRoom = 64 << 10
 // processes may exist before this returns. It fails if the disk has no room for the record
 // of the role's end as well.
 func (j *Journal) NoteRunning(role, run, made string) error {
-	return j.append(line{Role: role, Status: coordinator.RoleRunning, Run: run, Made: made})
+	return j.append(line{Role: role, Status: protocol.RoleRunning, Run: run, Made: made})
 }
 
 // reserve allocates disk space for later records: a role whose end cannot be recorded counts as
@@ -408,12 +408,12 @@ func (j *Journal) NoteEnded(role string, e End) error {
 
 // NoteFound records the end of a role that is missing in the journal, such as after a
 // restore of its disk.
-func (j *Journal) NoteFound(r coordinator.RoleState) error {
+func (j *Journal) NoteFound(r protocol.RoleState) error {
 	return j.append(line{Role: r.Name, Status: r.Status, ExitCode: r.ExitCode, Cause: r.Cause, Attempt: r.Attempt, ByHand: r.ByHand, Made: r.Made, Followed: r.Followed, Runs: r.Runs})
 }
 
 // roleRemoved is the status of a role that is no longer in the plan.
-const roleRemoved coordinator.RoleStatus = "removed"
+const roleRemoved protocol.RoleStatus = "removed"
 
 // NoteRemoved records that a role is no longer in the plan: a new one of its name has not
 // run.
@@ -425,7 +425,7 @@ func (j *Journal) NoteRemoved(role string) error {
 func (j *Journal) Begun() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(j.roles)) {
-		if j.roles[name].Status != coordinator.RolePending {
+		if j.roles[name].Status != protocol.RolePending {
 			names = append(names, name)
 		}
 	}
@@ -444,14 +444,14 @@ func (j *Journal) NoteRetry(request, role string) error {
 
 // NoteByHand records that a role is done, by request.
 func (j *Journal) NoteByHand(request, role string) error {
-	return j.append(line{Request: request, Role: role, Status: coordinator.RoleDone, ByHand: true})
+	return j.append(line{Request: request, Role: role, Status: protocol.RoleDone, ByHand: true})
 }
 
 // NoteTaskRunning records that the action or hook of a request is about to start and, for a
 // hook update, the role's new definition and versions. None of its processes may exist
 // before this returns.
 func (j *Journal) NoteTaskRunning(request, task, run, made string, followed Followed) error {
-	return j.append(line{Request: request, Task: task, Status: coordinator.RoleRunning, Run: run, Made: made, Followed: followed})
+	return j.append(line{Request: request, Task: task, Status: protocol.RoleRunning, Run: run, Made: made, Followed: followed})
 }
 
 // NoteTaskEnded records that it is done, or has failed with a cause.
@@ -461,12 +461,12 @@ func (j *Journal) NoteTaskEnded(request, task, made string, e End) error {
 
 // NoteAnswered records what is about to be answered to a request, if nothing else says so for good:
 // nothing is done for a request that was refused, also when it is shown again.
-func (j *Journal) NoteAnswered(r coordinator.Request, a coordinator.Answer) error {
+func (j *Journal) NoteAnswered(r protocol.Request, a protocol.Answer) error {
 	_, noted := j.numbers[r.ID]
 	if noted || j.Taken(r.ID) || j.Task(r.ID).Made != "" {
 		return nil
 	}
-	return j.append(line{Request: r.ID, Number: r.Number, Answered: coordinator.RoleStatus(a.Status), Reason: coordinator.Clip(a.Reason, mostReason)})
+	return j.append(line{Request: r.ID, Number: r.Number, Answered: protocol.RoleStatus(a.Status), Reason: protocol.Clip(a.Reason, mostReason)})
 }
 
 const mostReason = 512

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -40,9 +40,9 @@ func written(t *testing.T, folder string) {
 		j.NoteRunning("base", "r1", ""),
 		j.NoteEnded("base", journal.End{ExitCode: new(int)}),
 		j.NoteRunning("mysql", "r2", "m1"),
-		j.NoteEnded("mysql", journal.End{ExitCode: &three, Cause: &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}}),
+		j.NoteEnded("mysql", journal.End{ExitCode: &three, Cause: &protocol.Cause{Role: "db.mysql", Reason: "exit status 3"}}),
 		j.NoteTaskRunning("q1", "base.update", "r3", "m2", nil),
-		j.NoteTaskEnded("q1", "base.update", "m2", journal.End{ExitCode: &three, Cause: &coordinator.Cause{Role: "db.base", Reason: "exit status 3"}}),
+		j.NoteTaskEnded("q1", "base.update", "m2", journal.End{ExitCode: &three, Cause: &protocol.Cause{Role: "db.base", Reason: "exit status 3"}}),
 		j.NoteTaskRunning("q2", "mysql.backup", "r4", "", nil),
 		j.NoteSignalled("", "FAILURE"),
 		j.Close(),
@@ -60,19 +60,19 @@ func TestWhatWasNotedIsThereAfterARestart(t *testing.T) {
 	if j.Trying() != 2 || j.Incarnation() != 2 || j.Signalled("") != "FAILURE" || strings.Join(j.Runs(), " ") != "r1 r2 r3 r4" {
 		t.Errorf("incarnation %d, signalled %q, runs %q", j.Incarnation(), j.Signalled(""), j.Runs())
 	}
-	if base := j.Role("base"); base.Status != coordinator.RoleDone || base.Started.IsZero() || base.Ended.IsZero() {
+	if base := j.Role("base"); base.Status != protocol.RoleDone || base.Started.IsZero() || base.Ended.IsZero() {
 		t.Errorf("base: %+v", base)
 	}
-	if mysql := j.Role("mysql"); mysql.Status != coordinator.RoleFailed || *mysql.ExitCode != 3 || mysql.Cause.Reason != "exit status 3" {
+	if mysql := j.Role("mysql"); mysql.Status != protocol.RoleFailed || *mysql.ExitCode != 3 || mysql.Cause.Reason != "exit status 3" {
 		t.Errorf("mysql: %+v", mysql)
 	}
-	if base, mysql := j.Role("base"), j.Role("mysql"); base.Made != "m2" || base.Update == nil || base.Update.Status != coordinator.RoleFailed || mysql.Made != "m1" || mysql.Update != nil {
+	if base, mysql := j.Role("base"), j.Role("mysql"); base.Made != "m2" || base.Update == nil || base.Update.Status != protocol.RoleFailed || mysql.Made != "m1" || mysql.Update != nil {
 		t.Errorf("base was updated: %+v; mysql was not: %+v", base, mysql)
 	}
-	if backup := j.Task("q2"); backup.Status != coordinator.RoleRunning {
+	if backup := j.Task("q2"); backup.Status != protocol.RoleRunning {
 		t.Errorf("backup: %+v", backup)
 	}
-	if other := j.Role("other"); other.Status != coordinator.RolePending {
+	if other := j.Role("other"); other.Status != protocol.RolePending {
 		t.Errorf("a role that nothing is noted of is %s", other.Status)
 	}
 }
@@ -136,7 +136,7 @@ func TestAnotherMachineBeginsAnew(t *testing.T) {
 			id := before.ID()
 			before.Close()
 			j := open(t, folder, other)
-			if j.ID() == id || j.Incarnation() != 0 || j.Role("base").Status != coordinator.RolePending {
+			if j.ID() == id || j.Incarnation() != 0 || j.Role("base").Status != protocol.RolePending {
 				t.Errorf("id %s (was %s), incarnation %d, base %s", j.ID(), id, j.Incarnation(), j.Role("base").Status)
 			}
 			if _, err := os.Stat(filepath.Join(folder, "journal.old")); err != nil {
@@ -178,7 +178,7 @@ func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
 	if err := j.NoteRunning("mysql", "r1", ""); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("on a disk that is almost full: %v", err)
 	}
-	if got := j.Role("mysql").Status; got != coordinator.RolePending {
+	if got := j.Role("mysql").Status; got != protocol.RolePending {
 		t.Errorf("the role is noted as %s", got)
 	}
 	if err := unix.Mount("", folder, "", unix.MS_REMOUNT, "size=1m"); err != nil {
@@ -191,7 +191,7 @@ func TestNoRoleStartsWithoutRoomForItsEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "fill"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk cannot be filled: %v", err)
 	}
-	cause := &coordinator.Cause{Role: "db.mysql", Reason: strings.Repeat("x", 32<<10)}
+	cause := &protocol.Cause{Role: "db.mysql", Reason: strings.Repeat("x", 32<<10)}
 	if err := j.NoteEnded("mysql", journal.End{Cause: cause}); err != nil {
 		t.Errorf("the end of a role cannot be noted: %v", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"maps"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // valuesName is the file beside the journal with what the server has published, so that
@@ -21,14 +21,14 @@ const valuesName = "values"
 
 // keptLine is a line of it. A cell's last line counts.
 type keptLine struct {
-	Journal string                 `json:"journal"` // its id
-	Cell    contract.CellName      `json:"cell"`
-	Record  coordinator.CellRecord `json:"record"`
+	Journal string              `json:"journal"` // its id
+	Cell    contract.CellName   `json:"cell"`
+	Record  protocol.CellRecord `json:"record"`
 }
 
 // Keep stores a cell's record; it is on the disk when Keep returns. After an error the record is
 // kept while this process runs, and the next call stores it as well.
-func (j *Journal) Keep(cell contract.CellName, r coordinator.CellRecord) error {
+func (j *Journal) Keep(cell contract.CellName, r protocol.CellRecord) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	kept, err := j.loadKept()

@@ -15,7 +15,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // graceToEnd is how long agents have to end their roles, and background processes of these.
@@ -27,7 +27,7 @@ const graceToEnd = 20 * time.Second
 func (r *Run) Roles(ctx context.Context) (*Result, error) {
 	boots := r.setup.Boots
 	p := newProgress(r)
-	stopWatching := coordinator.Beside(context.WithoutCancel(ctx), p.follow)
+	stopWatching := store.Beside(context.WithoutCancel(ctx), p.follow)
 	defer stopWatching()
 	if r.setup.Printed != nil {
 		defer r.followOutput(p)() // until all agents have ended
@@ -81,7 +81,7 @@ func (r *Run) Roles(ctx context.Context) (*Result, error) {
 
 // agentCommand prepares a server's agent: its boot file and its folders.
 func (r *Run) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, error) {
-	name := coordinator.Segment(string(b.Server))
+	name := store.Segment(string(b.Server))
 	own := filepath.Join(r.setup.Workdir, ".hotc", name)
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *Run) agentCommand(ctx context.Context, b contract.Boot) (*exec.Cmd, err
 
 // Trouble is the last message of an agent that never got to its roles.
 func (r *Run) Trouble(server contract.ServerPath) string {
-	text, err := os.ReadFile(filepath.Join(r.setup.Workdir, ".hotc", coordinator.Segment(string(server)), "agent.log"))
+	text, err := os.ReadFile(filepath.Join(r.setup.Workdir, ".hotc", store.Segment(string(server)), "agent.log"))
 	if err != nil {
 		return ""
 	}

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // breakCycles looks for roles that wait for each other, and fails them: no operator could decide
@@ -45,7 +46,7 @@ func (r *Run) breakCycles(ctx context.Context, p *progress) (broken []status.Cyc
 				continue
 			}
 			switch err := r.breakCycle(ctx, c); {
-			case errors.Is(err, coordinator.ErrVersion): // one of them has moved on
+			case errors.Is(err, store.ErrVersion): // one of them has moved on
 			case ctx.Err() != nil:
 				return broken, nil
 			case err != nil:
@@ -60,14 +61,14 @@ func (r *Run) breakCycles(ctx context.Context, p *progress) (broken []status.Cyc
 // breakCycle fails the values that the roles of a cycle wait for.
 func (r *Run) breakCycle(ctx context.Context, c status.Cycle) error {
 	var cells []contract.CellRef
-	var causes []*coordinator.Cause
+	var causes []*protocol.Cause
 	for i, s := range c {
 		if s.Wait.Cell == "" {
 			continue
 		}
 		next := c[(i+1)%len(c)]
 		cells = append(cells, contract.CellRef{Cell: s.Wait.Cell, Server: s.On.Server.Path})
-		causes = append(causes, &coordinator.Cause{Role: s.On.Key(), Reason: "a dependency cycle: " + c.String(), At: next.Wait.At})
+		causes = append(causes, &protocol.Cause{Role: s.On.Key(), Reason: "a dependency cycle: " + c.String(), At: next.Wait.At})
 	}
 	reader, err := deploy.NewReader(ctx, r, r.Deployment, r.Secret, r.setup.Plan)
 	if err != nil {

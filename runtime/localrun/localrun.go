@@ -17,15 +17,15 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
 // Name is the name of the deployment, as there is no stack.
-const Name coordinator.Deployment = "run"
+const Name protocol.Deployment = "run"
 
 // Setup is what to run.
 type Setup struct {
@@ -41,7 +41,7 @@ type Setup struct {
 	// Changed receives what a role's agent reports, Beside a role that does something else while it
 	// waits in a dependency cycle, Printed each line that a role prints: that may be nil. They are
 	// never called concurrently.
-	Changed func(role contract.RoleKey, old, now coordinator.RoleState)
+	Changed func(role contract.RoleKey, old, now protocol.RoleState)
 	Beside  func(contract.RoleKey, status.Cycle)
 	Printed func(role contract.RoleKey, line []byte)
 }
@@ -57,7 +57,7 @@ type Run struct {
 
 // Result is how the roles have ended.
 type Result struct {
-	States map[contract.ServerPath]coordinator.ServerState
+	States map[contract.ServerPath]protocol.ServerState
 	// Broken are the dependency cycles whose roles were failed.
 	Broken []status.Cycle
 }
@@ -73,7 +73,7 @@ func Start(ctx context.Context, setup Setup) (*Run, error) {
 }
 
 func (r *Run) start(ctx context.Context) error {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (r *Run) start(ctx context.Context) error {
 		}
 		return data, nil
 	}
-	r.Operator = &operate.Operator{Store: tree.Open(secret.Operator(Name)), Deployment: Name, Secret: secret, Timeout: time.Minute, Size: hot.DecidedSize}
+	r.Operator = &operate.Operator{Session: tree.Open(secret.Operator(Name)), Deployment: Name, Secret: secret, Timeout: time.Minute, Size: hot.DecidedSize}
 	if _, err := deploy.Publish(ctx, r, deploy.Publication{Deployment: Name, Secret: secret, Plan: r.setup.Plan, JSON: r.setup.JSON, Files: files, Now: time.Now()}); err != nil {
 		return err
 	}

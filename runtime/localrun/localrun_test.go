@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -59,7 +59,7 @@ func play(t *testing.T, dbScript string) (*Run, *Result, []string) {
 	}
 	var told []string
 	r, err := Start(t.Context(), Setup{Plan: p, JSON: text, Files: files, Agent: agent, Workdir: t.TempDir(), Boots: []contract.Boot{boot("db"), boot("app")},
-		Changed: func(role contract.RoleKey, _, now coordinator.RoleState) {
+		Changed: func(role contract.RoleKey, _, now protocol.RoleState) {
 			told = append(told, string(role)+" "+string(now.Status))
 		},
 		Beside:  func(contract.RoleKey, status.Cycle) {},
@@ -79,7 +79,7 @@ func play(t *testing.T, dbScript string) (*Run, *Result, []string) {
 func TestPlanRuns(t *testing.T) {
 	r, result, told := play(t, "printf mysql://db | hotc-agent put url")
 	for _, server := range []contract.ServerPath{"db", "app"} {
-		if phase := result.States[server].Phase; phase != coordinator.PhaseDone {
+		if phase := result.States[server].Phase; phase != protocol.PhaseDone {
 			t.Errorf("%s is %s: %s", server, phase, r.Trouble(server))
 		}
 	}
@@ -98,7 +98,7 @@ func TestPlanRuns(t *testing.T) {
 func TestFailureReachesReaders(t *testing.T) {
 	r, result, _ := play(t, "exit 7")
 	app := result.States["app"]
-	if app.Phase != coordinator.PhaseFailed || app.Roles[0].Cause == nil || app.Roles[0].Cause.Root().Role != "db.sql" {
+	if app.Phase != protocol.PhaseFailed || app.Roles[0].Cause == nil || app.Roles[0].Cause.Root().Role != "db.sql" {
 		t.Errorf("app is %+v", app)
 	}
 	out, err := r.Evaluate(t.Context(), r.setup.Plan).Named("url")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // lookAtOutput is the interval of polling what roles print.
@@ -32,7 +32,7 @@ func (r *Run) followOutput(p *progress) (stop func()) {
 	for s, role := range r.setup.Plan.EachRole() {
 		for _, ending := range []string{".stdout", ".stderr"} {
 			files = append(files, &printed{role: s.Path.Role(role.Name),
-				path: filepath.Join(r.setup.Workdir, coordinator.Segment(string(s.Path)), coordinator.Segment(role.Name)+ending)})
+				path: filepath.Join(r.setup.Workdir, store.Segment(string(s.Path)), store.Segment(role.Name)+ending)})
 		}
 	}
 	show := func(last bool) {
@@ -42,7 +42,7 @@ func (r *Run) followOutput(p *progress) (stop func()) {
 			f.show(r.setup.Printed, last)
 		}
 	}
-	return coordinator.Beside(context.Background(), func(ctx context.Context) {
+	return store.Beside(context.Background(), func(ctx context.Context) {
 		tick := time.NewTicker(lookAtOutput)
 		defer tick.Stop()
 		for {

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // progress follows what agents report and passes on each change.
 type progress struct {
 	run    *Run
 	mu     sync.Mutex
-	states map[contract.ServerPath]coordinator.ServerState
+	states map[contract.ServerPath]protocol.ServerState
 	agents map[contract.ServerPath]int // their processes
 	// settled is closed when the roles of every server have ended.
 	settled   chan struct{}
@@ -24,7 +25,7 @@ type progress struct {
 }
 
 func newProgress(r *Run) *progress {
-	p := &progress{run: r, states: map[contract.ServerPath]coordinator.ServerState{}, agents: map[contract.ServerPath]int{}, settled: make(chan struct{}), unsettled: map[contract.ServerPath]bool{}}
+	p := &progress{run: r, states: map[contract.ServerPath]protocol.ServerState{}, agents: map[contract.ServerPath]int{}, settled: make(chan struct{}), unsettled: map[contract.ServerPath]bool{}}
 	for _, s := range r.setup.Plan.Servers {
 		p.unsettled[s.Path] = true
 	}
@@ -49,12 +50,12 @@ func (p *progress) settleLocked(server contract.ServerPath) {
 
 // follow passes on changes until its context ends.
 func (p *progress) follow(ctx context.Context) {
-	servers, states := map[coordinator.Path]contract.ServerPath{}, []coordinator.Path{}
+	servers, states := map[store.Path]contract.ServerPath{}, []store.Path{}
 	for _, s := range p.run.setup.Plan.Servers {
 		states = append(states, p.run.Deployment.State(s.Path))
 		servers[states[len(states)-1]] = s.Path
 	}
-	changed, err := coordinator.WatchAll(ctx, p.run, states...)
+	changed, err := store.WatchAll(ctx, p.run, states...)
 	if err != nil {
 		return // the final read still follows
 	}
@@ -82,20 +83,20 @@ func (p *progress) look(ctx context.Context, server contract.ServerPath) error {
 	if err != nil {
 		return err
 	}
-	var state coordinator.ServerState
+	var state protocol.ServerState
 	if err := json.Unmarshal(node.Data, &state); err != nil {
 		return err
 	}
 	before := p.states[server]
 	p.states[server] = state
 	for i, role := range state.Roles {
-		var old coordinator.RoleState
+		var old protocol.RoleState
 		if i < len(before.Roles) {
 			old = before.Roles[i]
 		}
 		p.run.setup.Changed(server.Role(role.Name), old, role)
 	}
-	if state.Phase == coordinator.PhaseDone || state.Phase == coordinator.PhaseFailed {
+	if state.Phase == protocol.PhaseDone || state.Phase == protocol.PhaseFailed {
 		p.settleLocked(server)
 	}
 	return nil
@@ -113,7 +114,7 @@ func (p *progress) anyBlocked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.states {
-		if slices.ContainsFunc(s.Roles, func(r coordinator.RoleState) bool { return len(r.Blocked) > 0 }) {
+		if slices.ContainsFunc(s.Roles, func(r protocol.RoleState) bool { return len(r.Blocked) > 0 }) {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Polling intervals for the end of cloud-init, which may upgrade an image for half an
@@ -36,7 +36,7 @@ func (m Machine) AwaitCloudInit(ctx context.Context) error {
 		if time.Since(began) > soon {
 			pause = lookLater
 		}
-		if err := coordinator.Pause(ctx, pause); err != nil {
+		if err := store.Pause(ctx, pause); err != nil {
 			return fmt.Errorf("wait for cloud-init: %w", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Machine is a server as seen from within.
@@ -128,7 +128,7 @@ func (m Machine) await(ctx context.Context, look func([]Interface) (string, erro
 		if !errors.Is(err, ErrNoAddress) || time.Now().After(deadline) {
 			return address, err
 		}
-		if err := coordinator.Pause(ctx, addressEvery); err != nil {
+		if err := store.Pause(ctx, addressEvery); err != nil {
 			return "", err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
@@ -17,19 +17,19 @@ import (
 type Argument struct{ Name, Text string }
 
 // ActionRequest is a request to run an action of a role, with arguments that replace inputs.
-func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argument) (coordinator.Request, error) {
+func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argument) (protocol.Request, error) {
 	if contract.FindTask(r.Plan.Actions, name) == nil {
 		names := lists.Map(r.Plan.Actions, func(t contract.Task) string { return t.Name })
 		hint := "it has none: `actions:` of the role declares them"
 		if len(names) > 0 {
 			hint = "its actions: " + strings.Join(names, ", ")
 		}
-		return coordinator.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, nearest(name, names)+hint)
+		return protocol.Request{}, source.Fail(source.UnknownName, "the role "+string(r.Key())+" has no action "+name, nearest(name, names)+hint)
 	}
 	if !r.Server.Alive {
-		return coordinator.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not running", "\""+o.Command("why", string(r.Server.Path))+"\" shows what is known about it")
+		return protocol.Request{}, source.Fail(source.OperationFailed, "the agent of "+string(r.Server.Path)+" is not running", "\""+o.Command("why", string(r.Server.Path))+"\" shows what is known about it")
 	}
-	request := NewRequest(coordinator.Action, r)
+	request := NewRequest(protocol.Action, r)
 	request.Name, request.Values = name, map[string]json.RawMessage{}
 	inputs := map[string]contract.Input{}
 	for _, in := range r.Plan.Inputs {
@@ -50,7 +50,7 @@ func (o *Operator) ActionRequest(r *status.Role, name string, arguments []Argume
 }
 
 // Became is what has become of a request so far; one unknown to the agent is an error.
-func (o *Operator) Became(ctx context.Context, p *contract.Plan, server contract.ServerPath, id string) (coordinator.Answer, error) {
+func (o *Operator) Became(ctx context.Context, p *contract.Plan, server contract.ServerPath, id string) (protocol.Answer, error) {
 	answer, err := o.Answer(ctx, p, server, id)
 	if err != nil || answer.Status != "" {
 		return answer, err

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // An action takes arguments of the types of the inputs that they replace, and no secret.
 func TestActionRequest(t *testing.T) {
 	o := &Operator{Command: func(words ...string) string { return "hotc " + strings.Join(words, " ") }}
-	r := &status.Role{Server: &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: "db", Alive: true}}, RoleState: coordinator.RoleState{Name: "mysql"},
+	r := &status.Role{Server: &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: "db", Alive: true}}, RoleState: protocol.RoleState{Name: "mysql"},
 		Plan: &contract.Role{Name: "mysql", Actions: []contract.Task{{Name: "backup"}},
 			Inputs: []contract.Input{{Name: "keep", Type: contract.Number}, {Name: "password", Secret: true}}}}
 	q, err := o.ActionRequest(r, "backup", []Argument{{"keep", "7"}, {"label", "x"}})

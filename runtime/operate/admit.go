@@ -7,8 +7,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Admitted is the result of `hotc admit` (docs/json.md).
@@ -36,8 +36,8 @@ func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key st
 }
 
 // AwaitingApproval are the machines that ask to become a server.
-func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]coordinator.ApprovalRequest, error) {
-	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) ([]coordinator.ApprovalRequest, error) {
+func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]protocol.ApprovalRequest, error) {
+	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) ([]protocol.ApprovalRequest, error) {
 		return r.AwaitingApproval(ctx, server)
 	})
 }

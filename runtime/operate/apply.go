@@ -9,8 +9,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -37,7 +37,7 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 	done = Applied{Given: lists.Map(a.Secrets, func(x SecretValue) string { return x.Secret.Name }), Again: []string{}, Same: []string{}}
 	within, stop := o.Long(ctx)
 	defer stop()
-	if done.Published, err = deploy.Rehearse(within, o.Store, a.Publication); err != nil {
+	if done.Published, err = deploy.Rehearse(within, o.Session, a.Publication); err != nil {
 		return done, err
 	}
 	if !a.DryRun && !a.SkipHooks {
@@ -76,7 +76,7 @@ func (o *Operator) Apply(ctx context.Context, a Application) (done Applied, err 
 	if !a.DryRun {
 		within, enough := o.Long(ctx) // hooks may have taken a while
 		defer enough()
-		if done.Published, err = deploy.Publish(within, o.Store, a.Publication); err == nil {
+		if done.Published, err = deploy.Publish(within, o.Session, a.Publication); err == nil {
 			err = o.Give(within, a.Plan, a.Secrets)
 		}
 	}
@@ -99,7 +99,7 @@ func merged(changes, more []deploy.RoleChange) []deploy.RoleChange {
 
 // SecretFlags are the flags that supply secrets, for a command shown to the user.
 func SecretFlags(names ...string) string {
-	return strings.Join(lists.Map(names, func(name string) string { return " --secret-param " + coordinator.ShellWord(name) + "=FILE" }), "")
+	return strings.Join(lists.Map(names, func(name string) string { return " --secret-param " + protocol.ShellWord(name) + "=FILE" }), "")
 }
 
 // DeleteHooks runs the delete hooks of roles about to be removed, where they can run.

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // ErrBusy is a request that others have preempted again and again.
@@ -21,8 +22,8 @@ var ErrBusy = errors.New("the deployment changes too fast")
 const MostTries = 5
 
 // NewRequest is a request about a role of a server in its current state.
-func NewRequest(kind coordinator.RequestKind, r *status.Role) coordinator.Request {
-	return coordinator.Request{ID: rand.Text(), Kind: kind, Incarnation: r.Server.Incarnation.Number,
+func NewRequest(kind protocol.RequestKind, r *status.Role) protocol.Request {
+	return protocol.Request{ID: rand.Text(), Kind: kind, Incarnation: r.Server.Incarnation.Number,
 		Role: r.Name, Attempt: r.Attempt, Since: time.Now().UTC()}
 }
 
@@ -51,10 +52,10 @@ func reading[T any](ctx context.Context, o *Operator, p *contract.Plan, do func(
 }
 
 // Ask posts a request to a server's agent.
-func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.ServerPath, r coordinator.Request) error {
+func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.ServerPath, r protocol.Request) error {
 	for range MostTries {
 		err := o.Post(ctx, p, []deploy.Posting{{Server: server, Request: r}}, nil)
-		if !errors.Is(err, coordinator.ErrVersion) { // another user has asked meanwhile
+		if !errors.Is(err, store.ErrVersion) { // another user has asked meanwhile
 			return err
 		}
 	}
@@ -62,27 +63,27 @@ func (o *Operator) Ask(ctx context.Context, p *contract.Plan, server contract.Se
 }
 
 // Answer is what a server's agent has answered to a request so far; no status means no answer.
-func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (coordinator.Answer, error) {
-	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (coordinator.Answer, error) {
+func (o *Operator) Answer(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (protocol.Answer, error) {
+	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (protocol.Answer, error) {
 		answers, err := r.Answers(ctx, server)
-		if i := slices.IndexFunc(answers, func(a coordinator.Answer) bool { return a.ID == request }); i >= 0 {
+		if i := slices.IndexFunc(answers, func(a protocol.Answer) bool { return a.ID == request }); i >= 0 {
 			return answers[i], err
 		}
-		return coordinator.Answer{ID: request}, err
+		return protocol.Answer{ID: request}, err
 	})
 }
 
 // Await waits for the final answer. say receives what it waits for, whenever that changes.
-func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string, say func(string)) (coordinator.Answer, error) {
+func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string, say func(string)) (protocol.Answer, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	answered, err := o.Watch(watching, o.Deployment.Answers(server))
 	if err != nil {
-		return coordinator.Answer{}, err
+		return protocol.Answer{}, err
 	}
 	present, err := o.Watch(watching, o.Deployment.Presence(server))
 	if err != nil {
-		return coordinator.Answer{}, err
+		return protocol.Answer{}, err
 	}
 	there := true
 	for {
@@ -92,7 +93,7 @@ func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.
 		}
 		was := there
 		if there, err = o.present(ctx, server); err != nil {
-			return coordinator.Answer{}, err
+			return protocol.Answer{}, err
 		}
 		if !there && was {
 			say(fmt.Sprintf("the agent of %s is not running: waiting until it is back", server))
@@ -103,7 +104,7 @@ func (o *Operator) Await(ctx context.Context, p *contract.Plan, server contract.
 		case _, open = <-present:
 		}
 		if !open {
-			return coordinator.Answer{}, ErrInterrupted
+			return protocol.Answer{}, ErrInterrupted
 		}
 	}
 }
@@ -127,6 +128,6 @@ func (o *Operator) present(ctx context.Context, server contract.ServerPath) (boo
 func (o *Operator) Known(ctx context.Context, p *contract.Plan, server contract.ServerPath, request string) (bool, error) {
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) (bool, error) {
 		asked, err := r.Requests(ctx, server)
-		return slices.ContainsFunc(asked.Requests, func(r coordinator.Request) bool { return r.ID == request }), err
+		return slices.ContainsFunc(asked.Requests, func(r protocol.Request) bool { return r.ID == request }), err
 	})
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Hooked is the outcome of the hooks of one name (docs/json.md).
@@ -28,18 +29,18 @@ type Hooked struct {
 
 // HookRan is one role's hook.
 type HookRan struct {
-	Role     contract.RoleKey         `json:"role"`
-	Status   coordinator.AnswerStatus `json:"status"`
-	ExitCode *int                     `json:"exit_code,omitempty"`
-	Reason   string                   `json:"reason,omitempty"`
-	Output   string                   `json:"output"`
-	Started  time.Time                `json:"started,omitzero"`
-	Ended    time.Time                `json:"ended,omitzero"`
+	Role     contract.RoleKey      `json:"role"`
+	Status   protocol.AnswerStatus `json:"status"`
+	ExitCode *int                  `json:"exit_code,omitempty"`
+	Reason   string                `json:"reason,omitempty"`
+	Output   string                `json:"output"`
+	Started  time.Time             `json:"started,omitzero"`
+	Ended    time.Time             `json:"ended,omitzero"`
 }
 
 // Failed reports whether a hook did not succeed.
 func (h *Hooked) Failed() bool {
-	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != coordinator.AnswerDone })
+	return slices.ContainsFunc(h.Roles, func(r HookRan) bool { return r.Status != protocol.AnswerDone })
 }
 
 // Say reports the outcome of each role's hook.
@@ -54,7 +55,7 @@ func (h *Hooked) Failure() error {
 	var failed *source.Diagnostic
 	for _, r := range h.Roles {
 		switch {
-		case r.Status == coordinator.AnswerDone:
+		case r.Status == protocol.AnswerDone:
 		case failed == nil:
 			failed = source.Fail(source.RoleFailed, fmt.Sprintf("the %s hook of %s: %s", h.Hook, r.Role, r.Reason), "hooks after it did not run; the same command runs them again")
 		default:
@@ -145,7 +146,7 @@ func (h *hooking) present(ctx context.Context, v *status.Status) ([]*status.Role
 			said = names
 			h.say(fmt.Sprintf("waiting up to %v for agents that are not running: %s", h.Away, names))
 		}
-		if coordinator.Pause(ctx, betweenLooks) != nil {
+		if store.Pause(ctx, betweenLooks) != nil {
 			return nil, ErrInterrupted
 		}
 		if v, err = h.StatusOf(ctx, v.Plan); err != nil {
@@ -166,7 +167,7 @@ func (h *hooking) choose(v *status.Status) (chosen []*status.Role, absent []stri
 			continue
 		}
 		switch {
-		case r.Server.Absent(), !r.Server.Came(), r.Status == coordinator.RoleSkipped, r.Status == coordinator.RoleFailed && h.hook != contract.HookDelete:
+		case r.Server.Absent(), !r.Server.Came(), r.Status == protocol.RoleSkipped, r.Status == protocol.RoleFailed && h.hook != contract.HookDelete:
 			h.result.Without = append(h.result.Without, r.Key())
 		case r.Status.Ended():
 			chosen = append(chosen, r)
@@ -204,13 +205,13 @@ func (h *hooking) round(ctx context.Context, roles []*status.Role) error {
 	return cmp.Or(failed...)
 }
 
-func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answer, error) {
+func (h *hooking) runOne(ctx context.Context, r *status.Role) (protocol.Answer, error) {
 	id, answer, err := h.earlier(ctx, r)
 	if err != nil || answer.Final() {
 		return answer, err
 	}
 	if id == "" {
-		request := NewRequest(coordinator.Hook, r)
+		request := NewRequest(protocol.Hook, r)
 		request.Name = h.hook
 		if err := h.Ask(ctx, h.plan, r.Server.Path, request); err != nil {
 			return answer, err
@@ -227,9 +228,9 @@ func (h *hooking) runOne(ctx context.Context, r *status.Role) (coordinator.Answe
 
 // earlier finds an earlier command's request without a final answer, to wait for that one. A delete
 // hook that is done in this incarnation stays done.
-func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final coordinator.Answer, err error) {
-	var answers []coordinator.Answer
-	posted, err := reading(ctx, h.Operator, h.plan, func(ctx context.Context, reader *deploy.Reader) (posted coordinator.RequestsRecord, err error) {
+func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final protocol.Answer, err error) {
+	var answers []protocol.Answer
+	posted, err := reading(ctx, h.Operator, h.plan, func(ctx context.Context, reader *deploy.Reader) (posted protocol.RequestsRecord, err error) {
 		if posted, err = reader.Requests(ctx, r.Server.Path); err == nil {
 			answers, err = reader.Answers(ctx, r.Server.Path)
 		}
@@ -238,11 +239,11 @@ func (h *hooking) earlier(ctx context.Context, r *status.Role) (id string, final
 	if err != nil {
 		return "", final, err
 	}
-	if done := coordinator.HookDone(posted.Requests, answers, r.Name, h.hook, r.Server.Incarnation); done != nil && h.hook == contract.HookDelete {
+	if done := protocol.HookDone(posted.Requests, answers, r.Name, h.hook, r.Server.Incarnation); done != nil && h.hook == contract.HookDelete {
 		final = *done
 	}
-	for _, q := range coordinator.Open(posted.Requests, answers) {
-		if q.Kind == coordinator.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number {
+	for _, q := range protocol.Open(posted.Requests, answers) {
+		if q.Kind == protocol.Hook && q.Role == r.Name && q.Name == h.hook && q.Incarnation == r.Server.Incarnation.Number {
 			id = q.ID
 		}
 	}

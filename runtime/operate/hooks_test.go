@@ -8,8 +8,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // An agent may be away for a moment: its hook is waited for, and not refused or skipped. The hook
@@ -20,8 +20,8 @@ func TestHooksWaitForAgentsThatReturn(t *testing.T) {
 	p := deploytest.ThreeTier()
 	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookDelete, Source: []byte(`{"text":"true"}`)}}
 	b.Publish(t, p)
-	deploytest.Stands(t, b.Agent(t, "db"), "mysql", coordinator.RoleDone)
-	o := &Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
+	deploytest.Stands(t, b.Agent(t, "db"), "mysql", protocol.RoleDone)
+	o := &Operator{Session: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
 	only := map[contract.RoleKey]bool{"db.mysql": true}
 	for _, some := range []map[contract.RoleKey]bool{nil, only} {
 		o.Away = 0
@@ -67,20 +67,20 @@ func TestADeleteHookThatIsDoneStaysDone(t *testing.T) {
 	p.Servers[0].Roles[0].Hooks = []contract.Task{{Name: contract.HookDelete, Source: []byte(`{"text":"true"}`)}}
 	b.Publish(t, p)
 	agent := b.Agent(t, "db")
-	deploytest.Stands(t, agent, "mysql", coordinator.RoleDone)
-	o := &Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
+	deploytest.Stands(t, agent, "mysql", protocol.RoleDone)
+	o := &Operator{Session: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience, Size: hot.DecidedSize}
 	v, err := o.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	role := v.Role("db", "mysql")
-	request := NewRequest(coordinator.Hook, role)
+	request := NewRequest(protocol.Hook, role)
 	request.Name = contract.HookDelete
 	if err := o.Ask(t.Context(), v.Plan, "db", request); err != nil {
 		t.Fatal(err)
 	}
-	err = agent.Answer(t.Context(), []coordinator.Answer{{ID: request.ID, Kind: coordinator.Hook, Role: "mysql", Name: contract.HookDelete,
-		Status: coordinator.AnswerDone, Ended: role.Server.Incarnation.Since.Add(-time.Hour)}})
+	err = agent.Answer(t.Context(), []protocol.Answer{{ID: request.ID, Kind: protocol.Hook, Role: "mysql", Name: contract.HookDelete,
+		Status: protocol.AnswerDone, Ended: role.Server.Incarnation.Since.Add(-time.Hour)}})
 	if err != nil {
 		t.Fatal(err)
 	}

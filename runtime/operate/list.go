@@ -7,8 +7,8 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Listed is a deployment of a ROOT with its stack (docs/json.md).
@@ -51,7 +51,7 @@ func LeftOver(all []Listed, names []string, now time.Time) ([]Listed, error) {
 		case at < 0:
 			return nil, source.Fail(source.NoDeployment, "there is no deployment "+name, "\"hotc list\" shows all deployments")
 		case all[at].State != noStack && !strings.HasPrefix(all[at].State, "DELETE_COMPLETE"):
-			return nil, source.Fail(source.OperationFailed, "the stack "+name+" exists ("+all[at].State+")", "\"hotc down "+coordinator.ShellWord(name)+"\" deletes both")
+			return nil, source.Fail(source.OperationFailed, "the stack "+name+" exists ("+all[at].State+")", "\"hotc down "+protocol.ShellWord(name)+"\" deletes both")
 		case all[at].Alive > 0:
 			return nil, source.Fail(source.OperationFailed, "the stack "+name+" is not in this project, but the deployment is active, with "+source.Counted(all[at].Alive, "agent")+": does it belong to another project?", "ask Heat with that project's credentials (--cloud, $OS_CLOUD)")
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -28,7 +28,7 @@ func grouped() *contract.Plan {
 }
 
 func operatorOf(t *testing.T, b deploytest.Bed) *operate.Operator {
-	return &operate.Operator{Store: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience}
+	return &operate.Operator{Session: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience}
 }
 
 // saysGone is a relay that has learned that the first machine of app is gone.
@@ -46,7 +46,7 @@ func saysGone(t *testing.T, b deploytest.Bed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SayMembers(t.Context(), before, coordinator.MembersRecord{Gone: map[contract.ServerPath]int{"app": 1}}); err != nil {
+	if err := s.SayMembers(t.Context(), before, protocol.MembersRecord{Gone: map[contract.ServerPath]int{"app": 1}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -55,9 +55,9 @@ func saysGone(t *testing.T, b deploytest.Bed) {
 func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*member.Session) {
 	t.Helper()
 	for i := range p.Servers {
-		state := coordinator.ServerState{Phase: coordinator.PhaseDone, Since: deploytest.Noon}
+		state := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
 		for _, r := range p.Servers[i].Roles {
-			state.Roles = append(state.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone, Made: r.Definition()})
+			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Definition()})
 		}
 		if a := agents[p.Servers[i].Path]; a != nil {
 			if err := a.Report(t.Context(), state, nil); err != nil {
@@ -146,7 +146,7 @@ func TestWatchStatus(t *testing.T) {
 			}
 			b.Agent(t, "app") // whose role never ends
 			reportDone(t, more, done)
-		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == coordinator.PhaseDone:
+		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == protocol.PhaseDone:
 			saysGone(t, b) // nor this
 		}
 		return nil
@@ -175,22 +175,22 @@ func TestAllAreRetriedButThoseThatWaitForAnother(t *testing.T) {
 	b.Publish(t, p)
 	app, proxy := b.Agent(t, "app"), b.Agent(t, "lb")
 	for _, agent := range []*member.Session{app, proxy} {
-		if err := agent.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
+		if err := agent.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1, Since: deploytest.Noon}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cause := &coordinator.Cause{Role: "app.web", Reason: "exit status 3"}
-	failed := coordinator.ServerState{Phase: coordinator.PhaseFailed, Since: deploytest.Noon}
+	cause := &protocol.Cause{Role: "app.web", Reason: "exit status 3"}
+	failed := protocol.ServerState{Phase: protocol.PhaseFailed, Since: deploytest.Noon}
 	for _, r := range p.Servers[1].Roles {
-		failed.Roles = append(failed.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleFailed, Made: r.Definition(), Cause: cause})
+		failed.Roles = append(failed.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleFailed, Made: r.Definition(), Cause: cause})
 	}
-	if err := app.Report(t.Context(), failed, map[contract.CellName]*coordinator.Cause{"app.web:port": cause}); err != nil {
+	if err := app.Report(t.Context(), failed, map[contract.CellName]*protocol.Cause{"app.web:port": cause}); err != nil {
 		t.Fatal(err)
 	}
-	done := coordinator.ServerState{Phase: coordinator.PhaseDone, Since: deploytest.Noon}
+	done := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
 	for _, r := range p.Servers[2].Roles {
-		done.Roles = append(done.Roles, coordinator.RoleState{Name: r.Name, Status: coordinator.RoleDone, Made: r.Definition(),
-			Followed: map[contract.CellName]coordinator.Count{"app.web:port": {0, 1}}})
+		done.Roles = append(done.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Definition(),
+			Followed: map[contract.CellName]protocol.Count{"app.web:port": {0, 1}}})
 	}
 	if err := proxy.Report(t.Context(), done, nil); err != nil {
 		t.Fatal(err)

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 // site is a deployment whose app reads what its db writes; proxy reads nothing.
-func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
+func site(states map[string]protocol.RoleState, alive bool) *status.Status {
 	role := func(name string, in ...contract.Input) contract.Role {
 		return contract.Role{Name: name, Inputs: in, Hooks: []contract.Task{{Name: contract.HookDelete}}}
 	}
@@ -28,12 +28,12 @@ func site(states map[string]coordinator.RoleState, alive bool) *status.Status {
 	p.Servers[1].Roles[1].Outputs = []contract.Output{{Name: "url", Cell: "db.mysql:url"}}
 	snapshot := &deploy.Snapshot{Ready: true}
 	for _, s := range p.Servers {
-		now := deploy.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: coordinator.IncarnationRecord{Number: 1},
-			Cells: map[contract.CellName]coordinator.CellRecord{"db.mysql:url": {State: coordinator.Valued, Incarnation: 1}}}
+		now := deploy.ServerSnapshot{Path: s.Path, Alive: alive, Incarnation: protocol.IncarnationRecord{Number: 1},
+			Cells: map[contract.CellName]protocol.CellRecord{"db.mysql:url": {State: protocol.Valued, Incarnation: 1}}}
 		for _, r := range s.Roles {
 			state, changed := states[r.Name]
 			if !changed {
-				state.Status = coordinator.RoleDone
+				state.Status = protocol.RoleDone
 			}
 			state.Name = r.Name
 			now.State.Roles = append(now.State.Roles, state)
@@ -73,7 +73,7 @@ func TestOrderOfHooks(t *testing.T) {
 // What prevents hooks is an error that names roles or servers, before anything is requested.
 func TestHooksThatCannotRun(t *testing.T) {
 	o := &Operator{}
-	_, err := o.RunHooks(t.Context(), site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleRunning}}, true), contract.HookDelete, nil)
+	_, err := o.RunHooks(t.Context(), site(map[string]protocol.RoleState{"mysql": {Status: protocol.RoleRunning}}, true), contract.HookDelete, nil)
 	if early, is := errors.AsType[*EarlyHookError](err); !is || early.Role.Key() != "db.mysql" {
 		t.Errorf("a role that runs: %v", err)
 	}
@@ -86,11 +86,11 @@ func TestHooksThatCannotRun(t *testing.T) {
 // A retry withdraws what the role and those after it on its server have marked, and runs again what
 // failed because of it.
 func TestRetry(t *testing.T) {
-	cause := &coordinator.Cause{Role: "db.disk", Reason: "full"}
-	v := site(map[string]coordinator.RoleState{
-		"disk":  {Status: coordinator.RoleFailed, Cause: cause},
-		"mysql": {Status: coordinator.RoleSkipped, Cause: cause},
-		"web":   {Status: coordinator.RoleFailed, Cause: &coordinator.Cause{Role: "app.web", Reason: "no value", Cause: cause}},
+	cause := &protocol.Cause{Role: "db.disk", Reason: "full"}
+	v := site(map[string]protocol.RoleState{
+		"disk":  {Status: protocol.RoleFailed, Cause: cause},
+		"mysql": {Status: protocol.RoleSkipped, Cause: cause},
+		"web":   {Status: protocol.RoleFailed, Cause: &protocol.Cause{Role: "app.web", Reason: "no value", Cause: cause}},
 	}, true)
 	disk := v.RoleOf("db.disk")
 	again := append([]*status.Role{disk}, becauseOf(v, disk)...)
@@ -107,7 +107,7 @@ func TestRetry(t *testing.T) {
 	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 0 {
 		t.Errorf("kept are %+v, and its reader has failed", kept)
 	}
-	v = site(map[string]coordinator.RoleState{"mysql": {Status: coordinator.RoleFailed, Cause: cause}}, true)
+	v = site(map[string]protocol.RoleState{"mysql": {Status: protocol.RoleFailed, Cause: cause}}, true)
 	if kept := keptOutputs(v, []*status.Role{v.RoleOf("db.mysql")}); len(kept) != 1 || kept[0].Cell != "db.mysql:url" || kept[0].Same || fmt.Sprint(kept[0].Readers) != "[app.web]" {
 		t.Errorf("kept are %+v", kept)
 	}

@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Operator is an operator's session with a deployment's coordinator.
 type Operator struct {
-	coordinator.Store
-	Deployment coordinator.Deployment
-	Secret     coordinator.Secret
+	store.Session
+	Deployment protocol.Deployment
+	Secret     protocol.Secret
 	Timeout    time.Duration // of one exchange with the coordinator
 	Size       status.Size
 	// Away is how long an agent whose hook is to run may be away before it counts as gone.
@@ -55,20 +56,20 @@ func (o *Operator) Status(ctx context.Context) (*status.Status, error) {
 func (o *Operator) StatusOf(ctx context.Context, p *contract.Plan) (*status.Status, error) {
 	within, stop := o.Within(ctx)
 	defer stop()
-	return status.Look(within, o.Store, o.Deployment, o.Secret, p, o.Size)
+	return status.Look(within, o.Session, o.Deployment, o.Secret, p, o.Size)
 }
 
 // WatchServers announces every change of what the servers of a plan report, of their agents'
 // presence, of what relays say of groups' members, and of the plan.
-func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error) {
-	paths := []coordinator.Path{o.Deployment.Root()}
+func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan store.Path, error) {
+	paths := []store.Path{o.Deployment.Root()}
 	for group := range p.Groups() {
 		paths = append(paths, o.Deployment.Members(group))
 	}
 	for _, s := range p.Servers {
 		paths = append(paths, o.Deployment.Server(s.Path), o.Deployment.State(s.Path), o.Deployment.Presence(s.Path), o.Deployment.Answers(s.Path))
 	}
-	return coordinator.WatchAll(ctx, o.Store, paths...)
+	return store.WatchAll(ctx, o.Session, paths...)
 }
 
 // Removed are the servers that were removed from the deployment.
@@ -83,7 +84,7 @@ func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Statu
 	if !seen.See(v, time.Now()) {
 		return v, nil
 	}
-	if coordinator.Pause(ctx, status.BetweenLooks) != nil {
+	if store.Pause(ctx, status.BetweenLooks) != nil {
 		return nil, ErrInterrupted
 	}
 	now, err := o.StatusOf(ctx, v.Plan)

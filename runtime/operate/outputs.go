@@ -13,9 +13,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Outputs is the result of `hotc outputs --json` (docs/json.md).
@@ -48,7 +49,7 @@ type Output struct {
 	Type       contract.Type       `json:"type,omitempty"`
 	Since      time.Time           `json:"since,omitzero"`
 	WaitingFor []contract.CellName `json:"waiting_for,omitempty"`
-	Cause      *coordinator.Cause  `json:"cause,omitempty"`
+	Cause      *protocol.Cause     `json:"cause,omitempty"`
 	Message    string              `json:"message,omitempty"`
 }
 
@@ -59,7 +60,7 @@ type Evaluation struct {
 	plan     *contract.Plan
 	reader   func() (*deploy.Reader, error)
 	places   map[contract.CellName]contract.CellRef
-	read     map[contract.CellName]coordinator.CellRecord
+	read     map[contract.CellName]protocol.CellRecord
 	secret   map[contract.CellName]bool
 	// deploy are Heat's values where they have another source: `hotc run`, or agents that report
 	// what Heat decided.
@@ -98,8 +99,8 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 	if err != nil {
 		return err
 	}
-	records := make([]coordinator.CellRecord, len(outputs))
-	err = coordinator.Each(e.ctx, len(outputs), func(ctx context.Context, i int) (err error) {
+	records := make([]protocol.CellRecord, len(outputs))
+	err = store.Each(e.ctx, len(outputs), func(ctx context.Context, i int) (err error) {
 		records[i], err = readCell(ctx, reader, e.places[outputs[i].Cell])
 		return err
 	})
@@ -110,25 +111,25 @@ func (e *Evaluation) prefetch(outputs []contract.Output) error {
 }
 
 // readCell reads a cell; a malformed record counts as failed.
-func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (coordinator.CellRecord, error) {
+func readCell(ctx context.Context, reader *deploy.Reader, place contract.CellRef) (protocol.CellRecord, error) {
 	record, err := reader.Cell(ctx, place)
-	if bad, is := errors.AsType[*coordinator.RecordError](err); is {
-		return coordinator.CellRecord{State: coordinator.Failed, Cause: &coordinator.Cause{Reason: bad.Error()}}, nil
+	if bad, is := errors.AsType[*protocol.RecordError](err); is {
+		return protocol.CellRecord{State: protocol.Failed, Cause: &protocol.Cause{Reason: bad.Error()}}, nil
 	}
 	return record, err
 }
 
-func (e *Evaluation) cell(name contract.CellName) (coordinator.CellRecord, error) {
+func (e *Evaluation) cell(name contract.CellName) (protocol.CellRecord, error) {
 	if record, known := e.read[name]; known {
 		return record, nil
 	}
 	place, known := e.places[name]
 	if !known {
-		return coordinator.CellRecord{}, fmt.Errorf("the plan has no cell %s", name)
+		return protocol.CellRecord{}, fmt.Errorf("the plan has no cell %s", name)
 	}
 	reader, err := e.reader()
 	if err != nil {
-		return coordinator.CellRecord{}, err
+		return protocol.CellRecord{}, err
 	}
 	record, err := readCell(e.ctx, reader, place)
 	if err == nil {
@@ -146,12 +147,12 @@ func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
 	switch {
 	case e.missing[e.places[o.Cell].Server] != "":
 		result.State, result.Message = OutputMissing, e.missing[e.places[o.Cell].Server]
-	case record.State == coordinator.Valued:
+	case record.State == protocol.Valued:
 		result.State = OutputValue
 		if !o.Secret {
 			result.Value = record.Value
 		}
-	case record.State == coordinator.Failed:
+	case record.State == protocol.Failed:
 		result.State, result.Cause = OutputFailed, record.Cause
 		result.Message = status.CauseText(record.Cause)
 	default:
@@ -207,7 +208,7 @@ func (e *Evaluation) Stack(o contract.StackOutput) (Output, error) {
 type cellResolver struct {
 	*Evaluation
 	waiting []contract.CellName
-	failed  *coordinator.Cause
+	failed  *protocol.Cause
 	heat    bool
 	why     string // what is known of why it is not there, if it is Heat's
 	secret  bool
@@ -226,12 +227,12 @@ func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
 	}
 	r.secret = r.secret || r.Evaluation.secret[cell]
 	switch record.State {
-	case coordinator.Valued:
+	case protocol.Valued:
 		return record.Value, nil
-	case coordinator.Failed:
+	case protocol.Failed:
 		r.failed = record.Cause
 		if r.failed == nil {
-			r.failed = &coordinator.Cause{Reason: name + " has failed"}
+			r.failed = &protocol.Cause{Reason: name + " has failed"}
 		}
 	default:
 		if !slices.Contains(r.waiting, cell) {
@@ -317,7 +318,7 @@ func roleOutputs(p *contract.Plan) []contract.Output {
 
 // Evaluate prepares to compute a plan's outputs under ctx.
 func (o *Operator) Evaluate(ctx context.Context, p *contract.Plan) *Evaluation {
-	e := &Evaluation{ctx: ctx, operator: o, plan: p, places: map[contract.CellName]contract.CellRef{}, read: map[contract.CellName]coordinator.CellRecord{}, secret: map[contract.CellName]bool{}}
+	e := &Evaluation{ctx: ctx, operator: o, plan: p, places: map[contract.CellName]contract.CellRef{}, read: map[contract.CellName]protocol.CellRecord{}, secret: map[contract.CellName]bool{}}
 	e.reader = sync.OnceValues(func() (*deploy.Reader, error) { return o.reader(ctx, p) })
 	for _, c := range p.Cells {
 		e.places[c.Name] = contract.CellRef{Cell: c.Name, Server: c.Server, Sealed: c.Sealed}

@@ -12,9 +12,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -67,11 +68,11 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 		if role.Renewal() == status.OutOfDate && !r.Skip {
 			return r.updateAgain(ctx, v, role)
 		}
-		if r.Force && role.Status == coordinator.RoleDone {
+		if r.Force && role.Status == protocol.RoleDone {
 			return r.rerun(ctx, v, role)
 		}
 		again := append([]*status.Role{}, role)
-		if role.Status != coordinator.RoleFailed {
+		if role.Status != protocol.RoleFailed {
 			again = nil // what is left failed because of it
 		}
 		again = append(again, becauseOf(v, role)...)
@@ -80,10 +81,10 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 		}
 		posts, cells := requests(again)
 		if r.Skip {
-			if role.Status != coordinator.RoleFailed {
+			if role.Status != protocol.RoleFailed {
 				return nil, source.Fail(source.OperationFailed, string(role.Key())+" has not failed: it is "+role.Word(), "only a role that has failed can be skipped")
 			}
-			posts[0].Request.Kind = coordinator.Skip
+			posts[0].Request.Kind = protocol.Skip
 			if posts[0].Request.Values, err = r.values(v, role); err != nil {
 				return nil, err
 			}
@@ -97,7 +98,7 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 			return nil, err
 		}
 		err = r.Post(ctx, v.Plan, posts, cells)
-		if errors.Is(err, coordinator.ErrVersion) {
+		if errors.Is(err, store.ErrVersion) {
 			continue
 		}
 		if err != nil {
@@ -142,7 +143,7 @@ func sameRun(was, is *status.Role) bool {
 
 // failedItself reports whether a role, or its update, has failed, and not because of another.
 func failedItself(v *status.Status, r *status.Role) bool {
-	return (r.Status == coordinator.RoleFailed || r.Renewal() == status.OutOfDate) && culprit(v, r) == nil
+	return (r.Status == protocol.RoleFailed || r.Renewal() == status.OutOfDate) && culprit(v, r) == nil
 }
 
 // culprit is the role that has failed, or could not be brought up to date, and caused the same for
@@ -154,7 +155,7 @@ func culprit(v *status.Status, r *status.Role) *status.Role {
 	}
 	root := cause.Root().Role
 	first := v.RoleOf(root)
-	if root == r.Key() || first == nil || first.Status != coordinator.RoleFailed && first.Renewal() != status.OutOfDate {
+	if root == r.Key() || first == nil || first.Status != protocol.RoleFailed && first.Renewal() != status.OutOfDate {
 		return nil
 	}
 	return first
@@ -186,7 +187,7 @@ func (r *Retry) rerun(ctx context.Context, v *status.Status, role *status.Role) 
 // askUpdate requests the update hook of a role again, or the role itself; forced also if it is up to
 // date.
 func (r *Retry) askUpdate(ctx context.Context, v *status.Status, role *status.Role, forced bool) (*Retried, error) {
-	request := NewRequest(coordinator.Hook, role)
+	request := NewRequest(protocol.Hook, role)
 	request.Name, request.Change, request.Again, request.Force = contract.HookUpdate, role.Plan.Definition(), true, forced
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (r *Retry) retried(again []*status.Role, kept []Kept, hook string) *Retried
 func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) {
 	if s := v.ByPath[contract.ServerPath(name)]; s != nil {
 		for _, r := range s.Roles {
-			if r.Status == coordinator.RoleFailed {
+			if r.Status == protocol.RoleFailed {
 				return r, nil
 			}
 		}
@@ -246,12 +247,12 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 func (r *Retry) check(v *status.Status, role *status.Role, again []*status.Role) error {
 	key := string(role.Key())
 	switch {
-	case role.Status == coordinator.RoleSkipped:
+	case role.Status == protocol.RoleSkipped:
 		root := role.Cause.Root()
 		return source.Fail(source.OperationFailed, key+" was skipped because "+string(root.Role)+" failed", "\""+r.Command("retry", string(root.Role))+"\" runs that one again, and then this one")
 	case len(again) == 0:
 		return source.Fail(source.OperationFailed, key+" has not failed: it is "+role.Word(), "--force runs a role again that is done")
-	case role.Status != coordinator.RoleFailed:
+	case role.Status != protocol.RoleFailed:
 		return nil
 	case !role.Server.Alive:
 		return notRunning(role)
@@ -298,7 +299,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 	}
 	var missing []string
 	for _, name := range names {
-		valued := v.Cell(declared[name].Cell).State == coordinator.Valued
+		valued := v.Cell(declared[name].Cell).State == protocol.Valued
 		switch _, is := given[name]; {
 		case is && valued:
 			return nil, source.Fail(source.Usage, "the output "+name+" was published before the role failed, and keeps its value", "omit it")
@@ -316,7 +317,7 @@ func (r *Retry) values(v *status.Status, role *status.Role) (map[string]json.Raw
 func becauseOf(v *status.Status, role *status.Role) []*status.Role {
 	var found []*status.Role
 	for r := range v.Roles() {
-		if r.Status != coordinator.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
+		if r.Status != protocol.RoleFailed || r.Key() == role.Key() || r.Cause == nil {
 			continue
 		}
 		for c := r.Cause.Cause; c != nil; c = c.Cause {
@@ -347,7 +348,7 @@ func keptOutputs(v *status.Status, again []*status.Role) []Kept {
 	for _, r := range again {
 		for _, o := range r.Plan.Outputs {
 			record := v.Cell(o.Cell)
-			if o.Resource != "" || record.State != coordinator.Valued || record.Incarnation != r.Server.Incarnation.Number {
+			if o.Resource != "" || record.State != protocol.Valued || record.Incarnation != r.Server.Incarnation.Number {
 				continue
 			}
 			if readers := keepers(v, o.Cell); readers != nil {
@@ -364,7 +365,7 @@ func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 	for r := range v.Roles() {
 		reads := slices.ContainsFunc(r.Plan.Inputs, func(in contract.Input) bool { return slices.Contains(in.Reads, cell) })
 		follows := slices.ContainsFunc(r.Plan.Follows, func(f contract.Follow) bool { return f.Watch && f.Cell == cell })
-		if reads && !follows && (r.Status == coordinator.RoleRunning || r.Status == coordinator.RoleDone) {
+		if reads && !follows && (r.Status == protocol.RoleRunning || r.Status == protocol.RoleDone) {
 			keys = append(keys, r.Key())
 		}
 	}
@@ -375,7 +376,7 @@ func keepers(v *status.Status, cell contract.CellName) []contract.RoleKey {
 // theirs, and those of the roles after them on their servers.
 func requests(again []*status.Role) (posts []deploy.Posting, cells []contract.CellRef) {
 	for _, a := range again {
-		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(coordinator.Retry, a)})
+		posts = append(posts, deploy.Posting{Server: a.Server.Path, Request: NewRequest(protocol.Retry, a)})
 		for _, later := range a.Server.Roles[a.Index:] {
 			cells = append(cells, contract.CellRef{Cell: later.Key().Completion(), Server: a.Server.Path})
 			for _, o := range later.Plan.Outputs {

@@ -11,8 +11,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -96,9 +96,9 @@ func (g *Giving) Reach(p *contract.Plan, now *status.Status) []deploy.RoleChange
 			}
 			stands := now.RoleOf(c.Key())
 			switch {
-			case stands == nil, stands.Status == coordinator.RolePending, stands.Status == coordinator.RoleSkipped:
+			case stands == nil, stands.Status == protocol.RolePending, stands.Status == protocol.RoleSkipped:
 				c.Effect = deploy.EffectRun
-			case stands.Status == coordinator.RoleFailed:
+			case stands.Status == protocol.RoleFailed:
 				c.Effect = deploy.EffectRetry
 			case contract.FindTask(r.Hooks, contract.HookUpdate) != nil:
 				c.Effect = deploy.EffectHook

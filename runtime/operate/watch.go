@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 const (
@@ -65,7 +65,7 @@ func (o *Operator) WatchStatus(ctx context.Context, v *status.Status, ticking bo
 }
 
 // nextChange waits for a change and the burst around it to pass; ticked says that only time has passed.
-func nextChange(ctx context.Context, changes <-chan coordinator.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
+func nextChange(ctx context.Context, changes <-chan store.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case _, open := <-changes:
 		if !open {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
@@ -19,14 +19,14 @@ import (
 
 // request names the update for which a wait waits: Heat replaces a failed wait, and gives a changed
 // one another configuration.
-func (w wait) request() string { return coordinator.Digest([]byte(w.ID + " " + w.Config))[:24] }
+func (w wait) request() string { return protocol.Digest([]byte(w.ID + " " + w.Config))[:24] }
 
 // asks reports whether Heat waits for servers by the newest of its waits.
 func (w wait) asks() bool { return w.inProgress() && !w.superseded && !w.About.Here }
 
 // findAgain finds the servers whose failed roles have to run again for new waits. now are those with
 // news from Heat.
-func (r *Relay) findAgain(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]coordinator.HeatValues) {
+func (r *Relay) findAgain(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]protocol.HeatValues) {
 	asked := map[string]bool{}
 	for _, w := range seen {
 		if w.asks() {
@@ -55,7 +55,7 @@ func (r *Relay) findAgain(seen []wait, p *contract.Plan, servers map[contract.Se
 			if server == nil {
 				return false
 			}
-			is, before := servers[path], coordinator.HeatValues{}
+			is, before := servers[path], protocol.HeatValues{}
 			if before, has = r.carried.Of(path); !has || asked[before.Again] && before.Instance == is.Instance {
 				return false // it runs for this update, or has run
 			}
@@ -66,9 +66,9 @@ func (r *Relay) findAgain(seen []wait, p *contract.Plan, servers map[contract.Se
 				return r.toldBefore(path, servers, w)
 			}
 			// No relay was there when it failed: Heat's clock and the machine's have to do.
-			return told && !slices.ContainsFunc(is.State.Roles, func(x coordinator.RoleState) bool {
-				return x.Status == coordinator.RoleFailed && !x.Ended.Before(began(w)) ||
-					x.Update != nil && x.Update.Status == coordinator.RoleFailed && !x.Update.Ended.Before(began(w))
+			return told && !slices.ContainsFunc(is.State.Roles, func(x protocol.RoleState) bool {
+				return x.Status == protocol.RoleFailed && !x.Ended.Before(began(w)) ||
+					x.Update != nil && x.Update.Status == protocol.RoleFailed && !x.Update.Ended.Before(began(w))
 			})
 		}
 		for path := range failed {
@@ -87,27 +87,27 @@ func (r *Relay) toldBefore(path contract.ServerPath, servers map[contract.Server
 	return values.Told != nil && values.Told.Wait != w.request() && values.Instance == is.Instance && values.Told.Failures == is.State.Failures()
 }
 
-func sameValues(before, now coordinator.HeatValues) bool {
+func sameValues(before, now protocol.HeatValues) bool {
 	now.Going, now.Again = before.Going, before.Again
 	return before.Same(now)
 }
 
 // changedSince reports whether a role has failed as another plan defined it.
-func changedSince(s *contract.Server, now coordinator.ServerState) bool {
+func changedSince(s *contract.Server, now protocol.ServerState) bool {
 	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
 		is := now.Role(r.Name)
-		return is.Status == coordinator.RoleFailed && is.Made != "" && is.Made != r.Definition()
+		return is.Status == protocol.RoleFailed && is.Made != "" && is.Made != r.Definition()
 	})
 }
 
 // cause is the server of the role because of which the roles of a server have failed; "" if one has
 // failed by itself.
-func cause(now coordinator.ServerState) (of contract.ServerPath) {
+func cause(now protocol.ServerState) (of contract.ServerPath) {
 	for _, is := range now.Roles {
 		why := is.Cause
-		if is.Update != nil && is.Update.Status == coordinator.RoleFailed {
+		if is.Update != nil && is.Update.Status == protocol.RoleFailed {
 			why = is.Update.Cause
-		} else if is.Status != coordinator.RoleFailed {
+		} else if is.Status != protocol.RoleFailed {
 			continue
 		}
 		if why == nil || why.Cause == nil {
@@ -120,7 +120,7 @@ func cause(now coordinator.ServerState) (of contract.ServerPath) {
 
 // addAgain adds to the news those servers whose failed roles may run again now, and to the others'
 // news of which failures Heat knows.
-func (r *Relay) addAgain(ctx context.Context, seen []wait, s *relay.Session, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]coordinator.HeatValues) {
+func (r *Relay) addAgain(ctx context.Context, seen []wait, s *relay.Session, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]protocol.HeatValues) {
 	for path, of := range r.again {
 		if there, err := s.Present(ctx, path); err == nil && !there {
 			delete(r.again, path) // nobody would run them
@@ -135,14 +135,14 @@ func (r *Relay) addAgain(ctx context.Context, seen []wait, s *relay.Session, ser
 		}
 	}
 	for _, w := range seen {
-		if w.Status == string(coordinator.HeatFailed) && !w.superseded && !w.About.Here {
+		if w.Status == string(protocol.HeatFailed) && !w.superseded && !w.About.Here {
 			maps.Copy(now, r.telling(w, s.Plan, servers, now))
 		}
 	}
 }
 
 // valuesFor are a server's news, or else what it was told, for its machine.
-func (r *Relay) valuesFor(path contract.ServerPath, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]coordinator.HeatValues) (coordinator.HeatValues, bool) {
+func (r *Relay) valuesFor(path contract.ServerPath, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]protocol.HeatValues) (protocol.HeatValues, bool) {
 	values, there := now[path]
 	if !there {
 		if values, there = r.carried.Of(path); !there {
@@ -150,15 +150,15 @@ func (r *Relay) valuesFor(path contract.ServerPath, servers map[contract.ServerP
 		}
 	}
 	if is := servers[path].Instance; values.Instance != is { // values of the previous machine
-		values = coordinator.HeatValues{Instance: is, From: values.From}
+		values = protocol.HeatValues{Instance: is, From: values.From}
 	}
 	return values, true
 }
 
 // telling are the records of a wait's servers with the failures that Heat learns by it. What fails
 // after Heat was told, as when an operator retries it, Heat does not know.
-func (r *Relay) telling(w wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]coordinator.HeatValues) map[contract.ServerPath]coordinator.HeatValues {
-	all := map[contract.ServerPath]coordinator.HeatValues{}
+func (r *Relay) telling(w wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, now map[contract.ServerPath]protocol.HeatValues) map[contract.ServerPath]protocol.HeatValues {
+	all := map[contract.ServerPath]protocol.HeatValues{}
 	for _, named := range w.Servers {
 		server, _ := find(named, p, servers)
 		if server == nil || r.carried.triesAgain(server.Path, servers[server.Path]) {
@@ -169,7 +169,7 @@ func (r *Relay) telling(w wait, p *contract.Plan, servers map[contract.ServerPat
 		if !has || failures == "" || values.Told != nil && (values.Told.Wait == w.request() || values.Told.Failures == failures) {
 			continue
 		}
-		values.Told = &coordinator.ToldFailures{Wait: w.request(), Failures: failures}
+		values.Told = &protocol.ToldFailures{Wait: w.request(), Failures: failures}
 		all[server.Path] = values
 	}
 	return all
@@ -199,7 +199,7 @@ func (c *passedValues) triesAgain(path contract.ServerPath, now relay.Server) bo
 }
 
 // saidAgain notes and logs which servers were told to run their failed roles again.
-func (r *Relay) saidAgain(now map[contract.ServerPath]coordinator.HeatValues) {
+func (r *Relay) saidAgain(now map[contract.ServerPath]protocol.HeatValues) {
 	for _, path := range slices.Sorted(maps.Keys(now)) {
 		if of := r.again[path]; of != "" && now[path].Again == of {
 			delete(r.again, path)
@@ -224,5 +224,5 @@ func (c *passedValues) outdated(path contract.ServerPath, role string, servers m
 		return true
 	}
 	first := servers[of].State.Role(name)
-	return of != path && first.Status == coordinator.RoleDone && first.Behind == nil && (first.Update == nil || first.Update.Status != coordinator.RoleFailed)
+	return of != path && first.Status == protocol.RoleDone && first.Behind == nil && (first.Update == nil || first.Update.Status != protocol.RoleFailed)
 }

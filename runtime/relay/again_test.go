@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // failing is a world with a relay, which stop ends, and the agent of a machine that is there until
@@ -18,7 +18,7 @@ func failing(t *testing.T) (w *world, m *member.Session, stop, leave func()) {
 	w = newWorld(t, func(p *contract.Plan) { p.Signal = contract.RelaySignals })
 	m = w.machine("id-1")
 	there, leave := context.WithCancel(t.Context())
-	if err := m.Announce(there, coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+	if err := m.Announce(there, protocol.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, kill := context.WithCancel(t.Context())
@@ -30,7 +30,7 @@ func failing(t *testing.T) (w *world, m *member.Session, stop, leave func()) {
 func (w *world) tried(m *member.Session, roles string, attempt int, again string) {
 	w.t.Helper()
 	state := ran(w.plan, "db", "", roles).State
-	state.Phase, state.Again = coordinator.PhaseRunning, again
+	state.Phase, state.Again = protocol.PhaseRunning, again
 	for i := range state.Roles {
 		state.Roles[i].Attempt = attempt
 	}
@@ -130,12 +130,12 @@ func TestAFailureThatIsNewsIsTold(t *testing.T) {
 
 // A role that has failed because of another waits until that one has begun.
 func TestWhoFailedBecauseOfAnotherRunsAfterIt(t *testing.T) {
-	web := coordinator.ServerState{Roles: []coordinator.RoleState{{Name: "app", Status: coordinator.RoleFailed,
-		Cause: &coordinator.Cause{Role: "web.app", Reason: "blocked", Cause: &coordinator.Cause{Role: "db.mysql", Reason: "exit status 3"}}}}}
+	web := protocol.ServerState{Roles: []protocol.RoleState{{Name: "app", Status: protocol.RoleFailed,
+		Cause: &protocol.Cause{Role: "web.app", Reason: "blocked", Cause: &protocol.Cause{Role: "db.mysql", Reason: "exit status 3"}}}}}
 	if of := cause(web); of != "db" {
 		t.Errorf("it failed because of %q", of)
 	}
-	web.Roles = append(web.Roles, coordinator.RoleState{Name: "own", Status: coordinator.RoleFailed, Cause: &coordinator.Cause{Role: "web.own", Reason: "exit status 1"}})
+	web.Roles = append(web.Roles, protocol.RoleState{Name: "own", Status: protocol.RoleFailed, Cause: &protocol.Cause{Role: "web.own", Reason: "exit status 1"}})
 	if of := cause(web); of != "" {
 		t.Errorf("one has failed by itself, and not because of %q", of)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
@@ -55,11 +55,11 @@ func waitsOf(name string, all []heat.Deployment) []wait {
 }
 
 // inProgress reports whether Heat waits.
-func (w wait) inProgress() bool { return w.Status == string(coordinator.HeatWaits) }
+func (w wait) inProgress() bool { return w.Status == string(protocol.HeatWaits) }
 
 // verdict is how to end a wait, and why.
 type verdict struct {
-	state  coordinator.HeatWaitState
+	state  protocol.HeatWaitState
 	reason string
 	// values are the values to send along, as an output of this name.
 	values []value
@@ -76,7 +76,7 @@ type value struct {
 // roles: a failure would leave the stack in progress forever.
 func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *passedValues) verdict {
 	if w.superseded {
-		return verdict{state: coordinator.HeatDone, reason: "superseded: another update has overtaken the one that waited"}
+		return verdict{state: protocol.HeatDone, reason: "superseded: another update has overtaken the one that waited"}
 	}
 	return decide(w.HeatWait, p, servers, c)
 }
@@ -85,7 +85,7 @@ func (w wait) decide(p *contract.Plan, servers map[contract.ServerPath]relay.Ser
 // current servers is the machine that has joined, and all its roles are done as in the current
 // plan; it fails with the first role that has failed.
 func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, c *passedValues) verdict {
-	out := verdict{state: coordinator.HeatDone, reason: "all roles are done", output: contract.StackValues}
+	out := verdict{state: protocol.HeatDone, reason: "all roles are done", output: contract.StackValues}
 	if w.About.Role != "" {
 		out.output = contract.RoleValues
 	}
@@ -105,7 +105,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		here[server.Path] = server
 		now := servers[server.Path]
 		if why := c.cannot(server.Path); why != "" {
-			out.state, out.reason = coordinator.HeatFailed, why
+			out.state, out.reason = protocol.HeatFailed, why
 			break
 		}
 		for i := range server.Roles {
@@ -114,13 +114,13 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 				continue
 			}
 			state, what, at := statusOf(role, server, now.State, c.owes(role, server.Path, now))
-			if state == coordinator.HeatFailed && c.outdated(server.Path, role.Name, servers) {
-				state, what = coordinator.HeatWaits, "role "+string(server.Path.Role(role.Name))+": runs again after it has failed"
+			if state == protocol.HeatFailed && c.outdated(server.Path, role.Name, servers) {
+				state, what = protocol.HeatWaits, "role "+string(server.Path.Role(role.Name))+": runs again after it has failed"
 			}
 			switch {
-			case state == coordinator.HeatWaits:
+			case state == protocol.HeatWaits:
 				out.waitFor(what)
-			case state == coordinator.HeatFailed && (out.state != coordinator.HeatFailed || !at.IsZero() && (failed.IsZero() || at.Before(failed))):
+			case state == protocol.HeatFailed && (out.state != protocol.HeatFailed || !at.IsZero() && (failed.IsZero() || at.Before(failed))):
 				out.state, out.reason, failed = state, what, at
 			}
 			if planned {
@@ -134,10 +134,10 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 	if missed := missed(w.About, here, servers); missed != "" {
 		out.waitFor(missed)
 	}
-	if w.About.Role != "" && out.state == coordinator.HeatDone {
+	if w.About.Role != "" && out.state == protocol.HeatDone {
 		out.reason = "role " + w.About.Role + " is done"
 	}
-	if out.state != coordinator.HeatDone {
+	if out.state != protocol.HeatDone {
 		out.values = nil
 	}
 	return out
@@ -153,8 +153,8 @@ func planned(about contract.HeatWaitAbout, p *contract.Plan) bool {
 
 // waitFor notes the first reason to wait; a failure has precedence.
 func (v *verdict) waitFor(what string) {
-	if v.state == coordinator.HeatDone {
-		v.state, v.reason = coordinator.HeatWaits, what
+	if v.state == protocol.HeatDone {
+		v.state, v.reason = protocol.HeatWaits, what
 	}
 }
 
@@ -184,38 +184,38 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 // statusOf is the status of a role: HeatDone, HeatFailed with the chain of causes and the time, or
 // HeatWaits. owed is the change of Heat's values for which it has to run, if any: it will not if
 // its agent has seen the change and reports why not.
-func statusOf(r *contract.Role, s *contract.Server, now coordinator.ServerState, owed int64) (coordinator.HeatWaitState, string, time.Time) {
+func statusOf(r *contract.Role, s *contract.Server, now protocol.ServerState, owed int64) (protocol.HeatWaitState, string, time.Time) {
 	key := string(s.Path.Role(r.Name))
 	is := now.Role(r.Name)
 	switch updated := is.Update; {
-	case is.Status == coordinator.RoleFailed, is.Status == coordinator.RoleSkipped:
-		return coordinator.HeatFailed, failure("", key, is.Cause), is.Ended
-	case is.Status != coordinator.RoleDone:
-		return coordinator.HeatWaits, "role " + key + ": " + string(cmp.Or(is.Status, coordinator.RolePending)), time.Time{}
+	case is.Status == protocol.RoleFailed, is.Status == protocol.RoleSkipped:
+		return protocol.HeatFailed, failure("", key, is.Cause), is.Ended
+	case is.Status != protocol.RoleDone:
+		return protocol.HeatWaits, "role " + key + ": " + string(cmp.Or(is.Status, protocol.RolePending)), time.Time{}
 	case owed > 0 && is.Behind != nil && is.Behind.Heat >= owed:
-		return coordinator.HeatFailed, "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause), time.Time{}
+		return protocol.HeatFailed, "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause), time.Time{}
 	case owed > 0:
-		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
-	case updated != nil && updated.Status == coordinator.RoleFailed:
-		return coordinator.HeatFailed, failure("the update hook failed: ", key, updated.Cause), updated.Ended
-	case updated != nil && updated.Status != coordinator.RoleDone, is.Made != r.Definition() && !is.ByHand:
-		return coordinator.HeatWaits, "role " + key + ": to be updated", time.Time{}
+		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
+	case updated != nil && updated.Status == protocol.RoleFailed:
+		return protocol.HeatFailed, failure("the update hook failed: ", key, updated.Cause), updated.Ended
+	case updated != nil && updated.Status != protocol.RoleDone, is.Made != r.Definition() && !is.ByHand:
+		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	}
-	return coordinator.HeatDone, "", time.Time{}
+	return protocol.HeatDone, "", time.Time{}
 }
 
 // failure is the reason of a failed role, with the command that runs it again.
-func failure(what, role string, c *coordinator.Cause) string {
+func failure(what, role string, c *protocol.Cause) string {
 	root := cmp.Or(string(c.Root().Role), role)
 	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry " + root)
 }
 
 // chain is a chain of causes in one line, as Heat shows it.
-func chain(role string, c *coordinator.Cause) string {
+func chain(role string, c *protocol.Cause) string {
 	if c == nil {
 		return role + ": its agent gave no reason"
 	}
-	return signal.ShortReason(coordinator.Shorten(c).String())
+	return signal.ShortReason(protocol.Shorten(c).String())
 }
 
 // read notes the outputs of a role that Heat reads through a wait. Those for the stack's outputs

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -41,18 +41,18 @@ func ran(p *contract.Plan, path contract.ServerPath, instance, roles string) rel
 	for n, word := range strings.Fields(roles) {
 		name, status, _ := strings.Cut(word, "=")
 		at := slices.IndexFunc(p.Servers[i].Roles, func(r contract.Role) bool { return r.Name == name })
-		x := coordinator.RoleState{Name: name, Status: coordinator.RoleStatus(status), Ended: noon.Add(time.Duration(n) * time.Second), Made: p.Servers[i].Roles[at].Definition()}
+		x := protocol.RoleState{Name: name, Status: protocol.RoleStatus(status), Ended: noon.Add(time.Duration(n) * time.Second), Made: p.Servers[i].Roles[at].Definition()}
 		switch status {
 		case "failed":
-			x.Cause = &coordinator.Cause{Role: path.Role(name), Reason: "exit status 3", At: "site.yaml:5:9"}
+			x.Cause = &protocol.Cause{Role: path.Role(name), Reason: "exit status 3", At: "site.yaml:5:9"}
 		case "old":
-			x.Status, x.Made = coordinator.RoleDone, "of another plan"
+			x.Status, x.Made = protocol.RoleDone, "of another plan"
 		case "by-hand":
-			x.Status, x.Made, x.ByHand = coordinator.RoleDone, "", true
+			x.Status, x.Made, x.ByHand = protocol.RoleDone, "", true
 		case "updating", "not-updated":
-			x.Status, x.Update = coordinator.RoleDone, &coordinator.UpdateState{Status: coordinator.RoleRunning}
+			x.Status, x.Update = protocol.RoleDone, &protocol.UpdateState{Status: protocol.RoleRunning}
 			if status == "not-updated" {
-				x.Update.Status, x.Update.Cause = coordinator.RoleFailed, &coordinator.Cause{Role: path.Role(name), Reason: "exit status 4"}
+				x.Update.Status, x.Update.Cause = protocol.RoleFailed, &protocol.Cause{Role: path.Role(name), Reason: "exit status 4"}
 			}
 		}
 		s.State.Roles = append(s.State.Roles, x)
@@ -71,38 +71,38 @@ func TestDecide(t *testing.T) {
 		about   contract.HeatWaitAbout
 		named   []contract.HeatServer
 		servers servers
-		want    coordinator.HeatWaitState
+		want    protocol.HeatWaitState
 		reason  string
 		values  int
 	}{
-		"nothing was ever there":                     {about: whole, want: coordinator.HeatDone},
-		"nobody has come":                            {whole, named, nil, coordinator.HeatWaits, "its agent has not joined", 0},
-		"a machine that is not there yet":            {whole, []contract.HeatServer{{Server: "db"}}, servers{"db": {}}, coordinator.HeatWaits, "its agent has not joined", 0},
-		"another machine, done":                      {whole, named, servers{"db": ran(p, "db", "id-0", "mysql=done backup=done")}, coordinator.HeatWaits, "its agent has not joined", 0},
-		"another machine, failed":                    {whole, named, servers{"db": ran(p, "db", "id-0", "mysql=failed")}, coordinator.HeatWaits, "its agent has not joined", 0},
-		"a server that no plan has":                  {whole, []contract.HeatServer{{Server: "new", ID: "x"}}, nil, coordinator.HeatWaits, "not in the applied plan", 0},
-		"the machine has come":                       {whole, named, db(""), coordinator.HeatWaits, "db.mysql: pending", 0},
-		"a role runs":                                {whole, named, db("mysql=done backup=running"), coordinator.HeatWaits, "db.backup: running", 0},
-		"all are done":                               {whole, named, db("mysql=done backup=done"), coordinator.HeatDone, "all roles are done", 1},
-		"done by hand":                               {whole, named, db("mysql=done backup=by-hand"), coordinator.HeatDone, "", 1},
-		"done as another plan had it":                {whole, named, db("mysql=old backup=done"), coordinator.HeatWaits, "to be updated", 0},
-		"the update hook runs":                       {whole, named, db("mysql=updating backup=done"), coordinator.HeatWaits, "to be updated", 0},
-		"the update hook failed":                     {whole, named, db("mysql=not-updated backup=done"), coordinator.HeatFailed, "the update hook failed: db.mysql: exit status 4", 0},
-		"one failed, one runs":                       {whole, named, db("mysql=failed backup=running"), coordinator.HeatFailed, "db.mysql: exit status 3 (site.yaml:5:9)", 0},
-		"the first failure is told":                  {whole, named, db("backup=failed mysql=failed"), coordinator.HeatFailed, "db.backup:", 0},
-		"one role, and the other runs":               {mysql, named, db("mysql=done backup=running"), coordinator.HeatDone, "role mysql is done", 1},
-		"one role, and the other failed":             {mysql, named, db("mysql=done backup=failed"), coordinator.HeatDone, "", 1},
-		"one role failed":                            {mysql, named, db("mysql=failed"), coordinator.HeatFailed, "db.mysql: exit status 3", 0},
-		"one role, since agents tell Heat":           {contract.HeatWaitAbout{Wait: "hotc_handle_db.mysql", Role: "mysql"}, named, db("mysql=done"), coordinator.HeatDone, "role mysql is done", 1},
-		"one role, which no plan tells of":           {contract.HeatWaitAbout{Wait: "hotc_done_db.backup", Role: "backup"}, named, db("mysql=done backup=done"), coordinator.HeatWaits, "waiting for an update of the stack", 0},
-		"one role, which no plan has":                {contract.HeatWaitAbout{Wait: "hotc_done_db.gone", Role: "gone"}, named, db("mysql=done backup=done"), coordinator.HeatWaits, "waiting for an update of the stack", 0},
-		"one role failed, which no plan tells of":    {contract.HeatWaitAbout{Wait: "hotc_done_db.backup", Role: "backup"}, named, db("mysql=done backup=failed"), coordinator.HeatFailed, "db.backup", 0},
-		"one role, of servers without it":            {mysql, group, servers{"g/0": ran(p, "g/0", "m-1", ""), "g/1": ran(p, "g/1", "m-2", "")}, coordinator.HeatDone, "", 0},
-		"members, whichever slots they have":         {whole, group, servers{"g/1": ran(p, "g/1", "m-1", "join=done"), "g/0": ran(p, "g/0", "m-2", "join=done")}, coordinator.HeatDone, "", 0},
-		"a member has gone, and its slot failed":     {whole, group[:1], servers{"g/1": ran(p, "g/1", "m-1", "join=failed"), "g/0": ran(p, "g/0", "m-2", "join=done")}, coordinator.HeatDone, "", 0},
-		"a member that has no slot yet":              {whole, group, servers{"g/0": ran(p, "g/0", "m-2", "join=done")}, coordinator.HeatWaits, "server g/* (m-1)", 0},
-		"what it wrote is forged":                    {whole, named, servers{"db": {Instance: "id-1", Unreadable: "not as server db wrote it"}}, coordinator.HeatWaits, "not as server db wrote it", 0},
-		"a failure is not waited out by one to come": {whole, append(slices.Clone(group), named...), db("mysql=failed"), coordinator.HeatFailed, "db.mysql", 0},
+		"nothing was ever there":                     {about: whole, want: protocol.HeatDone},
+		"nobody has come":                            {whole, named, nil, protocol.HeatWaits, "its agent has not joined", 0},
+		"a machine that is not there yet":            {whole, []contract.HeatServer{{Server: "db"}}, servers{"db": {}}, protocol.HeatWaits, "its agent has not joined", 0},
+		"another machine, done":                      {whole, named, servers{"db": ran(p, "db", "id-0", "mysql=done backup=done")}, protocol.HeatWaits, "its agent has not joined", 0},
+		"another machine, failed":                    {whole, named, servers{"db": ran(p, "db", "id-0", "mysql=failed")}, protocol.HeatWaits, "its agent has not joined", 0},
+		"a server that no plan has":                  {whole, []contract.HeatServer{{Server: "new", ID: "x"}}, nil, protocol.HeatWaits, "not in the applied plan", 0},
+		"the machine has come":                       {whole, named, db(""), protocol.HeatWaits, "db.mysql: pending", 0},
+		"a role runs":                                {whole, named, db("mysql=done backup=running"), protocol.HeatWaits, "db.backup: running", 0},
+		"all are done":                               {whole, named, db("mysql=done backup=done"), protocol.HeatDone, "all roles are done", 1},
+		"done by hand":                               {whole, named, db("mysql=done backup=by-hand"), protocol.HeatDone, "", 1},
+		"done as another plan had it":                {whole, named, db("mysql=old backup=done"), protocol.HeatWaits, "to be updated", 0},
+		"the update hook runs":                       {whole, named, db("mysql=updating backup=done"), protocol.HeatWaits, "to be updated", 0},
+		"the update hook failed":                     {whole, named, db("mysql=not-updated backup=done"), protocol.HeatFailed, "the update hook failed: db.mysql: exit status 4", 0},
+		"one failed, one runs":                       {whole, named, db("mysql=failed backup=running"), protocol.HeatFailed, "db.mysql: exit status 3 (site.yaml:5:9)", 0},
+		"the first failure is told":                  {whole, named, db("backup=failed mysql=failed"), protocol.HeatFailed, "db.backup:", 0},
+		"one role, and the other runs":               {mysql, named, db("mysql=done backup=running"), protocol.HeatDone, "role mysql is done", 1},
+		"one role, and the other failed":             {mysql, named, db("mysql=done backup=failed"), protocol.HeatDone, "", 1},
+		"one role failed":                            {mysql, named, db("mysql=failed"), protocol.HeatFailed, "db.mysql: exit status 3", 0},
+		"one role, since agents tell Heat":           {contract.HeatWaitAbout{Wait: "hotc_handle_db.mysql", Role: "mysql"}, named, db("mysql=done"), protocol.HeatDone, "role mysql is done", 1},
+		"one role, which no plan tells of":           {contract.HeatWaitAbout{Wait: "hotc_done_db.backup", Role: "backup"}, named, db("mysql=done backup=done"), protocol.HeatWaits, "waiting for an update of the stack", 0},
+		"one role, which no plan has":                {contract.HeatWaitAbout{Wait: "hotc_done_db.gone", Role: "gone"}, named, db("mysql=done backup=done"), protocol.HeatWaits, "waiting for an update of the stack", 0},
+		"one role failed, which no plan tells of":    {contract.HeatWaitAbout{Wait: "hotc_done_db.backup", Role: "backup"}, named, db("mysql=done backup=failed"), protocol.HeatFailed, "db.backup", 0},
+		"one role, of servers without it":            {mysql, group, servers{"g/0": ran(p, "g/0", "m-1", ""), "g/1": ran(p, "g/1", "m-2", "")}, protocol.HeatDone, "", 0},
+		"members, whichever slots they have":         {whole, group, servers{"g/1": ran(p, "g/1", "m-1", "join=done"), "g/0": ran(p, "g/0", "m-2", "join=done")}, protocol.HeatDone, "", 0},
+		"a member has gone, and its slot failed":     {whole, group[:1], servers{"g/1": ran(p, "g/1", "m-1", "join=failed"), "g/0": ran(p, "g/0", "m-2", "join=done")}, protocol.HeatDone, "", 0},
+		"a member that has no slot yet":              {whole, group, servers{"g/0": ran(p, "g/0", "m-2", "join=done")}, protocol.HeatWaits, "server g/* (m-1)", 0},
+		"what it wrote is forged":                    {whole, named, servers{"db": {Instance: "id-1", Unreadable: "not as server db wrote it"}}, protocol.HeatWaits, "not as server db wrote it", 0},
+		"a failure is not waited out by one to come": {whole, append(slices.Clone(group), named...), db("mysql=failed"), protocol.HeatFailed, "db.mysql", 0},
 	} {
 		got := decide(contract.HeatWait{About: c.about, Servers: c.named}, p, c.servers, nil)
 		if got.state != c.want || !strings.Contains(got.reason, c.reason) || len(got.values) != c.values {

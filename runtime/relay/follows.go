@@ -6,12 +6,12 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
 // A role that follows others' values is up to date when it has run with their current versions. Its
-// agent decides when it runs (coordinator.FollowStatusOf). A relay does not read the values: it
+// agent decides when it runs (protocol.FollowStatusOf). A relay does not read the values: it
 // compares the versions that the servers report to have written with those that the role has run
 // with. A failed writer fails the same wait, so that no role waits in vain.
 
@@ -19,7 +19,7 @@ import (
 // wait are done; "" if there is none. Values of non-members count only for the wait of the whole
 // stack: they may depend on what Heat does after the wait of a member has ended.
 func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
-	wrote := map[contract.CellName]coordinator.Count{}
+	wrote := map[contract.CellName]protocol.Count{}
 	if about.Stack == "" && about.Role == "" {
 		for path, server := range here {
 			for _, cell := range server.Writes { // a server reports only its own
@@ -44,7 +44,7 @@ func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract
 }
 
 // behind is why a role that has run with a version of a cell has to run again; "" if it does not.
-func behind(role *contract.Role, f contract.Follow, ran coordinator.Count, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, wrote map[contract.CellName]coordinator.Count) string {
+func behind(role *contract.Role, f contract.Follow, ran protocol.Count, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, wrote map[contract.CellName]protocol.Count) string {
 	if m := f.Member; m != nil {
 		if here[m.Server] == nil || servers[m.Server].Left {
 			return ""

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
@@ -19,7 +19,7 @@ func TestWaitForWhatRolesFollow(t *testing.T) {
 	follower.Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Sources: []contract.Source{"db.mysql"}}}
 	named := contract.HeatServers{{Server: "db", ID: "id-db"}, {Server: "g/*", ID: "id-g"}}
 	whole, member := contract.HeatWaitAbout{Wait: "hotc_done"}, contract.HeatWaitAbout{Stack: "g/0", Wait: "hotc_done"}
-	type versions = map[contract.CellName]coordinator.Count
+	type versions = map[contract.CellName]protocol.Count
 	for _, c := range []struct {
 		what       string
 		about      contract.HeatWaitAbout
@@ -27,18 +27,18 @@ func TestWaitForWhatRolesFollow(t *testing.T) {
 		wrote, ran versions
 		forged     versions // as the follower says of it
 		change     func(*contract.Role)
-		want       coordinator.HeatWaitState
+		want       protocol.HeatWaitState
 	}{
-		{"it has run with what is there", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 2}}, nil, nil, coordinator.HeatDone},
-		{"it has not", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatWaits},
-		{"it has run before there was one", whole, "done", versions{"db.mysql:own": {1, 1}}, nil, nil, nil, coordinator.HeatWaits},
-		{"another machine wrote the same number", whole, "done", versions{"db.mysql:own": {2, 1}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatWaits},
-		{"who writes it has failed meanwhile", whole, "not-updated", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatFailed},
-		{"an agent that does not say what it wrote", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatDone},
-		{"of a member's own wait", member, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, coordinator.HeatDone},
-		{"the follower says what another has written", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, versions{"db.mysql:own": {9, 9}}, nil, coordinator.HeatDone},
-		{"it does not watch it", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Follows[0].Watch = false }, coordinator.HeatDone},
-		{"nothing brings it up to date", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Idempotent = false }, coordinator.HeatDone},
+		{"it has run with what is there", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 2}}, nil, nil, protocol.HeatDone},
+		{"it has not", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, protocol.HeatWaits},
+		{"it has run before there was one", whole, "done", versions{"db.mysql:own": {1, 1}}, nil, nil, nil, protocol.HeatWaits},
+		{"another machine wrote the same number", whole, "done", versions{"db.mysql:own": {2, 1}}, versions{"db.mysql:own": {1, 1}}, nil, nil, protocol.HeatWaits},
+		{"who writes it has failed meanwhile", whole, "not-updated", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, protocol.HeatFailed},
+		{"an agent that does not say what it wrote", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, nil, nil, protocol.HeatDone},
+		{"of a member's own wait", member, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, nil, protocol.HeatDone},
+		{"the follower says what another has written", whole, "done", nil, versions{"db.mysql:own": {1, 1}}, versions{"db.mysql:own": {9, 9}}, nil, protocol.HeatDone},
+		{"it does not watch it", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Follows[0].Watch = false }, protocol.HeatDone},
+		{"nothing brings it up to date", whole, "done", versions{"db.mysql:own": {1, 2}}, versions{"db.mysql:own": {1, 1}}, nil, func(r *contract.Role) { r.Idempotent = false }, protocol.HeatDone},
 	} {
 		kept, follows := *follower, follower.Follows[0]
 		if c.change != nil {
@@ -50,7 +50,7 @@ func TestWaitForWhatRolesFollow(t *testing.T) {
 		if got.state != c.want {
 			t.Errorf("%s: %+v, want %s", c.what, got, c.want)
 		}
-		if want := "role g/0.join: to be updated: it has not run yet with the new db.mysql:own"; c.want == coordinator.HeatWaits && got.reason != want {
+		if want := "role g/0.join: to be updated: it has not run yet with the new db.mysql:own"; c.want == protocol.HeatWaits && got.reason != want {
 			t.Errorf("%s: %q", c.what, got.reason)
 		}
 		*follower, kept.Follows[0] = kept, follows

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -49,7 +49,7 @@ type going struct {
 	tell   map[contract.ServerPath]relay.Server
 	// leaving are the incarnations of the servers at whose hooks Heat waits.
 	leaving map[contract.ServerPath]int
-	waits   []coordinator.HeatWait
+	waits   []protocol.HeatWait
 }
 
 // attendHooks finds resources that are paused at hooks, and clears these. The credentials may lack
@@ -78,7 +78,7 @@ func (r *Relay) lookAtHooks(ctx context.Context, s *relay.Session) error {
 		*g = going{stack: r.stack.ID, paused: heat.Paused{}, idle: map[string]time.Time{}, since: map[string]time.Time{}}
 	}
 	g.turn = !g.turn
-	hooks := slices.ContainsFunc(s.Plan.Servers, func(x contract.Server) bool { return coordinator.HasDeleteHook(&x) })
+	hooks := slices.ContainsFunc(s.Plan.Servers, func(x contract.Server) bool { return protocol.HasDeleteHook(&x) })
 	switch often := hooks && s.Plan.Signal == contract.RelaySignals || r.stack.State.Action() == "DELETE"; {
 	case len(g.paused) > 0:
 	case often && !g.turn:
@@ -123,7 +123,7 @@ func (r *Relay) letGo(ctx context.Context, s *relay.Session) error {
 			return err
 		}
 		if !done {
-			g.waits = append(g.waits, coordinator.HeatWait{Stack: strings.TrimSuffix(path.Dir(at), "."), Wait: e.Name, Status: coordinator.HeatWaits, Reason: why, Hook: heat.PreDelete})
+			g.waits = append(g.waits, protocol.HeatWait{Stack: strings.TrimSuffix(path.Dir(at), "."), Wait: e.Name, Status: protocol.HeatWaits, Reason: why, Hook: heat.PreDelete})
 			r.once("hooks of "+e.Physical, "Heat waits for the delete hooks of "+at+": "+why, r.sayGoing)
 			continue
 		}
@@ -268,9 +268,9 @@ func (r *Relay) drops(ctx context.Context, s *relay.Session, member contract.Ser
 
 // has reports whether a role has last run with a machine in the group that it follows, and runs
 // again when that leaves, or is doing so.
-func has(role *contract.Role, now coordinator.RoleState, member contract.ServerPath, incarnation int) bool {
-	runs := now.Update != nil && now.Update.Status == coordinator.RoleRunning
-	may := now.Status == coordinator.RoleDone || now.Status == coordinator.RoleRunning
+func has(role *contract.Role, now protocol.RoleState, member contract.ServerPath, incarnation int) bool {
+	runs := now.Update != nil && now.Update.Status == protocol.RoleRunning
+	may := now.Status == protocol.RoleDone || now.Status == protocol.RoleRunning
 	return may && now.Behind == nil && role.Updating() != nil && slices.ContainsFunc(role.Follows, func(f contract.Follow) bool {
 		return f.Watch && f.Member != nil && f.Member.Server == member && (runs || now.Followed[f.Cell][0] == incarnation)
 	})
@@ -278,13 +278,13 @@ func has(role *contract.Role, now coordinator.RoleState, member contract.ServerP
 
 // owed are the roles of a server whose delete hook has to run, and those whose hook cannot run,
 // since they have not ended.
-func owed(server *contract.Server, now coordinator.ServerState) (owed, unended []string) {
+func owed(server *contract.Server, now protocol.ServerState) (owed, unended []string) {
 	for i := range server.Roles {
 		r := &server.Roles[i]
 		switch key := string(server.Path.Role(r.Name)); {
-		case coordinator.OwesDelete(r, now.Role(r.Name).Status):
+		case protocol.OwesDelete(r, now.Role(r.Name).Status):
 			owed = append(owed, key)
-		case coordinator.OwesDelete(r, coordinator.RoleDone):
+		case protocol.OwesDelete(r, protocol.RoleDone):
 			unended = append(unended, key)
 		}
 	}
@@ -293,8 +293,8 @@ func owed(server *contract.Server, now coordinator.ServerState) (owed, unended [
 
 // atWork reports whether a server's agent is running the hooks, or something after which it will. A
 // role that waits for a value may do so forever.
-func atWork(now coordinator.ServerState) bool {
-	return now.Going != nil || slices.ContainsFunc(now.Roles, func(r coordinator.RoleState) bool {
-		return r.Status == coordinator.RoleRunning && len(r.Blocked) == 0 || r.Update != nil && r.Update.Status == coordinator.RoleRunning
+func atWork(now protocol.ServerState) bool {
+	return now.Going != nil || slices.ContainsFunc(now.Roles, func(r protocol.RoleState) bool {
+		return r.Status == protocol.RoleRunning && len(r.Blocked) == 0 || r.Update != nil && r.Update.Status == protocol.RoleRunning
 	})
 }

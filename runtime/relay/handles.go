@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -42,7 +43,7 @@ type helped struct {
 	looked time.Time
 	took   time.Duration
 	rests  time.Time // update time of the stack whose action has completed
-	waits  []coordinator.HeatWait
+	waits  []protocol.HeatWait
 }
 
 // help signals handles for the servers that cannot. If the stack's action is complete, Heat waits
@@ -57,7 +58,7 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	if rests && h.rests.Equal(r.stack.Updated.Time) && h.since == nil {
 		return nil
 	}
-	if !rests && time.Since(h.looked) < max(patience*r.Every, coordinator.Rest(h.took)) {
+	if !rests && time.Since(h.looked) < max(patience*r.Every, store.Rest(h.took)) {
 		return nil
 	}
 	h.looked = time.Now()
@@ -71,7 +72,7 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 	found, servers := handlesOf(resources), r.servers(s)
 	h.waits = nil
 	for _, to := range found.all {
-		wait := coordinator.HeatWait{Wait: to.name, Status: coordinator.HeatDone}
+		wait := protocol.HeatWait{Wait: to.name, Status: protocol.HeatDone}
 		if !rests {
 			for _, v := range found.verdicts(to, s.Plan, servers) {
 				told, err := r.helpWith(ctx, s, to, v)
@@ -79,10 +80,10 @@ func (r *Relay) help(ctx context.Context, s *relay.Session) error {
 					return err
 				}
 				switch {
-				case v.state == coordinator.HeatFailed:
+				case v.state == protocol.HeatFailed:
 					wait.Status, wait.Reason = v.state, v.reason
-				case wait.Status == coordinator.HeatDone && !told:
-					wait.Status, wait.Reason = coordinator.HeatWaits, v.reason
+				case wait.Status == protocol.HeatDone && !told:
+					wait.Status, wait.Reason = protocol.HeatWaits, v.reason
 				}
 			}
 		}
@@ -99,11 +100,11 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	h, what := &r.helped, said{to, v.id}
 	status := signal.Success
 	switch v.state {
-	case coordinator.HeatWaits:
+	case protocol.HeatWaits:
 		return false, nil
-	case coordinator.HeatFailed:
+	case protocol.HeatFailed:
 		status = signal.Failure
-	case coordinator.HeatDone:
+	case protocol.HeatDone:
 	}
 	if h.known[to][v.id] == string(status) {
 		return true, nil
@@ -130,9 +131,9 @@ func (r *Relay) helpWith(ctx context.Context, s *relay.Session, to handle, v spo
 	signalled := signal.Signal{Status: status, Reason: signal.ShortReason(v.reason), ID: v.id}
 	end, data, err := r.answer(ctx, s, v.verdict)
 	switch {
-	case err != nil || end.Status == string(coordinator.HeatWaits):
+	case err != nil || end.Status == string(protocol.HeatWaits):
 		return false, err
-	case end.Status == string(coordinator.HeatFailed):
+	case end.Status == string(protocol.HeatFailed):
 		signalled.Status, signalled.Reason = signal.Failure, end.Reason
 	case len(v.values) > 0:
 		signalled.Data = data[v.values[0].server]

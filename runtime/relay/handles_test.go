@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -42,8 +42,8 @@ func (w *world) put(values map[contract.CellName]string, instance string) {
 func TestTellForServersWithoutCredentials(t *testing.T) {
 	w := switched(t)
 	w.put(map[contract.CellName]string{"db.mysql:endpoint": `"http://db"`, "db.mysql:own": `1`}, "id-1")
-	records := make(chan coordinator.HeatRecord, 100_000)
-	once := w.relay(t.Context(), "once", func(r *Relay) { r.Once, r.Told = true, func(x coordinator.HeatRecord) { records <- x } })
+	records := make(chan protocol.HeatRecord, 100_000)
+	once := w.relay(t.Context(), "once", func(r *Relay) { r.Once, r.Told = true, func(x protocol.HeatRecord) { records <- x } })
 	w.until("Heat has been told of both", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -64,11 +64,11 @@ func TestTellForServersWithoutCredentials(t *testing.T) {
 	if got := slices.Compact(slices.Clone(said)); !slices.Equal(got, want) || len(said) < 4 {
 		t.Errorf("Heat was told\n%q\nwant\n%q", said, want)
 	}
-	var last coordinator.HeatRecord
+	var last protocol.HeatRecord
 	for len(records) > 0 {
 		last = <-records
 	}
-	if len(last.Waits) != 3 || slices.ContainsFunc(last.Waits, func(x coordinator.HeatWait) bool { return x.Status != coordinator.HeatDone }) {
+	if len(last.Waits) != 3 || slices.ContainsFunc(last.Waits, func(x protocol.HeatWait) bool { return x.Status != protocol.HeatDone }) {
 		t.Errorf("written down: %+v", last)
 	}
 }

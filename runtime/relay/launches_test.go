@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A machine that Nova launches again keeps its id. What its roles were before is no answer to
@@ -24,14 +24,14 @@ func TestLaunchedAgain(t *testing.T) {
 	start := func(a *agents, disk string, was int) {
 		ctx, end := context.WithCancel(a.t.Context())
 		token := a.secret.ServerToken(blog, "db")
-		m := member.Join(a.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
+		m := member.Join(a.tree.Open(protocol.ServerCredential("db", token)), blog, "db", token)
 		if _, err := m.Plan(ctx); err != nil {
 			a.t.Fatal(err)
 		}
 		m.RememberTries(was, func(int) error { return nil })
 		session, err := m.Enrol(ctx, disk, "id-1", was > 0, noon)
 		if err == nil {
-			err = session.Announce(ctx, coordinator.PresenceRecord{Incarnation: session.Incarnation.Number, Since: noon})
+			err = session.Announce(ctx, protocol.PresenceRecord{Incarnation: session.Incarnation.Number, Since: noon})
 		}
 		if err != nil {
 			a.t.Fatal(err)
@@ -101,13 +101,13 @@ func TestLaunchedAgainAndBackAlready(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				w := newWorld(t, func(p *contract.Plan) { p.Servers[0].Roles[0].Outputs, p.Servers[0].Roles[0].Signals = nil, nil })
 				m := w.machine("id-1")
-				if err := m.Announce(ctx, coordinator.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
+				if err := m.Announce(ctx, protocol.PresenceRecord{Incarnation: 1, Since: noon}); err != nil {
 					t.Fatal(err)
 				}
 				w.report(m, "mysql=done backup=done")
 				if looked {
 					w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1", Launched: "09:00"})
-					w.waits["w1"].Status = string(coordinator.HeatDone)
+					w.waits["w1"].Status = string(protocol.HeatDone)
 				}
 				w.state = "UPDATE_IN_PROGRESS"
 				var ended <-chan error
@@ -148,7 +148,7 @@ func TestLaunchedAgainAndOvertaken(t *testing.T) {
 		w.report(m, "mysql=done backup=done")
 		w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1", Launched: "10:00"})
 		w.wait("w2", "c2", contract.HeatServer{Server: "db", ID: "id-1", Launched: "10:00"})
-		w.waits["w1"].Status, w.waits["w2"].Created.Time, w.state = string(coordinator.HeatDone), noon.Add(time.Second), "UPDATE_IN_PROGRESS"
+		w.waits["w1"].Status, w.waits["w2"].Created.Time, w.state = string(protocol.HeatDone), noon.Add(time.Second), "UPDATE_IN_PROGRESS"
 		ended := w.relay(ctx, "relay", func(r *Relay) { r.Every = time.Second })
 		time.Sleep(time.Minute)
 		if said := w.said(); len(said) > 0 {

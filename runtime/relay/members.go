@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Heat's software deployments show who is in a group: each member has one in its own template,
@@ -63,7 +64,7 @@ func (r *Relay) recallMembers(ctx context.Context, s *relay.Session) error {
 			continue
 		}
 		said, err := s.Members(ctx, group)
-		if errors.Is(err, coordinator.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			continue // applied by an older hotc
 		}
 		if err != nil {
@@ -96,7 +97,7 @@ func (r *Relay) tellGroup(ctx context.Context, s *relay.Session, group string, l
 	}
 	delete(r.members, group)
 	err := s.SayMembers(ctx, before, now)
-	if errors.Is(err, coordinator.ErrVersion) {
+	if errors.Is(err, store.ErrVersion) {
 		return nil
 	}
 	return err
@@ -185,8 +186,8 @@ func listed(group string, waits []wait) map[machine]bool {
 }
 
 // members updates a group's members from Heat's list; left says that a member has left.
-func members(before coordinator.MembersRecord, stack string, listed func(contract.ServerPath, string) bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now coordinator.MembersRecord, left bool) {
-	now = coordinator.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
+func members(before protocol.MembersRecord, stack string, listed func(contract.ServerPath, string) bool, of []contract.ServerPath, servers map[contract.ServerPath]relay.Server, lost func(contract.ServerPath, int) bool) (now protocol.MembersRecord, left bool) {
+	now = protocol.MembersRecord{Stack: stack, There: map[contract.ServerPath]int{}, Gone: map[contract.ServerPath]int{}}
 	maps.Copy(now.There, before.There)
 	maps.Copy(now.Gone, before.Gone)
 	for _, server := range of {

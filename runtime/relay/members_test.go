@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -46,7 +47,7 @@ func TestMembersOfAList(t *testing.T) {
 			servers["w"] = *c.machine
 		}
 		listed := func(contract.ServerPath, string) bool { return c.listed }
-		now, left := members(coordinator.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", listed, []contract.ServerPath{"w"}, servers, func(contract.ServerPath, int) bool { return c.lost })
+		now, left := members(protocol.MembersRecord{Stack: "s", There: c.there, Gone: c.gone}, "s", listed, []contract.ServerPath{"w"}, servers, func(contract.ServerPath, int) bool { return c.lost })
 		if !maps.Equal(now.There, c.wantThere) || !maps.Equal(now.Gone, c.wantGone) || left != c.left {
 			t.Errorf("%s: there %v, gone %v, left %v", c.what, now.There, now.Gone, left)
 		}
@@ -56,7 +57,7 @@ func TestMembersOfAList(t *testing.T) {
 // A relay that still has an older plan takes back nothing of what is known of later members.
 func TestMembersOfAnotherPlan(t *testing.T) {
 	type number = map[contract.ServerPath]int
-	before := coordinator.MembersRecord{Stack: "s", There: number{"w": 1, "later": 3}, Gone: number{"later": 2, "last": 1}}
+	before := protocol.MembersRecord{Stack: "s", There: number{"w": 1, "later": 3}, Gone: number{"later": 2, "last": 1}}
 	now, left := members(before, "s", func(_ contract.ServerPath, id string) bool { return id == "i" }, []contract.ServerPath{"w"}, map[contract.ServerPath]relay.Server{"w": {Incarnation: 1, Instance: "i"}}, nil)
 	if !maps.Equal(now.There, before.There) || !maps.Equal(now.Gone, before.Gone) || left {
 		t.Errorf("there %v, gone %v, left %v", now.There, now.Gone, left)
@@ -82,11 +83,11 @@ func TestListedMembers(t *testing.T) {
 
 // clocked is a coordinator whose clock is a day ahead, in which a machine came.
 type clocked struct {
-	coordinator.Store
+	store.Session
 	came time.Time
 }
 
-func (c clocked) Written(_ context.Context, path coordinator.Path) (time.Time, error) {
+func (c clocked) Written(_ context.Context, path store.Path) (time.Time, error) {
 	at := time.Now()
 	if path == blog.Server("db") {
 		at = c.came
@@ -117,7 +118,7 @@ func TestALostMachineIsFoundByRelaysThatAreStartedAgain(t *testing.T) {
 		}
 		relays(90)
 		w.saidOf("g", `map[] map[]`)
-		agent := w.tree.Open(coordinator.ServerCredential("db", w.secret.ServerToken(blog, "db")))
+		agent := w.tree.Open(protocol.ServerCredential("db", w.secret.ServerToken(blog, "db")))
 		there, dies := context.WithCancel(t.Context())
 		if err := agent.Announce(there, blog.Presence("db"), []byte("{}")); err != nil {
 			t.Fatal(err)
@@ -209,13 +210,13 @@ func TestWaitForFollowers(t *testing.T) {
 		if got := decide(w, p, servers, nil).reason; got != c.want {
 			t.Errorf("%s: %q, want %q", c.joined, got, c.want)
 		}
-		follower.State.Roles[0].Followed = map[contract.CellName]coordinator.Count{"g/0.join:x": {2, 5}}
-		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != coordinator.HeatDone {
+		follower.State.Roles[0].Followed = map[contract.CellName]protocol.Count{"g/0.join:x": {2, 5}}
+		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != protocol.HeatDone {
 			t.Errorf("with it: %s", got)
 		}
 		member.Left, follower.State.Roles[0].Followed = true, nil
 		servers["g/0"] = member
-		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != coordinator.HeatDone {
+		if got := decide(w, p, servers, nil).state; c.joined == "join=done" && got != protocol.HeatDone {
 			t.Errorf("where it has left: %s", got)
 		}
 	}
@@ -324,14 +325,14 @@ func TestHeatsWordAboutMembersCountsInTheEnd(t *testing.T) {
 		delete(w.waits, "here") // Heat has deleted it
 		w.mu.Unlock()
 		w.saidOf("g", `map[] map[db:1]`)
-		agent := w.tree.Open(coordinator.ServerCredential("db", w.secret.ServerToken(blog, "db")))
+		agent := w.tree.Open(protocol.ServerCredential("db", w.secret.ServerToken(blog, "db")))
 		if err := agent.Announce(t.Context(), blog.Presence("db"), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
 		comes := func(number int) {
 			t.Helper()
 			data := fmt.Sprintf(`{"number":%d,"id":"x","instance":"made-up-%d"}`, number, number)
-			if err := agent.Commit(t.Context(), coordinator.Op{Path: blog.Server("db"), Version: coordinator.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
+			if err := agent.Commit(t.Context(), store.Op{Path: blog.Server("db"), Version: store.AnyVersion, Write: true, Data: []byte(data)}); err != nil {
 				t.Fatal(err)
 			}
 			came = time.Now()

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -59,13 +59,13 @@ func (w *world) heatHas(ids ...string) {
 	w.has = ids
 }
 
-func (w *world) server() coordinator.IncarnationRecord {
+func (w *world) server() protocol.IncarnationRecord {
 	w.t.Helper()
 	node, err := w.tree.Open(w.secret.Operator(blog)).Read(w.t.Context(), blog.Server("db"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return coordinator.ParseIncarnation(node)
+	return protocol.ParseIncarnation(node)
 }
 
 // A machine that boots after the one that replaces it does not take its place, however long it
@@ -74,7 +74,7 @@ func TestALateMachineDoesNotTakeTheNewOnesPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, relayed)
 		newer := w.machine("newer")
-		if err := newer.Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1}); err != nil {
+		if err := newer.Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, paused := context.WithCancel(t.Context())
@@ -158,7 +158,7 @@ func TestHeatGoesBackToAMachine(t *testing.T) {
 func TestAMachineComesWhileHeatTakesItBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, relayed)
-		if err := w.machine("old").Announce(t.Context(), coordinator.PresenceRecord{Incarnation: 1}); err != nil {
+		if err := w.machine("old").Announce(t.Context(), protocol.PresenceRecord{Incarnation: 1}); err != nil {
 			t.Fatal(err)
 		}
 		w.heatHas("new")

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
@@ -74,14 +74,14 @@ func (r *Relay) passValues(ctx context.Context, s *relay.Session, seen []wait) e
 }
 
 // news are the servers for which a wait has different values than before, with these.
-func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, known *relay.Values) map[contract.ServerPath]coordinator.HeatValues {
+func news(seen []wait, p *contract.Plan, servers map[contract.ServerPath]relay.Server, known *relay.Values) map[contract.ServerPath]protocol.HeatValues {
 	waits := slices.Clone(seen)
 	slices.SortStableFunc(waits, func(a, b wait) int { return a.Updated.Compare(b.Updated.Time) })
 	there := map[string]bool{}
 	for _, w := range waits {
 		there[w.ID] = true
 	}
-	all := map[contract.ServerPath]coordinator.HeatValues{}
+	all := map[contract.ServerPath]protocol.HeatValues{}
 	for _, w := range waits {
 		for _, named := range w.Servers {
 			path, is := pathOf(named, p, servers)
@@ -156,7 +156,7 @@ func digestOf(named contract.HeatServer) string {
 	if err != nil {
 		return ""
 	}
-	return coordinator.Digest(text)[:16]
+	return protocol.Digest(text)[:16]
 }
 
 // cannot is why a server cannot get its values; "" if it can.
@@ -184,7 +184,7 @@ func (c *passedValues) owes(r *contract.Role, server contract.ServerPath, now re
 		if !heats || !f.Watch || !given {
 			return false
 		}
-		is := coordinator.HeatRecordOf(value, 0)
+		is := protocol.HeatRecordOf(value, 0)
 		return is.At() != ran.Followed[f.Cell]
 	}) {
 		return 0

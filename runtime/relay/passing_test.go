@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // given is a world in whose plan the role mysql follows what Heat gives as level.
@@ -30,9 +30,9 @@ func leveled(id, value string) contract.HeatServer {
 func (w *world) ran(m *member.Session, level string) {
 	w.t.Helper()
 	state := ran(w.plan, "db", "", "mysql=done backup=done").State
-	state.Phase = coordinator.PhaseDone
-	with := coordinator.HeatRecordOf(json.RawMessage(level), 0)
-	state.Roles[0].Followed = map[contract.CellName]coordinator.Count{contract.HeatCell("level"): with.At()}
+	state.Phase = protocol.PhaseDone
+	with := protocol.HeatRecordOf(json.RawMessage(level), 0)
+	state.Roles[0].Followed = map[contract.CellName]protocol.Count{contract.HeatCell("level"): with.At()}
 	if err := m.Report(w.t.Context(), state, nil); err != nil {
 		w.t.Fatal(err)
 	}
@@ -164,11 +164,11 @@ func TestAWaitForARoleThatStaysBehind(t *testing.T) {
 	w := given(t)
 	m := w.machine("id-1")
 	state := ran(w.plan, "db", "", "mysql=done backup=done").State
-	state.Phase = coordinator.PhaseDone
+	state.Phase = protocol.PhaseDone
 	report := func(heat int64) {
 		t.Helper()
-		because := &coordinator.Cause{Role: "app.web", Reason: "exit status 3", At: "site.yaml:9:9"}
-		state.Roles[0].Behind = &coordinator.BehindState{Cause: because, Heat: heat}
+		because := &protocol.Cause{Role: "app.web", Reason: "exit status 3", At: "site.yaml:9:9"}
+		state.Roles[0].Behind = &protocol.BehindState{Cause: because, Heat: heat}
 		if err := m.Report(t.Context(), state, nil); err != nil {
 			t.Fatal(err)
 		}

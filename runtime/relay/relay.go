@@ -22,8 +22,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -44,11 +45,11 @@ type Heat interface {
 // Relay is one relay of one deployment.
 type Relay struct {
 	Heat  Heat
-	Store coordinator.Store // opened as the key's identity
-	Key   coordinator.RelayKey
+	Store store.Session // opened as the key's identity
+	Key   protocol.RelayKey
 	// Name tells the relays of a deployment apart.
 	Name     string
-	Presence coordinator.RelayPresence
+	Presence protocol.RelayPresence
 	// Every is the time between rounds; each queries only Deployments, and now and then the stack,
 	// or events.
 	Every time.Duration
@@ -56,7 +57,7 @@ type Relay struct {
 	Away time.Duration
 	// Say gets log messages, Told what Heat says, whenever that changes. Both may be nil.
 	Say  func(string)
-	Told func(coordinator.HeatRecord)
+	Told func(protocol.HeatRecord)
 	// Going also gets the messages about servers that Heat deletes. It may be nil.
 	Going func(string)
 	// Ask asks for a round at once; what it sends is closed after the round. It may be nil.
@@ -72,8 +73,8 @@ type Relay struct {
 	answered time.Time
 	served   bool // Heat has answered successfully
 	known    bool // the last round succeeded completely
-	record   coordinator.HeatRecord
-	told     coordinator.HeatRecord // the last record written
+	record   protocol.HeatRecord
+	told     protocol.HeatRecord // the last record written
 	toldAt   time.Time
 	anew     bool              // Heat was signalled since
 	settles  int               // rounds since the stack was cancelled
@@ -108,7 +109,7 @@ var (
 )
 
 // Run relays until the context ends; with Once until all is settled. ErrFailed, ErrGone,
-// relay.ErrWrongKey, coordinator.ErrForged, *coordinator.FormatError.
+// relay.ErrWrongKey, protocol.ErrForged, *protocol.FormatError.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.Say == nil {
 		r.Say = func(string) {}
@@ -134,7 +135,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		default:
 			return err
 		}
-		if err := coordinator.Pause(ctx, 2*r.Every); err != nil {
+		if err := store.Pause(ctx, 2*r.Every); err != nil {
 			return err
 		}
 	}
@@ -215,7 +216,7 @@ const refusedRest = 30
 func (r *Relay) decided(seen []wait, s *relay.Session) bool {
 	servers := r.servers(s)
 	for _, w := range seen {
-		if w.inProgress() && w.decide(s.Plan, servers, &r.carried).state != coordinator.HeatWaits {
+		if w.inProgress() && w.decide(s.Plan, servers, &r.carried).state != protocol.HeatWaits {
 			return true
 		}
 	}
@@ -242,7 +243,7 @@ func (r *Relay) round(ctx context.Context, s *relay.Session) ([]wait, error) {
 		seen = lists.Only(all, func(w wait) bool { return !w.About.Here })
 	}
 	if err == nil && told == nil {
-		states := []coordinator.HeatWaitState{coordinator.HeatDone, coordinator.HeatFailed}
+		states := []protocol.HeatWaitState{protocol.HeatDone, protocol.HeatFailed}
 		doubt := r.doubt(ctx, s, seen)
 		if doubt != nil {
 			states = states[:1] // a failure may only end the newest wait
@@ -320,12 +321,12 @@ func (r *Relay) endKnown(ctx context.Context, s *relay.Session, seen []wait) {
 		return
 	}
 	if alone, err := s.Alone(ctx); err == nil && alone {
-		_ = r.end(ctx, s, seen, coordinator.HeatDone) // the following round gets the same error
+		_ = r.end(ctx, s, seen, protocol.HeatDone) // the following round gets the same error
 	}
 }
 
 // end ends the waits that have to end in one of the states.
-func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...coordinator.HeatWaitState) error {
+func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...protocol.HeatWaitState) error {
 	servers := r.servers(s)
 	for i := range seen {
 		w := &seen[i]
@@ -340,11 +341,11 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 		if err != nil {
 			return err
 		}
-		if end.Status == string(coordinator.HeatWaits) {
+		if end.Status == string(protocol.HeatWaits) {
 			w.lacks = end.Reason
 			continue
 		}
-		if v.state == coordinator.HeatFailed {
+		if v.state == protocol.HeatFailed {
 			if err := r.noteTold(ctx, s, *w); err != nil {
 				return err
 			}
@@ -357,7 +358,7 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 			return err
 		}
 		if now.Config != w.Config { // it waits for something else meanwhile
-			again := heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: "it waits for a newer change"}
+			again := heat.DeploymentEnd{Status: string(protocol.HeatWaits), Reason: "it waits for a newer change"}
 			if _, err := r.Heat.EndDeployment(ctx, w.ID, again); err != nil {
 				return err
 			}
@@ -373,7 +374,7 @@ func (r *Relay) end(ctx context.Context, s *relay.Session, seen []wait, in ...co
 // answer is how to end a wait, and the values that Heat reads, by server.
 func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end heat.DeploymentEnd, data map[string]map[string]json.RawMessage, err error) {
 	failed := func(reason string) heat.DeploymentEnd {
-		return heat.DeploymentEnd{Status: string(coordinator.HeatFailed), Reason: reason}
+		return heat.DeploymentEnd{Status: string(protocol.HeatFailed), Reason: reason}
 	}
 	end, data = heat.DeploymentEnd{Status: string(v.state), Reason: v.reason}, map[string]map[string]json.RawMessage{}
 	size := 0
@@ -384,7 +385,7 @@ func (r *Relay) answer(ctx context.Context, s *relay.Session, v verdict) (end he
 				return end, nil, err
 			}
 			if errors.Is(err, relay.ErrNotWritten) { // a new output, which the update hook will write
-				return heat.DeploymentEnd{Status: string(coordinator.HeatWaits), Reason: string(x.cell.Cell) + " " + err.Error()}, nil, nil
+				return heat.DeploymentEnd{Status: string(protocol.HeatWaits), Reason: string(x.cell.Cell) + " " + err.Error()}, nil, nil
 			}
 			return failed(signal.ShortReason(err.Error())), nil, nil
 		}

@@ -16,15 +16,16 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
-const blog = coordinator.Deployment("blog")
+const blog = protocol.Deployment("blog")
 
 // cloud plays Heat with one stack and its software deployments.
 type cloud struct {
@@ -183,12 +184,12 @@ type world struct {
 	*cloud
 	t      *testing.T
 	tree   *memory.Tree
-	secret coordinator.Secret
+	secret protocol.Secret
 	plan   *contract.Plan
 }
 
 func newWorld(t *testing.T, change ...func(*contract.Plan)) *world {
-	secret, err := coordinator.NewSecret(rand.Reader)
+	secret, err := protocol.NewSecret(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func (w *world) machine(instance string) *member.Session {
 // enrol lets a machine become the server, which it was as a number before.
 func (w *world) enrol(ctx context.Context, instance string, was int) (*member.Session, error) {
 	token := w.secret.ServerToken(blog, "db")
-	m := member.Join(w.tree.Open(coordinator.ServerCredential("db", token)), blog, "db", token)
+	m := member.Join(w.tree.Open(protocol.ServerCredential("db", token)), blog, "db", token)
 	if _, err := m.Plan(ctx); err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (w *world) enrol(ctx context.Context, instance string, was int) (*member.Se
 func (w *world) report(m *member.Session, roles string) {
 	w.t.Helper()
 	state := ran(w.plan, "db", "", roles).State
-	state.Phase = coordinator.PhaseRunning
+	state.Phase = protocol.PhaseRunning
 	if err := m.Report(w.t.Context(), state, nil); err != nil {
 		w.t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func (w *world) relay(ctx context.Context, name string, change func(*Relay)) <-c
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	key, err = coordinator.ParseRelayKey(key.File()) // as one that has no secret
+	key, err = protocol.ParseRelayKey(key.File()) // as one that has no secret
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -321,7 +322,7 @@ func TestAValueThatIsStillToBeWritten(t *testing.T) {
 	var reason atomic.Value
 	once := w.relay(t.Context(), "once", func(r *Relay) {
 		r.Once = true
-		r.Told = func(now coordinator.HeatRecord) {
+		r.Told = func(now protocol.HeatRecord) {
 			for _, wait := range now.Waits {
 				reason.Store(wait.Reason)
 			}
@@ -478,8 +479,8 @@ func TestHeatIsDown(t *testing.T) {
 	w := newWorld(t)
 	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
 	w.down = errors.New("no answer from Heat")
-	told := make(chan coordinator.HeatRecord, 100_000)
-	w.relay(t.Context(), "relay", func(r *Relay) { r.Told = func(x coordinator.HeatRecord) { told <- x } })
+	told := make(chan protocol.HeatRecord, 100_000)
+	w.relay(t.Context(), "relay", func(r *Relay) { r.Told = func(x protocol.HeatRecord) { told <- x } })
 	w.until("it is said", func() bool { return (<-told).Trouble == "no answer from Heat" })
 	w.report(w.machine("id-1"), "mysql=failed")
 	w.mu.Lock()
@@ -526,11 +527,11 @@ func TestHeatRefuses(t *testing.T) {
 	}
 	set(nil)
 	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
-	told := make(chan coordinator.HeatRecord, 100_000)
+	told := make(chan protocol.HeatRecord, 100_000)
 	start := func(name string, every time.Duration) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := w.relay(ctx, name, func(r *Relay) {
-			r.Every, r.Told = every, func(x coordinator.HeatRecord) { told <- x }
+			r.Every, r.Told = every, func(x protocol.HeatRecord) { told <- x }
 		})
 		t.Cleanup(func() {
 			stop()
@@ -579,7 +580,7 @@ func TestAWaitEndedAtOnceIsWrittenDown(t *testing.T) {
 	w.report(m, "mysql=done backup=done")
 	w.wait("w1", "c1", contract.HeatServer{Server: "db", ID: "id-1"})
 	w.relay(t.Context(), "relay", func(r *Relay) { r.Every = 5 * time.Millisecond })
-	written := func() coordinator.Version {
+	written := func() store.Version {
 		version, _, err := w.tree.Open(w.secret.Operator(blog)).Stat(t.Context(), blog.Heat())
 		if err != nil {
 			t.Fatal(err)
@@ -587,7 +588,7 @@ func TestAWaitEndedAtOnceIsWrittenDown(t *testing.T) {
 		return version
 	}
 	w.until("Heat was told", func() bool { return len(w.said()) == 1 })
-	before := coordinator.Version(0)
+	before := store.Version(0)
 	w.until("that is written down", func() bool { was := before; before = written(); return was > 0 && was == before })
 	w.wait("w1", "c2", contract.HeatServer{Server: "db", ID: "id-1"})
 	w.until("Heat was told again", func() bool { return len(w.said()) == 2 })
@@ -666,9 +667,9 @@ func TestTellWithoutAnotherLook(t *testing.T) {
 				looks = cmp.Or(looks, w.looks)
 			}
 			for i := range c.relays {
-				told := make(chan coordinator.HeatRecord, 1000)
+				told := make(chan protocol.HeatRecord, 1000)
 				w.relay(t.Context(), fmt.Sprint("relay", i), func(r *Relay) {
-					r.Every, r.Told = time.Hour, func(x coordinator.HeatRecord) { told <- x }
+					r.Every, r.Told = time.Hour, func(x protocol.HeatRecord) { told <- x }
 				})
 				w.until("the relay knows of the role", func() bool {
 					x := <-told

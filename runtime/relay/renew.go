@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -20,7 +20,7 @@ import (
 // renewOutputs gives Heat the newest values for the stack's outputs, once all roles are done.
 func (r *Relay) renewOutputs(ctx context.Context, s *relay.Session, all []wait) error {
 	for _, w := range all {
-		if w.Status != string(coordinator.HeatDone) || w.superseded || w.About.Stack != "" || w.About.Role != "" {
+		if w.Status != string(protocol.HeatDone) || w.superseded || w.About.Stack != "" || w.About.Role != "" {
 			continue
 		}
 		now, servers := w.HeatWait, r.servers(s)
@@ -30,18 +30,18 @@ func (r *Relay) renewOutputs(ctx context.Context, s *relay.Session, all []wait) 
 		for _, x := range v.values {
 			of += fmt.Sprint(x, servers[x.cell.Server].Incarnation, servers[x.cell.Server].State.Wrote[x.cell.Cell])
 		}
-		if v.state != coordinator.HeatDone || of == r.renewed {
+		if v.state != protocol.HeatDone || of == r.renewed {
 			continue
 		}
 		end, data, err := r.answer(ctx, s, v)
-		if err != nil || end.Status != string(coordinator.HeatDone) {
+		if err != nil || end.Status != string(protocol.HeatDone) {
 			return err
 		}
 		text, err := json.Marshal(data)
 		if err != nil {
 			return err
 		}
-		if had := w.Outputs[v.output]; len(had)+len(data) > 0 && !coordinator.SameValue(had, text) {
+		if had := w.Outputs[v.output]; len(had)+len(data) > 0 && !protocol.SameValue(had, text) {
 			// The status stays Heat's: an update may have begun to wait again.
 			if _, err := r.Heat.EndDeployment(ctx, w.ID, heat.DeploymentEnd{Outputs: map[string]any{v.output: data}}); err != nil {
 				return err

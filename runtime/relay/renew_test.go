@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -23,7 +23,7 @@ func TestOutputsAreRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := ran(w.plan, "db", "", "mysql=done backup=done").State
-		state.Wrote = map[contract.CellName]coordinator.Count{"db.mysql:endpoint": {m.Incarnation.Number, version}}
+		state.Wrote = map[contract.CellName]protocol.Count{"db.mysql:endpoint": {m.Incarnation.Number, version}}
 		if err := m.Report(t.Context(), state, nil); err != nil {
 			t.Fatal(err)
 		}

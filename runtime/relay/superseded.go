@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -33,7 +33,7 @@ func (r *Relay) doubt(ctx context.Context, s *relay.Session, seen []wait) error 
 		if !w.inProgress() || w.superseded {
 			continue
 		}
-		fails := w.decide(s.Plan, known, &r.carried).state == coordinator.HeatFailed
+		fails := w.decide(s.Plan, known, &r.carried).state == protocol.HeatFailed
 		if fails || (!planned(w.About, s.Plan) || len(strangers(w.HeatWait, s.Plan, servers)) > 0) && at.Sub(r.doubted) >= doubtAgain {
 			doubtful = append(doubtful, i)
 		}

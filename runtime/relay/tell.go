@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
@@ -21,11 +21,11 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 	record.Waits, record.Since = nil, time.Now().UTC().Truncate(time.Second)
 	servers := r.servers(s)
 	for _, w := range mostTelling(seen) {
-		x := coordinator.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: coordinator.HeatWaitState(w.Status), Reason: w.Reason}
+		x := protocol.HeatWait{Stack: w.About.Stack, Wait: w.About.Wait, Status: protocol.HeatWaitState(w.Status), Reason: w.Reason}
 		switch {
 		case w.inProgress():
 			x.Reason = cmp.Or(w.lacks, w.decide(s.Plan, servers, &r.carried).reason)
-		case x.Status == coordinator.HeatDone:
+		case x.Status == protocol.HeatDone:
 			x.Reason = ""
 		}
 		record.Waits = append(record.Waits, x)
@@ -51,7 +51,7 @@ func (r *Relay) tell(ctx context.Context, s *relay.Session, seen []wait) {
 // each other continuously.
 const tellAgain = 20 * time.Second
 
-func same(a, b coordinator.HeatRecord) bool {
+func same(a, b protocol.HeatRecord) bool {
 	return a.Stack == b.Stack && a.Trouble == b.Trouble && slices.Equal(a.Waits, b.Waits)
 }
 
@@ -84,12 +84,12 @@ func mostTelling(seen []wait) []wait {
 }
 
 func telling(w wait) int {
-	switch coordinator.HeatWaitState(w.Status) {
-	case coordinator.HeatFailed:
+	switch protocol.HeatWaitState(w.Status) {
+	case protocol.HeatFailed:
 		return 2
-	case coordinator.HeatWaits:
+	case protocol.HeatWaits:
 		return 1
-	case coordinator.HeatDone:
+	case protocol.HeatDone:
 	}
 	return 0
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -154,7 +154,7 @@ func (l *life) failedRead(in *input, r *resolver, err error) error {
 			err = errors.New(placed.Message)
 		}
 	}
-	var cause *coordinator.Cause
+	var cause *protocol.Cause
 	if r.last != "" {
 		cause = l.blockedOn(r.last, fmt.Sprintf(" (input %s)", in.Name), at, err)
 	} else {
@@ -198,7 +198,7 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 	r.last = cell
 	record, err := r.awaitCell(r.ctx, cell)
 	if err != nil {
-		if record.State == coordinator.Failed {
+		if record.State == protocol.Failed {
 			r.life.cells.put(cell, record)
 		}
 		return nil, err
@@ -207,7 +207,7 @@ func (r *resolver) Cell(name string) (json.RawMessage, error) {
 	return r.life.cells.put(cell, record), nil
 }
 
-func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error) {
+func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (protocol.CellRecord, error) {
 	if r.ahead {
 		return r.life.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{IfDown: -1, Machine: r.life.machine(cell)})
 	}

@@ -11,8 +11,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -43,15 +44,15 @@ type life struct {
 	over    bool       // show no more
 
 	mu    sync.Mutex
-	now   coordinator.RoleState // its Runs do not include this one until it is recorded
+	now   protocol.RoleState // its Runs do not include this one until it is recorded
 	waits waits
-	doom  *coordinator.Cause
+	doom  *protocol.Cause
 	fatal error
 }
 
 func newLife(ctx context.Context, h *Host, r contract.Role) *life {
 	noted := h.Journal.Role(r.Name)
-	now := coordinator.RoleState{Name: r.Name, Status: coordinator.RolePending, Attempt: noted.Attempt, ByHand: noted.ByHand,
+	now := protocol.RoleState{Name: r.Name, Status: protocol.RolePending, Attempt: noted.Attempt, ByHand: noted.ByHand,
 		Made: noted.Made, Update: noted.Update, Runs: noted.Runs, Followed: noted.Followed}
 	l := &life{host: h, role: r, ctx: ctx, now: now, follows: r.Follows,
 		inputs: map[string]*input{}, outputs: map[string]*output{}, cells: &cellCache{}}
@@ -75,7 +76,7 @@ func (l *life) release() {
 }
 
 // state is the role's current state.
-func (l *life) state() coordinator.RoleState {
+func (l *life) state() protocol.RoleState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now
@@ -93,13 +94,13 @@ func (l *life) recall(noted journal.Role) {
 // noteRunning records the start. Its order matters: see the package comment.
 func (l *life) noteRunning(ctx context.Context) error {
 	l.mu.Lock()
-	l.now.Status, l.now.Started = coordinator.RoleRunning, l.host.Now().UTC()
+	l.now.Status, l.now.Started = protocol.RoleRunning, l.host.Now().UTC()
 	l.mu.Unlock()
 	err := l.noteStart(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.now.Status, l.now.Started = coordinator.RolePending, time.Time{}
+		l.now.Status, l.now.Started = protocol.RolePending, time.Time{}
 		if l.fatal == nil && l.ctx.Err() == nil {
 			l.fatal = err
 		}
@@ -132,9 +133,9 @@ func (l *life) noteStart(ctx context.Context) error {
 	return l.host.Journal.NoteRunning(l.role.Name, l.mark, made)
 }
 
-func (l *life) end(status coordinator.RoleStatus, code *int, cause *coordinator.Cause) {
+func (l *life) end(status protocol.RoleStatus, code *int, cause *protocol.Cause) {
 	var lines string
-	if status == coordinator.RoleFailed && l.prints != nil {
+	if status == protocol.RoleFailed && l.prints != nil {
 		lines = l.prints.lastLines()
 	}
 	l.mu.Lock()
@@ -158,7 +159,7 @@ var errDoomed = errors.New("the role has failed")
 
 // doomed makes the role fail with a cause, whatever its process does: the process is ended
 // after a moment in which it may handle the error.
-func (l *life) doomed(cause *coordinator.Cause) {
+func (l *life) doomed(cause *protocol.Cause) {
 	if !l.setDoom(cause) {
 		return
 	}
@@ -171,7 +172,7 @@ func (l *life) doomed(cause *coordinator.Cause) {
 }
 
 // setDoom keeps the first cause.
-func (l *life) setDoom(cause *coordinator.Cause) (first bool) {
+func (l *life) setDoom(cause *protocol.Cause) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.doom != nil {
@@ -182,7 +183,7 @@ func (l *life) setDoom(cause *coordinator.Cause) (first bool) {
 }
 
 // doomCause is why the role is doomed; nil if it is not.
-func (l *life) doomCause() *coordinator.Cause {
+func (l *life) doomCause() *protocol.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.doom
@@ -205,7 +206,7 @@ func (l *life) fatalError() error {
 }
 
 // causeOf is why a role whose process has ended has failed; nil if it has not.
-func (l *life) causeOf(exit driver.Exit, err error) *coordinator.Cause {
+func (l *life) causeOf(exit driver.Exit, err error) *protocol.Cause {
 	doom := l.doomCause()
 	switch {
 	case doom != nil:
@@ -231,19 +232,19 @@ func (l *life) inHook() string {
 }
 
 // reason is a cause at the role's place.
-func (l *life) reason(text string) *coordinator.Cause {
-	return &coordinator.Cause{Role: l.host.Key(l.role.Name), Reason: string(l.mask.hide([]byte(text))), At: l.role.At}
+func (l *life) reason(text string) *protocol.Cause {
+	return &protocol.Cause{Role: l.host.Key(l.role.Name), Reason: string(l.mask.hide([]byte(text))), At: l.role.At}
 }
 
 // reasonAt is a cause with its own place, if known.
-func (l *life) reasonAt(at contract.Position, text string) *coordinator.Cause {
+func (l *life) reasonAt(at contract.Position, text string) *protocol.Cause {
 	cause := l.reason(text)
 	cause.At = cmp.Or(at, cause.At)
 	return cause
 }
 
 // blockedOn is the cause of a role that needs a value which was not delivered.
-func (l *life) blockedOn(cell contract.CellName, what string, at contract.Position, err error) *coordinator.Cause {
+func (l *life) blockedOn(cell contract.CellName, what string, at contract.Position, err error) *protocol.Cause {
 	cause := l.reasonAt(at, fmt.Sprintf("blocked on %s%s", cell, what))
 	var failed *member.FailedCellError
 	var lost *member.LostProducerError
@@ -259,7 +260,7 @@ func (l *life) blockedOn(cell contract.CellName, what string, at contract.Positi
 	return cause
 }
 
-func (l *life) awaitDependencies() (*coordinator.Cause, error) {
+func (l *life) awaitDependencies() (*protocol.Cause, error) {
 	for _, d := range l.role.DependsOn {
 		there, err := l.isThere(d.If)
 		if err == nil && there {
@@ -279,12 +280,12 @@ func (l *life) awaitDependencies() (*coordinator.Cause, error) {
 }
 
 // await is a blocked read that is shown in the role's state.
-func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (coordinator.CellRecord, error) {
+func (l *life) await(ctx context.Context, cell contract.CellName, input string, at contract.Position, ifDown time.Duration) (protocol.CellRecord, error) {
 	var stop func()
 	record, err := l.host.Cells.AwaitRecord(ctx, cell, member.AwaitOptions{
 		IfDown: ifDown, Machine: l.machine(cell),
 		Blocked: func(since time.Time) {
-			stop = l.blocked(coordinator.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
+			stop = l.blocked(protocol.Wait{Cell: cell, Input: input, At: at, Since: since.UTC()})
 		},
 	})
 	if stop != nil {
@@ -306,10 +307,10 @@ func (l *life) machine(cell contract.CellName) *contract.Member {
 // stopsAgent reports whether an error is about the agent and not a value.
 func stopsAgent(err error) bool {
 	return errors.Is(err, member.ErrFenced) || errors.Is(err, member.ErrDestroyed) ||
-		errors.Is(err, coordinator.ErrClosed)
+		errors.Is(err, store.ErrClosed)
 }
 
-func (l *life) missingOutputs() *coordinator.Cause {
+func (l *life) missingOutputs() *protocol.Cause {
 	var missing []string
 	var at contract.Position
 	for _, o := range l.role.Outputs {

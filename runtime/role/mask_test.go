@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 func TestMask(t *testing.T) {
@@ -59,7 +59,7 @@ func TestPrintsWithoutSecrets(t *testing.T) {
 	write(p.stderr, "hush\n")
 	p.look()
 	for n := range 20 {
-		write(p.stdout, "hush-hush"+strings.Repeat("x", coordinator.LogSize-n)+"\n")
+		write(p.stdout, "hush-hush"+strings.Repeat("x", protocol.LogSize-n)+"\n")
 		p.look()
 		if tail := string(p.tailNow()); strings.Contains(tail, "hush") || strings.HasPrefix(tail, "-") {
 			t.Fatalf("%d: the tail begins with %q", n, tail[:20])

@@ -9,8 +9,9 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A role that follows a group's membership has one list of members per run: the members when
@@ -19,8 +20,8 @@ import (
 // that have failed or are gone, or whose agent is.
 
 // MembersOf returns the relays' records of the followed groups.
-func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map[string]coordinator.MembersRecord, error) {
-	all := map[string]coordinator.MembersRecord{}
+func MembersOf(ctx context.Context, cells Cells, follows []contract.Follow) (map[string]protocol.MembersRecord, error) {
+	all := map[string]protocol.MembersRecord{}
 	for i := range follows {
 		m := follows[i].Machine()
 		if m == nil {
@@ -119,8 +120,8 @@ type groupWait struct {
 	news     chan struct{}
 
 	mu    sync.Mutex
-	known map[contract.CellName]coordinator.CellRecord // the non-empty ones
-	lost  map[int]bool                                 // members whose agent came and went
+	known map[contract.CellName]protocol.CellRecord // the non-empty ones
+	lost  map[int]bool                              // members whose agent came and went
 
 	awaited contract.CellName // the awaited cell
 	stop    context.CancelFunc
@@ -128,7 +129,7 @@ type groupWait struct {
 }
 
 func (l *life) look(group string) *groupWait {
-	w := &groupWait{life: l, group: group, known: map[contract.CellName]coordinator.CellRecord{}, lost: map[int]bool{}, news: make(chan struct{}, 1)}
+	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]bool{}, news: make(chan struct{}, 1)}
 	for _, f := range l.follows {
 		if f.Member != nil && f.Member.Group == group {
 			w.follows = append(w.follows, f)
@@ -137,7 +138,7 @@ func (l *life) look(group string) *groupWait {
 	return w
 }
 
-func (w *groupWait) wake() { coordinator.Wake(w.news) }
+func (w *groupWait) wake() { store.Wake(w.news) }
 
 // decide reads the current members.
 func (w *groupWait) decide(ctx context.Context) ([]int, error) {
@@ -153,13 +154,13 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 	}
 	if w.resolver == nil || w.resolver.in.AtLeast == 0 {
 		for _, f := range w.follows {
-			if now(f.Cell).State == coordinator.Unknown {
+			if now(f.Cell).State == protocol.Unknown {
 				return nil, fmt.Errorf("the members of the group %s: %s is hidden by an older record", w.group, f.Cell)
 			}
 		}
 	}
 	list := []int{}
-	for number, in := range coordinator.Groups(w.follows, now)[w.group].In {
+	for number, in := range protocol.Groups(w.follows, now)[w.group].In {
 		if in {
 			list = append(list, number)
 		}
@@ -167,7 +168,7 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 	slices.Sort(list)
 	list = w.life.members.keep(w.group, list)
 	for _, f := range w.follows {
-		if r := now(f.Cell); r.State == coordinator.Valued && slices.Contains(list, f.Member.Number) {
+		if r := now(f.Cell); r.State == protocol.Valued && slices.Contains(list, f.Member.Number) {
 			w.life.cells.put(f.Cell, r)
 		}
 	}
@@ -175,13 +176,13 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 }
 
 // look reads cells of members, as a follower of the group sees them.
-func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(contract.CellName) coordinator.CellRecord, error) {
+func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(contract.CellName) protocol.CellRecord, error) {
 	cells := w.life.host.Cells
 	groups, err := MembersOf(ctx, cells, follows)
 	if err != nil {
 		return nil, err
 	}
-	all := map[contract.CellName]coordinator.CellRecord{}
+	all := map[contract.CellName]protocol.CellRecord{}
 	for _, f := range follows {
 		w.mu.Lock()
 		r, known := w.known[f.Cell]
@@ -191,11 +192,11 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 			switch {
 			case stopsAgent(err), ctx.Err() != nil:
 				return nil, errors.Join(context.Cause(ctx), err)
-			case errors.Is(err, coordinator.ErrForged), errors.Is(err, coordinator.ErrNotFound), errors.Is(err, coordinator.ErrRefused):
+			case errors.Is(err, protocol.ErrForged), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrRefused):
 				return nil, err // nothing says that the member is not there
 			case err != nil: // its writer has written nonsense, or it is no longer in the plan
-				r = coordinator.CellRecord{State: coordinator.Gone}
-			case r.State != coordinator.Empty && r.State != coordinator.Unknown:
+				r = protocol.CellRecord{State: protocol.Gone}
+			case r.State != protocol.Empty && r.State != protocol.Unknown:
 				w.mu.Lock()
 				w.known[f.Cell] = r
 				w.mu.Unlock()
@@ -203,7 +204,7 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 		}
 		all[f.Cell] = r
 	}
-	return coordinator.Followed(follows, groups, func(c contract.CellName) coordinator.CellRecord { return all[c] }), nil
+	return protocol.Followed(follows, groups, func(c contract.CellName) protocol.CellRecord { return all[c] }), nil
 }
 
 // wait waits until count members have an outcome, or at least least are in the group.
@@ -255,8 +256,8 @@ func (w *groupWait) forget(cell contract.CellName) {
 }
 
 // open is a cell that is still awaited; nil if none is.
-func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) coordinator.CellRecord, count, least int) *contract.Follow {
-	g := coordinator.Groups(follows, now)[w.group]
+func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) protocol.CellRecord, count, least int) *contract.Follow {
+	g := protocol.Groups(follows, now)[w.group]
 	in := 0
 	for _, is := range g.In {
 		if is {
@@ -269,7 +270,7 @@ func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) 
 	for i := range follows {
 		m := follows[i].Member
 		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] {
-			if is := now(follows[i].Cell).State; is == coordinator.Empty || is == coordinator.Unknown {
+			if is := now(follows[i].Cell).State; is == protocol.Empty || is == protocol.Unknown {
 				return &follows[i]
 			}
 		}

@@ -6,17 +6,17 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // cellCache keeps the first value that a run sees of each cell, so that it never sees two.
 type cellCache struct {
 	mu      sync.Mutex
-	records map[contract.CellName]coordinator.CellRecord
+	records map[contract.CellName]protocol.CellRecord
 }
 
-func (c *cellCache) record(cell contract.CellName) coordinator.CellRecord {
+func (c *cellCache) record(cell contract.CellName) protocol.CellRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.records[cell]
@@ -24,17 +24,17 @@ func (c *cellCache) record(cell contract.CellName) coordinator.CellRecord {
 
 func (c *cellCache) get(cell contract.CellName) (json.RawMessage, bool) {
 	r := c.record(cell)
-	return r.Value, r.State == coordinator.Valued
+	return r.Value, r.State == protocol.Valued
 }
 
-func (c *cellCache) put(cell contract.CellName, r coordinator.CellRecord) json.RawMessage {
+func (c *cellCache) put(cell contract.CellName, r protocol.CellRecord) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if first := c.records[cell]; first.State == coordinator.Valued {
+	if first := c.records[cell]; first.State == protocol.Valued {
 		return first.Value
 	}
 	if c.records == nil {
-		c.records = map[contract.CellName]coordinator.CellRecord{}
+		c.records = map[contract.CellName]protocol.CellRecord{}
 	}
 	c.records[cell] = r
 	return r.Value
@@ -88,7 +88,7 @@ func (l *life) pinCell(cell contract.CellName) error {
 		return l.ending()
 	case stopsAgent(err):
 		return err
-	case err == nil && (r.State == coordinator.Valued || r.State == coordinator.Failed): // a failure is a version, too
+	case err == nil && (r.State == protocol.Valued || r.State == protocol.Failed): // a failure is a version, too
 		l.cells.put(cell, r)
 	}
 	return nil
@@ -114,13 +114,13 @@ func (l *life) followed() journal.Followed {
 }
 
 // stamp is the stamp of the run's outputs.
-func (l *life) stamp() coordinator.Stamp {
+func (l *life) stamp() protocol.Stamp {
 	l.mu.Lock()
-	run := coordinator.Count{l.host.Journal.Incarnation(), l.now.Runs}
+	run := protocol.Count{l.host.Journal.Incarnation(), l.now.Runs}
 	l.mu.Unlock()
-	stamp := coordinator.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
+	stamp := protocol.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
 	if l.host.Change > 0 {
-		stamp = stamp.Keeping(coordinator.PlanStamp(l.host.Change))
+		stamp = stamp.Keeping(protocol.PlanStamp(l.host.Change))
 	}
 	return stamp
 }

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/process"
 )
 
@@ -84,11 +85,11 @@ func (p *prints) look() (unsent bool) {
 			continue
 		}
 		// A secret at the cut is read and masked as a whole.
-		from := max(p.read[i], info.Size()-coordinator.LogSize-p.mask.longest())
+		from := max(p.read[i], info.Size()-protocol.LogSize-p.mask.longest())
 		more, _ := io.ReadAll(io.NewSectionReader(file, from, info.Size()-from))
 		p.read[i] = info.Size()
 		p.tail = p.mask.hide(append(p.tail, more...))
-		if over := len(p.tail) - coordinator.LogSize; over > 0 {
+		if over := len(p.tail) - protocol.LogSize; over > 0 {
 			p.tail = append([]byte(nil), p.tail[over:]...)
 		}
 		p.unsent = true
@@ -160,7 +161,7 @@ const (
 // followLog sends the tail of the role's output to the coordinator, at most once a
 // second, and at the end.
 func (l *life) followLog() (stop func()) {
-	return coordinator.Beside(l.ctx, func(ctx context.Context) {
+	return store.Beside(l.ctx, func(ctx context.Context) {
 		ticker := time.NewTicker(lookEvery)
 		defer ticker.Stop()
 		var sent time.Time

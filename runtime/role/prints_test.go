@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 func printed(t *testing.T, work string, stdout, stderr string) *prints {
@@ -78,7 +78,7 @@ func TestTheTailIsTheEndOfMuch(t *testing.T) {
 	if p.look() {
 		t.Error("what was sent is to be sent again")
 	}
-	if tail := p.tailNow(); len(tail) != coordinator.LogSize || !strings.HasSuffix(string(tail), "line\nend\n") {
+	if tail := p.tailNow(); len(tail) != protocol.LogSize || !strings.HasSuffix(string(tail), "line\nend\n") {
 		t.Errorf("%d bytes, …%q", len(tail), tail[len(tail)-20:])
 	}
 	if lines := strings.Split(p.lastLines(), "\n"); len(lines) != 20 || lines[19] != "end" {

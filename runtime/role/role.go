@@ -36,8 +36,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -46,12 +47,12 @@ import (
 
 // Cells is a role's view of the coordinator.
 type Cells interface {
-	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (coordinator.CellRecord, error)
-	Cell(ctx context.Context, cell contract.CellName) (coordinator.CellRecord, error)
+	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (protocol.CellRecord, error)
+	Cell(ctx context.Context, cell contract.CellName) (protocol.CellRecord, error)
 	Follow(ctx context.Context, cell contract.CellName, changed func()) error
-	Members(ctx context.Context, group string) (coordinator.MembersRecord, error)
+	Members(ctx context.Context, group string) (protocol.MembersRecord, error)
 	FollowMembers(ctx context.Context, group string, changed func()) error
-	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp coordinator.Stamp, now time.Time) error
+	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, now time.Time) error
 	Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)
 	WriteLog(ctx context.Context, role string, tail []byte) error
@@ -80,10 +81,10 @@ type Host struct {
 	// allowed, with output to a file.
 	Ensure func(ctx context.Context, tool driver.Tool, want contract.Install, log *os.File) (program string, err error)
 	// Show receives each change of a role's state. It must not block.
-	Show func(coordinator.RoleState)
+	Show func(protocol.RoleState)
 	// Begin reports the state of a role that is about to start, and returns when the
 	// coordinator has stored it, or member.ErrPlanChanged.
-	Begin func(context.Context, coordinator.RoleState) error
+	Begin func(context.Context, protocol.RoleState) error
 	// Current returns member.ErrPlanChanged if the role's plan is no longer the one it was
 	// read from. It may be nil.
 	Current func(context.Context) error
@@ -122,17 +123,17 @@ const Interrupted = "interrupted: the agent was ended or the server restarted wh
 // Run runs a role to its end, from its state in the journal. The state is to be reported;
 // an error means that the agent cannot continue or, if it is member.ErrPlanChanged, that
 // the role has not started and its plan must be read again.
-func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState, error) {
+func (h *Host) Run(ctx context.Context, r contract.Role) (protocol.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
 	switch noted := h.Journal.Role(r.Name); noted.Status {
-	case coordinator.RoleDone:
+	case protocol.RoleDone:
 		l.recall(noted)
 		return l.complete()
-	case coordinator.RoleFailed:
+	case protocol.RoleFailed:
 		l.recall(noted)
 		return l.state(), nil
-	case coordinator.RoleRunning:
+	case protocol.RoleRunning:
 		if _, err := process.EndMarked([]string{noted.Run}, h.Grace); err != nil {
 			return l.state(), err
 		}
@@ -140,13 +141,13 @@ func (h *Host) Run(ctx context.Context, r contract.Role) (coordinator.RoleState,
 			l.recall(noted)
 			return l.fail(l.reason(Interrupted), nil)
 		}
-	case coordinator.RolePending, coordinator.RoleSkipped:
+	case protocol.RolePending, protocol.RoleSkipped:
 	}
 	return l.live()
 }
 
 // Fail fails a role that has not started, for a known reason.
-func (h *Host) Fail(ctx context.Context, r contract.Role, reason error) (coordinator.RoleState, error) {
+func (h *Host) Fail(ctx context.Context, r contract.Role, reason error) (protocol.RoleState, error) {
 	l := newLife(ctx, h, r)
 	defer l.release()
 	return l.fail(l.reason(reason.Error()), nil)
@@ -158,7 +159,7 @@ func (h *Host) Key(role string) contract.RoleKey {
 }
 
 // live runs a role that has not started to its end.
-func (l *life) live() (coordinator.RoleState, error) {
+func (l *life) live() (protocol.RoleState, error) {
 	if cause, err := l.awaitDependencies(); cause != nil || err != nil {
 		return l.failOr(cause, err)
 	}
@@ -212,7 +213,7 @@ func (l *life) live() (coordinator.RoleState, error) {
 	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{ExitCode: status, Followed: followed}); err != nil {
 		return l.state(), err
 	}
-	l.end(coordinator.RoleDone, status, nil)
+	l.end(protocol.RoleDone, status, nil)
 	l.mu.Lock()
 	l.now.Followed = followed
 	l.mu.Unlock()
@@ -253,7 +254,7 @@ func (l *life) run(tool driver.Driver, job *driver.Job) (driver.Exit, error) {
 }
 
 // complete publishes the completion of a role that is done, unless a new plan lacks it.
-func (l *life) complete() (coordinator.RoleState, error) {
+func (l *life) complete() (protocol.RoleState, error) {
 	completion := l.host.Key(l.role.Name).Completion()
 	err := l.host.Cells.Put(l.ctx, completion, json.RawMessage("null"), l.host.Now())
 	if left := (*member.FailedCellError)(nil); errors.As(err, &left) || errors.Is(err, member.ErrNotInPlan) {
@@ -273,7 +274,7 @@ func (l *life) changedOr(err error) error {
 }
 
 // failOr fails the role with a cause, unless the agent itself is to end.
-func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
+func (l *life) failOr(cause *protocol.Cause, err error) (protocol.RoleState, error) {
 	if err != nil {
 		return l.state(), err
 	}
@@ -282,7 +283,7 @@ func (l *life) failOr(cause *coordinator.Cause, err error) (coordinator.RoleStat
 
 // failUnready fails a role that could not start, unless its plan has changed: its files
 // may have been removed with the old one.
-func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.RoleState, error) {
+func (l *life) failUnready(cause *protocol.Cause, err error) (protocol.RoleState, error) {
 	if err == nil {
 		err = l.changedOr(nil)
 	}
@@ -290,17 +291,17 @@ func (l *life) failUnready(cause *coordinator.Cause, err error) (coordinator.Rol
 }
 
 // fail records the failure. The agent, which knows the roles that follow, reports it.
-func (l *life) fail(cause *coordinator.Cause, status *int) (coordinator.RoleState, error) {
+func (l *life) fail(cause *protocol.Cause, status *int) (protocol.RoleState, error) {
 	if err := l.host.Journal.NoteEnded(l.role.Name, journal.End{ExitCode: status, Cause: cause}); err != nil {
 		return l.state(), err
 	}
-	l.end(coordinator.RoleFailed, status, cause)
+	l.end(protocol.RoleFailed, status, cause)
 	return l.state(), nil
 }
 
 // interrupted ends a role whose agent was told to end. An idempotent one stays running in
 // the journal, so that the next agent runs it again.
-func (l *life) interrupted(status *int) (coordinator.RoleState, error) {
+func (l *life) interrupted(status *int) (protocol.RoleState, error) {
 	if l.role.Idempotent {
 		return l.state(), l.ending()
 	}
@@ -347,7 +348,7 @@ func (l *life) findTool(d driver.Driver, job *driver.Job) error {
 
 // openJob creates the folders, streams and socket of a run.
 func (l *life) openJob() (*driver.Job, func(), error) {
-	name := coordinator.Segment(l.role.Name)
+	name := store.Segment(l.role.Name)
 	folder := filepath.Join(l.host.Private, name)
 	work := filepath.Join(l.host.Work, name)
 	own := map[string]string{"HOTC_DEPLOYMENT": l.host.Deployment, "HOTC_SERVER": string(l.host.Server), "HOTC_ROLE": l.role.Name}
@@ -417,7 +418,7 @@ func (l *life) openJob() (*driver.Job, func(), error) {
 
 // keepStatus writes the exit status beside the role's folder.
 func (l *life) keepStatus(code int) {
-	path := filepath.Join(l.host.Work, coordinator.Segment(l.role.Name)+".status")
+	path := filepath.Join(l.host.Work, store.Segment(l.role.Name)+".status")
 	if os.WriteFile(path+".new", fmt.Appendf(nil, "%d\n", code), 0o644) == nil {
 		os.Rename(path+".new", path)
 	}

@@ -11,7 +11,8 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -19,28 +20,28 @@ import (
 // inputs, in the role's folder. Only the update hook writes outputs.
 type Task struct {
 	contract.Task
-	Kind coordinator.RequestKind // Action or Hook
+	Kind protocol.RequestKind // Action or Hook
 	// Arguments are inputs of only this run. One with a declared input's name replaces it.
 	Arguments map[string]json.RawMessage
 	// Pins are the values of followed cells that the role is updated to.
-	Pins map[contract.CellName]coordinator.CellRecord
+	Pins map[contract.CellName]protocol.CellRecord
 	// Start records that the task is about to start, with the mark of its processes, and its
 	// versions of the cells that its role follows. It must not start if that fails.
 	Start func(ctx context.Context, mark string, followed journal.Followed) error
 	// Waits, if not nil, receives the reads that wait while the task runs. It must not block.
-	Waits func([]coordinator.Wait)
+	Waits func([]protocol.Wait)
 }
 
 // variable is the environment variable that names the task to its processes.
 func (t *Task) variable() string {
-	if t.Kind == coordinator.Hook {
+	if t.Kind == protocol.Hook {
 		return "HOTC_HOOK"
 	}
 	return "HOTC_ACTION"
 }
 
 // updates reports whether the task updates the role, including its files, to its plan.
-func (t *Task) updates() bool { return t.Kind == coordinator.Hook && t.Name == contract.HookUpdate }
+func (t *Task) updates() bool { return t.Kind == protocol.Hook && t.Name == contract.HookUpdate }
 
 // TaskEnd is how a task ended.
 type TaskEnd struct {
@@ -60,7 +61,7 @@ func (h *Host) RunTask(ctx context.Context, r contract.Role, t *Task) (TaskEnd, 
 	if !t.updates() { // an update is the role's own last run, and has no answer
 		quiet.Cells = silent{h.Cells}
 	}
-	quiet.Show = func(now coordinator.RoleState) {
+	quiet.Show = func(now protocol.RoleState) {
 		if t.Waits != nil {
 			t.Waits(now.Blocked)
 		}
@@ -126,7 +127,7 @@ func withArguments(inputs []contract.Input, arguments map[string]json.RawMessage
 
 // printsOf is the path of a task's output files, without suffixes.
 func (h *Host) printsOf(role string, t *Task) string {
-	return filepath.Join(h.Work, coordinator.Segment(role)+"."+string(t.Kind)+"."+coordinator.Segment(t.Name))
+	return filepath.Join(h.Work, store.Segment(role)+"."+string(t.Kind)+"."+store.Segment(t.Name))
 }
 
 // Printed is the end of the output of a task's last run; "" if it may contain secrets,

@@ -4,32 +4,32 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // waits are the currently blocked reads, and how long at least one was blocked.
 type waits struct {
-	list  []*coordinator.Wait
+	list  []*protocol.Wait
 	since time.Time
 	total time.Duration
 }
 
-func (w *waits) begin(wait *coordinator.Wait) {
+func (w *waits) begin(wait *protocol.Wait) {
 	if len(w.list) == 0 {
 		w.since = wait.Since
 	}
 	w.list = append(w.list, wait)
 }
 
-func (w *waits) end(wait *coordinator.Wait, now time.Time) {
-	w.list = slices.DeleteFunc(w.list, func(x *coordinator.Wait) bool { return x == wait })
+func (w *waits) end(wait *protocol.Wait, now time.Time) {
+	w.list = slices.DeleteFunc(w.list, func(x *protocol.Wait) bool { return x == wait })
 	if len(w.list) == 0 {
 		w.total += now.Sub(w.since)
 	}
 }
 
-func (w *waits) now() []coordinator.Wait {
-	var list []coordinator.Wait
+func (w *waits) now() []protocol.Wait {
+	var list []protocol.Wait
 	for _, x := range w.list {
 		list = append(list, *x)
 	}
@@ -45,7 +45,7 @@ func (w *waits) seconds(now time.Time) float64 {
 }
 
 // blocked records and shows a waiting read, and returns the function that ends it.
-func (l *life) blocked(wait coordinator.Wait) (stop func()) {
+func (l *life) blocked(wait protocol.Wait) (stop func()) {
 	l.mu.Lock()
 	l.waits.begin(&wait)
 	l.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // What a read saw of its role is shown before the role is let go, or not at all: behind
@@ -12,14 +12,14 @@ import (
 func TestNothingIsShownBehindTheEnd(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	shown := 0
-	l := &life{kill: func(error) {}, host: &Host{Now: time.Now, Show: func(coordinator.RoleState) {
+	l := &life{kill: func(error) {}, host: &Host{Now: time.Now, Show: func(protocol.RoleState) {
 		if shown++; shown == 3 {
 			close(entered)
 			<-leave
 		}
 	}}}
-	late := l.blocked(coordinator.Wait{})
-	stop := l.blocked(coordinator.Wait{})
+	late := l.blocked(protocol.Wait{})
+	stop := l.blocked(protocol.Wait{})
 	go stop()
 	<-entered
 	released := make(chan struct{})

@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -53,7 +54,7 @@ var ErrEnough = errors.New("the signal is no longer needed")
 // when it is no longer needed (ErrEnough), or when ctx ends.
 func (c *Client) Send(ctx context.Context, s Signal) error {
 	s.Reason = ShortReason(s.Reason)
-	body, err := coordinator.Encode(s)
+	body, err := protocol.Encode(s)
 	if err != nil {
 		return fmt.Errorf("signal Heat: %w", err)
 	}
@@ -75,7 +76,7 @@ func (c *Client) Send(ctx context.Context, s Signal) error {
 		if c.Enough() {
 			return fmt.Errorf("signal Heat: %w", ErrEnough)
 		}
-		if err := coordinator.Pause(ctx, wait/2+c.Spread(wait/2+1)); err != nil {
+		if err := store.Pause(ctx, wait/2+c.Spread(wait/2+1)); err != nil {
 			return fmt.Errorf("signal Heat: %w", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"io"
 	"strings"
 )
@@ -53,7 +53,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 	request.Auth.Identity.Methods = []string{"password"}
 	request.Auth.Identity.Password.User = c.handle.user
 	request.Auth.Scope.Project.ID = c.handle.project
-	body, err := coordinator.Encode(request)
+	body, err := protocol.Encode(request)
 	if err != nil {
 		return err
 	}

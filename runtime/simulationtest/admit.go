@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Where tokens are valid for one enrolment the operator checks now and then whether a machine asks
 // for approval, and approves the one that was built last, having read its key on its console.
 
-func (w *world) enrolment() coordinator.Enrolment {
+func (w *world) enrolment() protocol.Enrolment {
 	if w.Faults.Once {
-		return coordinator.EnrolOnce
+		return protocol.EnrolOnce
 	}
-	return coordinator.EnrolAlways
+	return protocol.EnrolAlways
 }
 
 // asksWith finds the key in the message of a machine that is not approved.
@@ -50,7 +51,7 @@ func (m *machine) keptOut() bool {
 }
 
 func (w *world) admit() {
-	s := w.cluster.open(nil, "operator (admits)", nil, &operator{}, []coordinator.Credential{w.secret.Operator(deployment)})
+	s := w.cluster.open(nil, "operator (admits)", nil, &operator{}, []store.Credential{w.secret.Operator(deployment)})
 	for w.sleep(20 * time.Second) {
 		for i := range w.program.Plan.Servers {
 			server := w.program.Plan.Servers[i].Path

@@ -10,13 +10,13 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // register is a cell as its users see it: a write-once register with incarnations.
 type register struct {
 	incarnation int
-	state       coordinator.CellState
+	state       protocol.CellState
 	value       string
 }
 
@@ -32,7 +32,7 @@ type act struct {
 
 // registerModel is the specification of a cell.
 var registerModel = porcupine.Model{
-	Init: func() any { return register{state: coordinator.Empty} },
+	Init: func() any { return register{state: protocol.Empty} },
 	Step: func(state, input, _ any) (bool, any) {
 		return input.(act).step(state.(register))
 	},
@@ -43,21 +43,21 @@ func (a act) step(r register) (bool, register) {
 	mine := a.number == r.incarnation
 	switch a.op {
 	case "enrol":
-		return a.number > r.incarnation, register{incarnation: a.number, state: coordinator.Empty}
+		return a.number > r.incarnation, register{incarnation: a.number, state: protocol.Empty}
 	case "destroy":
-		return true, register{state: coordinator.Empty}
+		return true, register{state: protocol.Empty}
 	case "fail":
-		return mine && r.state == coordinator.Empty, register{r.incarnation, coordinator.Failed, ""}
+		return mine && r.state == protocol.Empty, register{r.incarnation, protocol.Failed, ""}
 	case "put":
-		if mine && r.state == coordinator.Empty {
-			return true, register{r.incarnation, coordinator.Valued, a.value}
+		if mine && r.state == protocol.Empty {
+			return true, register{r.incarnation, protocol.Valued, a.value}
 		}
-		return a.unknown || mine && r.state == coordinator.Valued && r.value == a.value, r
+		return a.unknown || mine && r.state == protocol.Valued && r.value == a.value, r
 	default:
 		if a.failed {
-			return r.state == coordinator.Failed, r
+			return r.state == protocol.Failed, r
 		}
-		return r.state == coordinator.Valued && r.value == a.value, r
+		return r.state == protocol.Valued && r.value == a.value, r
 	}
 }
 
@@ -122,9 +122,9 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 				case deployment.Cell(contract.CellRef{Cell: cl.Name, Server: cl.Server}):
 					r := cell(w.data)
 					switch {
-					case r.State == coordinator.Failed:
+					case r.State == protocol.Failed:
 						operation.Input = act{op: "fail", number: r.Incarnation}
-					case r.State == coordinator.Valued && (isCompletion(cl.Name) || cl.Role == ""):
+					case r.State == protocol.Valued && (isCompletion(cl.Name) || cl.Role == ""):
 						operation.Input = act{op: "put", number: r.Incarnation, value: string(r.Value)}
 					default:
 						continue
@@ -270,7 +270,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 		}
 		for _, name := range s.Writes {
 			left := c.state(deployment.Cell(contract.CellRef{Cell: name, Server: s.Path}), x.commit+1)
-			if state := cell(left.data).State; left.exists && state != coordinator.Empty && now.Number > 0 {
+			if state := cell(left.data).State; left.exists && state != protocol.Empty && now.Number > 0 {
 				wrong(x.commit, "incarnation %d of %s begins with %s %s", now.Number, s.Path, name, state)
 			}
 		}
@@ -285,15 +285,15 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 			case x.version == 0:
 			case now.Incarnation != number:
 				wrong(x.commit, "%s is written for incarnation %d, the server is at %d", name, now.Incarnation, number)
-			case now.State == coordinator.Empty && before.Incarnation >= number:
+			case now.State == protocol.Empty && before.Incarnation >= number:
 				wrong(x.commit, "%s is emptied in its own incarnation", name)
 			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
-			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number && (follow || stamped):
+			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number && (follow || stamped):
 				if same := content(now) == content(before); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
 					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
 				}
-			case now.State != coordinator.Empty && before.State != coordinator.Empty && before.Incarnation == number:
+			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number:
 				wrong(x.commit, "%s is written again in incarnation %d", name, number)
 			}
 		}
@@ -302,7 +302,7 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 }
 
 // content is what a cell holds, sealed or not.
-func content(r coordinator.CellRecord) string { return string(r.Value) + r.Sealed }
+func content(r protocol.CellRecord) string { return string(r.Value) + r.Sealed }
 
 // serverAt is the machine that was a server after that many commits. Locked.
 func (c *cluster) serverAt(path contract.ServerPath, view int) *machine {

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/memory"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // cluster is a coordinator of several replicas behind a network. Its truth is the in-process
@@ -28,14 +29,14 @@ type cluster struct {
 
 	mu      sync.Mutex
 	commits []commit
-	nodes   map[coordinator.Path][]change
-	cells   map[coordinator.Path]contract.CellName // where each is
+	nodes   map[store.Path][]change
+	cells   map[store.Path]contract.CellName // where each is
 	// questions are where machines ask for an operator's approval.
-	questions []coordinator.Path
+	questions []store.Path
 	moved     time.Time // see lastMove
 	// stale counts answers that were older than the truth.
 	stale  int
-	closed []coordinator.Store // sessions to close at the end
+	closed []store.Session // sessions to close at the end
 }
 
 // commit is one step of the cluster's history.
@@ -51,7 +52,7 @@ type commit struct {
 }
 
 type write struct {
-	path coordinator.Path
+	path store.Path
 	data []byte
 }
 
@@ -59,7 +60,7 @@ type write struct {
 type change struct {
 	commit  int // its index
 	exists  bool
-	version coordinator.Version
+	version store.Version
 	data    []byte
 }
 
@@ -73,7 +74,7 @@ const (
 
 func newCluster(d dice, f *Faults, p *Program) *cluster {
 	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(), moved: time.Now(),
-		nodes: map[coordinator.Path][]change{}, cells: map[coordinator.Path]contract.CellName{}}
+		nodes: map[store.Path][]change{}, cells: map[store.Path]contract.CellName{}}
 	for _, x := range p.Plan.Cells {
 		c.cells[deployment.Cell(contract.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
 	}
@@ -113,7 +114,7 @@ func (c *cluster) asOf(t time.Time) int {
 }
 
 // state is a node after that many commits. Locked.
-func (c *cluster) state(path coordinator.Path, view int) change {
+func (c *cluster) state(path store.Path, view int) change {
 	changes := c.nodes[path]
 	for i := len(changes) - 1; i >= 0; i-- {
 		if changes[i].commit < view {
@@ -124,7 +125,7 @@ func (c *cluster) state(path coordinator.Path, view int) change {
 }
 
 // changesOf are the changes of a node.
-func (c *cluster) changesOf(path coordinator.Path) []change {
+func (c *cluster) changesOf(path store.Path) []change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.nodes[path])
@@ -158,7 +159,7 @@ func (c *cluster) answered(n int) {
 }
 
 // write does a commit for a session; done is its index, -1 if refused.
-func (c *cluster) write(s *session, asked time.Time, ops []coordinator.Op) (done int, err error) {
+func (c *cluster) write(s *session, asked time.Time, ops []store.Op) (done int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done = -1
@@ -178,12 +179,12 @@ func (c *cluster) write(s *session, asked time.Time, ops []coordinator.Op) (done
 	return done, err
 }
 
-func (c *cluster) create(s *session, nodes []coordinator.NewNode) error {
+func (c *cluster) create(s *session, nodes []store.NewNode) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range nodes {
 		before := c.state(n.Path, len(c.commits))
-		if err := s.inner.Create(context.Background(), []coordinator.NewNode{n}); err != nil {
+		if err := s.inner.Create(context.Background(), []store.NewNode{n}); err != nil {
 			return err
 		}
 		if !before.exists {
@@ -194,7 +195,7 @@ func (c *cluster) create(s *session, nodes []coordinator.NewNode) error {
 	return nil
 }
 
-func (c *cluster) deleteTree(s *session, path coordinator.Path) error {
+func (c *cluster) deleteTree(s *session, path store.Path) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := s.inner.DeleteTree(context.Background(), path); err != nil {
@@ -214,10 +215,10 @@ func (c *cluster) deleteTree(s *session, path coordinator.Path) error {
 }
 
 // below are a node and everything below it, children first, in batches of one request.
-func (c *cluster) below(path coordinator.Path) [][]coordinator.Path {
+func (c *cluster) below(path store.Path) [][]store.Path {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := []coordinator.Path{path}
+	all := []store.Path{path}
 	for p, changes := range c.nodes {
 		if strings.HasPrefix(string(p), string(path)+"/") && changes[len(changes)-1].exists {
 			all = append(all, p)
@@ -230,7 +231,7 @@ func (c *cluster) below(path coordinator.Path) [][]coordinator.Path {
 
 // look answers a read from the session's replica, which is behind by at most lag. late says that
 // the answer is older than the truth.
-func (c *cluster) look(s *session, path coordinator.Path, lag time.Duration) (node change, late bool, err error) {
+func (c *cluster) look(s *session, path store.Path, lag time.Duration) (node change, late bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if isEphemeral(path) { // kept by the cluster itself: no history
@@ -247,15 +248,15 @@ func (c *cluster) look(s *session, path coordinator.Path, lag time.Duration) (no
 	return node, late, nil
 }
 
-func isEphemeral(path coordinator.Path) bool {
+func isEphemeral(path store.Path) bool {
 	return strings.HasSuffix(string(path), "/agent/presence")
 }
 
 // mayRead asks the truth whether a session may read a node, or whether that is gone. A replica that
 // refuses has the current rights, and so all the rest.
-func (c *cluster) mayRead(s *session, path coordinator.Path) error {
+func (c *cluster) mayRead(s *session, path store.Path) error {
 	_, err := s.inner.Read(context.Background(), path)
-	if err == nil || errors.Is(err, coordinator.ErrNotFound) {
+	if err == nil || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	head := c.head()
@@ -266,13 +267,13 @@ func (c *cluster) mayRead(s *session, path coordinator.Path) error {
 }
 
 // cell decodes a cell's record.
-func cell(data []byte) (r coordinator.CellRecord) {
+func cell(data []byte) (r protocol.CellRecord) {
 	_ = json.Unmarshal(data, &r)
 	return r
 }
 
 // incarnation decodes a server's record.
-func incarnation(data []byte) (r coordinator.IncarnationRecord) {
+func incarnation(data []byte) (r protocol.IncarnationRecord) {
 	_ = json.Unmarshal(data, &r)
 	return r
 }
@@ -287,7 +288,7 @@ func (c *cluster) close() {
 }
 
 // later keeps a session until the end of the run.
-func (c *cluster) later(s coordinator.Store) coordinator.Store {
+func (c *cluster) later(s store.Session) store.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = append(c.closed, s)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // lives records how the deployment was destroyed and applied again.
@@ -51,7 +51,7 @@ func (w *world) finish() error {
 
 func (w *world) destroy(interrupted int) error {
 	o := &operator{dies: interrupted}
-	s := w.cluster.open(nil, "destroyer", nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
+	s := w.cluster.open(nil, "destroyer", nil, o, []store.Credential{w.secret.Operator(deployment)})
 	return deploy.Destroy(w.ctx, s, deployment)
 }
 

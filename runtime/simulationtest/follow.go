@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -381,7 +381,7 @@ func (w *world) judgeFollowing(v *verdict) {
 			if len(r.Follows) == 0 || waits[key] || w.stuck(v, s, r) {
 				continue
 			}
-			stands := coordinator.FollowStatusOf(r.Follows, state.Followed, now)
+			stands := protocol.FollowStatusOf(r.Follows, state.Followed, now)
 			switch {
 			case stands.Waits != "", stands.Due():
 				w.history.violate("%s is not up to date at rest: %+v", key, stands)
@@ -407,8 +407,8 @@ func (w *world) lastPlan() *contract.Plan {
 // stuck reports whether a role cannot be brought up to date, or has failed to be.
 func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 	state, at := v.role(s.Path, r.Name), w.current(s.Path)
-	return state.Status != coordinator.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
-		state.Update != nil && state.Update.Status != coordinator.RoleDone
+	return state.Status != protocol.RoleDone || !finished(v.servers[s.Path]) || at == nil || at.Machine.Once ||
+		state.Update != nil && state.Update.Status != protocol.RoleDone
 }
 
 // waiting are the roles that may wait at rest: their agent is gone, or waits for good with another
@@ -438,7 +438,7 @@ func (w *world) waiting(v *verdict) map[contract.RoleKey]bool {
 }
 
 // judgeOrigins compares what a role's outputs are computed from with what it follows.
-func (w *world) judgeOrigins(v *verdict, s contract.Server, r contract.Role, now func(contract.CellName) coordinator.CellRecord) {
+func (w *world) judgeOrigins(v *verdict, s contract.Server, r contract.Role, now func(contract.CellName) protocol.CellRecord) {
 	want := map[contract.Source]string{}
 	for _, in := range r.Inputs {
 		for _, c := range in.Reads {

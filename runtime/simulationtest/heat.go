@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
 
@@ -276,7 +276,7 @@ func (h *heat) untold() (missing []string) {
 			continue
 		}
 		want := signal.Success
-		if s.State.Phase == coordinator.PhaseFailed {
+		if s.State.Phase == protocol.PhaseFailed {
 			want = signal.Failure
 		}
 		if h.last(m, allDone) != want {
@@ -285,7 +285,7 @@ func (h *heat) untold() (missing []string) {
 		for _, r := range h.world.program.server(s.Path).Roles {
 			for _, to := range r.Signals {
 				want := signal.Failure
-				if s.Cells[s.Path.Role(r.Name).Completion()].State == coordinator.Valued {
+				if s.Cells[s.Path.Role(r.Name).Completion()].State == protocol.Valued {
 					want = signal.Success
 				}
 				if h.last(m, to.Handle) != want {

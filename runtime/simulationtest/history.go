@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // history is what the roles did and saw, and what violated the rules.
@@ -99,7 +99,7 @@ func (h *history) held(cellName contract.CellName, server contract.ServerPath, n
 	ref := contract.CellRef{Cell: cellName, Server: server}
 	for _, x := range c.nodes[deployment.Cell(ref)] {
 		r := c.plain(h.world, ref, x.commit+1)
-		if r.State == coordinator.Valued && (number == 0 || r.Incarnation == number) && (value == "" || string(r.Value) == value) {
+		if r.State == protocol.Valued && (number == 0 || r.Incarnation == number) && (value == "" || string(r.Value) == value) {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (h *history) failed(cellName contract.CellName, server contract.ServerPath,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range c.nodes[deployment.Cell(contract.CellRef{Cell: cellName, Server: server})] {
-		if r := cell(x.data); r.State == coordinator.Failed && r.Incarnation == number {
+		if r := cell(x.data); r.State == protocol.Failed && r.Incarnation == number {
 			return true
 		}
 	}
@@ -238,11 +238,11 @@ func (h *history) checkIncarnations() {
 		c.mu.Lock()
 		changes := c.nodes[deployment.Server(s.Path)]
 		c.mu.Unlock()
-		var last coordinator.IncarnationRecord
+		var last protocol.IncarnationRecord
 		were := map[string]bool{}
 		for _, x := range changes {
 			if !x.exists { // after a destruction it is another deployment
-				last, were = coordinator.IncarnationRecord{}, map[string]bool{}
+				last, were = protocol.IncarnationRecord{}, map[string]bool{}
 				continue
 			}
 			now := incarnation(x.data)

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	heatapi "github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/relay"
 )
@@ -199,7 +200,7 @@ func (w *world) relay() {
 }
 
 // relayOnce is a relay until it is killed, at some request to the coordinator; 0 is at none.
-func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill int) {
+func (w *world) relayOnce(ctx context.Context, key protocol.RelayKey, i, kill int) {
 	ctx, killed := context.WithCancel(ctx)
 	defer killed()
 	by := &operator{dies: kill, died: func() {
@@ -208,7 +209,7 @@ func (w *world) relayOnce(ctx context.Context, key coordinator.RelayKey, i, kill
 		w.relayKilled.Store(int64(w.cluster.now()))
 		killed()
 	}}
-	store := w.cluster.open(nil, fmt.Sprint("relay ", i), ctx.Done(), by, []coordinator.Credential{key.Credential()})
+	store := w.cluster.open(nil, fmt.Sprint("relay ", i), ctx.Done(), by, []store.Credential{key.Credential()})
 	defer store.Close()
 	r := &relay.Relay{Heat: members{w}, Store: store, Key: key, Name: fmt.Sprint("relay", i), Every: time.Second,
 		Say: func(text string) { w.trace("relay %d: %s", i, text) }}
@@ -275,18 +276,18 @@ func (m members) Deployments(context.Context, string) ([]heatapi.Deployment, err
 		}
 		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Stack: string(memberPath(n)), Wait: "hotc_here", Here: true})
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance}})
-		status := string(coordinator.HeatDone)
+		status := string(protocol.HeatDone)
 		if w.waitsAgain(x) {
-			status = string(coordinator.HeatWaits)
+			status = string(protocol.HeatWaits)
 		}
 		all = append(all, heatapi.Deployment{ID: x.String(), Status: status, Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
 	if x := w.inHeat(follower); x != nil {
 		about, _ := json.Marshal(contract.HeatWaitAbout{Format: contract.HeatWaitFormat, Deployment: stackName, Wait: "hotc_done"})
 		servers, _ := json.Marshal(contract.HeatServers{{Server: x.Server, ID: x.Instance, Values: map[string]json.RawMessage{"level": w.program.Joining.level(w.cluster.now())}}})
-		status := string(coordinator.HeatDone)
+		status := string(protocol.HeatDone)
 		if w.waitsAgain(x) {
-			status = string(coordinator.HeatWaits)
+			status = string(protocol.HeatWaits)
 		}
 		all = append(all, heatapi.Deployment{ID: "hotc_done", Status: status, Inputs: map[string]json.RawMessage{"hotc": about, "servers": servers}})
 	}
@@ -364,7 +365,7 @@ func (w *world) judgeJoining(v *verdict) {
 	w.history.count("followers of groups up to date")
 	has := v.role(follower, "r").Followed
 	if x := w.inHeat(follower); x != nil && v.servers[follower].Incarnation.Instance == x.Instance {
-		want := coordinator.HeatRecordOf(w.program.Joining.level(w.cluster.now()), 0)
+		want := protocol.HeatRecordOf(w.program.Joining.level(w.cluster.now()), 0)
 		w.history.count("followers with what Heat gives last")
 		if has[contract.HeatCell("level")] != want.At() {
 			w.history.violate("the follower has run with another value than Heat gives: %s", want.Value)
@@ -374,9 +375,9 @@ func (w *world) judgeJoining(v *verdict) {
 		path, m := memberPath(n), w.inHeat(memberPath(n))
 		is := v.servers[path]
 		there := m != nil && is.Incarnation.Number > 0 && is.Incarnation.Instance == m.Instance
-		want := map[contract.CellName]coordinator.Count{}
+		want := map[contract.CellName]protocol.Count{}
 		for _, o := range w.program.Plan.Servers[n].Roles[0].Outputs {
-			if r := is.Cells[o.Cell]; r.State == coordinator.Valued && !r.RoleFailed && there {
+			if r := is.Cells[o.Cell]; r.State == protocol.Valued && !r.RoleFailed && there {
 				want[o.Cell] = r.At()
 			}
 		}

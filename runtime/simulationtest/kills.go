@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // In a case of kills, agents and relays are killed at writes: before one, or when it was done but
@@ -94,7 +94,7 @@ func (w *world) judgeRelays() {
 	members, values := c.nodes[deployment.Members(groupName)], c.nodes[deployment.HeatValues(follower)]
 	c.mu.Unlock()
 	for _, x := range members {
-		var said coordinator.MembersRecord
+		var said protocol.MembersRecord
 		_ = json.Unmarshal(x.data, &said)
 		at := w.cluster.at(x)
 		for n := range w.program.Joining.Members {
@@ -104,9 +104,9 @@ func (w *world) judgeRelays() {
 			}
 		}
 	}
-	last, before := 0, coordinator.HeatValues{}
+	last, before := 0, protocol.HeatValues{}
 	for _, x := range values {
-		var said coordinator.HeatValues
+		var said protocol.HeatValues
 		_ = json.Unmarshal(x.data, &said)
 		if said.Values == nil {
 			continue

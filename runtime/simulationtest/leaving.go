@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	heatapi "github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -35,7 +35,7 @@ func (p *Program) addDeleteHooks(r *rand.Rand) {
 // hasDeleteHook reports whether Heat waits before it deletes a machine.
 func (w *world) hasDeleteHook(m *machine) bool {
 	s := w.program.server(m.Server)
-	return w.program.Joining != nil && coordinator.HasDeleteHook(s.Server)
+	return w.program.Joining != nil && protocol.HasDeleteHook(s.Server)
 }
 
 // leavings are the machines that Heat is about to delete.

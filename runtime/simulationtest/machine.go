@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/member"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -165,7 +165,7 @@ func (p *process) live() error {
 // sockets and the file system's clock.
 func (p *process) config() agent.Config {
 	m := p.machine
-	folder := filepath.Join(p.world.folder, coordinator.Segment(p.String()))
+	folder := filepath.Join(p.world.folder, store.Segment(p.String()))
 	boot := contract.Boot{Format: contract.Format, Deployment: string(deployment), Server: m.Server, Coordinator: "simulated:",
 		Token: p.world.secret.ServerToken(deployment, m.Server)}
 	if p.world.program.Plan.Signal == "heat" {
@@ -202,7 +202,7 @@ func randomness(seed uint64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-func (p *process) open(ctx context.Context, _ string, creds ...coordinator.Credential) (coordinator.Store, error) {
+func (p *process) open(ctx context.Context, _ string, creds ...store.Credential) (store.Session, error) {
 	s := p.world.cluster.open(p, p.String(), p.dead, p, creds)
 	p.mu.Lock()
 	p.session = s

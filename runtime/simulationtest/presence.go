@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-// Announce implements coordinator.Store. The cluster keeps the node for the session: until the
+// Announce implements store.Session. The cluster keeps the node for the session: until the
 // process ends in order, a while after it died, and while its machine is cut off for no longer than
 // a session lives.
-func (s *session) Announce(ctx context.Context, path coordinator.Path, data []byte) error {
+func (s *session) Announce(ctx context.Context, path store.Path, data []byte) error {
 	a := &presence{session: s, path: path, data: data}
 	err := s.ask(ctx, "announce", path, func(string) error { return a.stand(ctx) }, nil)
 	if err != nil {
@@ -27,9 +27,9 @@ func (s *session) Announce(ctx context.Context, path coordinator.Path, data []by
 // presence is an ephemeral node of a session.
 type presence struct {
 	session *session
-	path    coordinator.Path
+	path    store.Path
 	data    []byte
-	inner   coordinator.Store
+	inner   store.Session
 }
 
 // stand creates the node, unless another's exists that may not be replaced.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 )
 
@@ -146,12 +146,12 @@ func isOf(c contract.CellName, role string) bool {
 }
 
 // plain is a record with its value, which a machine of its writer can open. Locked.
-func (c *cluster) plain(w *world, ref contract.CellRef, view int) coordinator.CellRecord {
+func (c *cluster) plain(w *world, ref contract.CellRef, view int) protocol.CellRecord {
 	r := cell(c.state(deployment.Cell(ref), view).data)
 	if r.Sealed == "" {
 		return r
 	}
-	var seals coordinator.SealsRecord
+	var seals protocol.SealsRecord
 	_ = json.Unmarshal(c.state(deployment.SealsFor(ref.Server, ref.Server), view).data, &seals)
 	box := seals[ref.Cell]
 	for _, m := range w.machines {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // caller counts the requests of a program, which may die at one: before it is taken, or after.
@@ -17,11 +17,11 @@ type caller interface {
 	taken(number int) (died bool)
 }
 
-// session is a process's session with the cluster: a coordinator.Store.
+// session is a process's session with the cluster: a store.Session.
 type session struct {
 	cluster *cluster
 	process *process // nil for the operator's
-	inner   coordinator.Store
+	inner   store.Session
 	name    string
 	caller  caller
 	dead    <-chan struct{}
@@ -32,18 +32,18 @@ type session struct {
 	seen int
 
 	mu      sync.Mutex
-	creds   []coordinator.Credential
+	creds   []store.Credential
 	counts  map[string]int
-	watches map[coordinator.Path]map[chan struct{}]struct{}
+	watches map[store.Path]map[chan struct{}]struct{}
 }
 
-func (c *cluster) open(p *process, name string, dead <-chan struct{}, by caller, creds []coordinator.Credential) *session {
+func (c *cluster) open(p *process, name string, dead <-chan struct{}, by caller, creds []store.Credential) *session {
 	return &session{cluster: c, process: p, name: name, inner: c.later(c.tree.Open(creds...)), creds: slices.Clone(creds), dead: dead, caller: by,
-		closed: make(chan struct{}), counts: map[string]int{}, watches: map[coordinator.Path]map[chan struct{}]struct{}{}}
+		closed: make(chan struct{}), counts: map[string]int{}, watches: map[store.Path]map[chan struct{}]struct{}{}}
 }
 
 // identities are the session's credentials.
-func (s *session) identities() []coordinator.Credential {
+func (s *session) identities() []store.Credential {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.creds)
@@ -57,7 +57,7 @@ func (s *session) machine() *machine {
 }
 
 // identify names a request: by what it is and how often it was made.
-func (s *session) identify(op string, path coordinator.Path) string {
+func (s *session) identify(op string, path store.Path) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := op + " " + string(path)
@@ -107,7 +107,7 @@ func (s *session) sleep(ctx context.Context, d time.Duration) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isClosed(s.closed):
-		return coordinator.ErrClosed
+		return store.ErrClosed
 	}
 	return nil
 }
@@ -121,9 +121,9 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// ask repeats a request until it has an answer, as coordinator.Store promises. late performs it
+// ask repeats a request until it has an answer, as store.Session promises. late performs it
 // after the session has given up on it: it was in transit.
-func (s *session) ask(ctx context.Context, op string, path coordinator.Path, effect func(id string) error, late func()) error {
+func (s *session) ask(ctx context.Context, op string, path store.Path, effect func(id string) error, late func()) error {
 	d, f := s.cluster.dice, s.cluster.faults
 	for {
 		id := s.identify(op, path)
@@ -171,15 +171,15 @@ func (s *session) way(id, direction string) time.Duration {
 	return d.between(quickest, usual, id, direction)
 }
 
-func fail(op string, path coordinator.Path, err error) error {
-	return &coordinator.PathError{Op: op, Path: path, Err: err}
+func fail(op string, path store.Path, err error) error {
+	return &store.PathError{Op: op, Path: path, Err: err}
 }
 
 // batch is how many nodes one request of a Create creates.
 const batch = 5
 
-// Create implements coordinator.Store.
-func (s *session) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+// Create implements store.Session.
+func (s *session) Create(ctx context.Context, nodes []store.NewNode) error {
 	for len(nodes) > 0 {
 		n := min(batch, len(nodes))
 		some := nodes[:n]
@@ -192,26 +192,26 @@ func (s *session) Create(ctx context.Context, nodes []coordinator.NewNode) error
 	return nil
 }
 
-// Read implements coordinator.Store.
-func (s *session) Read(ctx context.Context, path coordinator.Path) (coordinator.Node, error) {
+// Read implements store.Session.
+func (s *session) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	var node change
 	err := s.ask(ctx, "read", path, func(id string) (err error) {
 		if err := s.cluster.mayRead(s, path); err != nil {
 			return err
 		}
 		if node, err = s.look(id, path); err == nil && !node.exists {
-			err = fail("read", path, coordinator.ErrNotFound)
+			err = fail("read", path, store.ErrNotFound)
 		}
 		return err
 	}, nil)
 	if err != nil {
-		return coordinator.Node{}, err
+		return store.Node{}, err
 	}
-	return coordinator.Node{Data: append([]byte{}, node.data...), Version: node.version}, nil
+	return store.Node{Data: append([]byte{}, node.data...), Version: node.version}, nil
 }
 
-// Stat implements coordinator.Store.
-func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.Version, bool, error) {
+// Stat implements store.Session.
+func (s *session) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	var node change
 	err := s.ask(ctx, "stat", path, func(id string) (err error) {
 		node, err = s.look(id, path)
@@ -220,8 +220,8 @@ func (s *session) Stat(ctx context.Context, path coordinator.Path) (coordinator.
 	return node.version, err == nil && node.exists, err
 }
 
-// Written implements coordinator.Clock.
-func (s *session) Written(ctx context.Context, path coordinator.Path) (at time.Time, err error) {
+// Written implements store.Clock.
+func (s *session) Written(ctx context.Context, path store.Path) (at time.Time, err error) {
 	err = s.ask(ctx, "stat", path, func(string) error {
 		c := s.cluster
 		c.mu.Lock()
@@ -237,7 +237,7 @@ func (s *session) Written(ctx context.Context, path coordinator.Path) (at time.T
 
 // look reads from the session's replica. When it showed an old state, all watchers are woken once
 // the replica has caught up: their watches are set there.
-func (s *session) look(id string, path coordinator.Path) (change, error) {
+func (s *session) look(id string, path store.Path) (change, error) {
 	lag := time.Duration(0)
 	if s.cluster.faults.Lag > 0 && s.process != nil {
 		lag = s.cluster.dice.between(0, s.cluster.faults.Lag, id, "lag")
@@ -251,7 +251,7 @@ func (s *session) look(id string, path coordinator.Path) (change, error) {
 }
 
 // wake notifies the watchers of a node, now that the replica has caught up.
-func (s *session) wake(path coordinator.Path, head int) {
+func (s *session) wake(path store.Path, head int) {
 	s.cluster.mu.Lock()
 	s.seen = max(s.seen, head)
 	s.cluster.mu.Unlock()
@@ -278,8 +278,8 @@ func token(c chan struct{}) {
 	}
 }
 
-// Children implements coordinator.Store.
-func (s *session) Children(ctx context.Context, path coordinator.Path) (names []string, err error) {
+// Children implements store.Session.
+func (s *session) Children(ctx context.Context, path store.Path) (names []string, err error) {
 	err = s.ask(ctx, "list", path, func(string) (err error) {
 		names, err = s.inner.Children(context.Background(), path)
 		return err
@@ -287,8 +287,8 @@ func (s *session) Children(ctx context.Context, path coordinator.Path) (names []
 	return names, err
 }
 
-// Commit implements coordinator.Store.
-func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
+// Commit implements store.Session.
+func (s *session) Commit(ctx context.Context, ops ...store.Op) error {
 	path, asked, done := ops[0].Path, time.Now(), -1
 	for _, op := range ops {
 		if op.Write {
@@ -317,7 +317,7 @@ func (s *session) Commit(ctx context.Context, ops ...coordinator.Op) error {
 }
 
 // becomes ends a process that is to end when its machine becomes the server.
-func (s *session) becomes(ops []coordinator.Op) {
+func (s *session) becomes(ops []store.Op) {
 	p := s.process
 	if p == nil || !p.end.Number {
 		return
@@ -329,8 +329,8 @@ func (s *session) becomes(ops []coordinator.Op) {
 	}
 }
 
-// DeleteTree implements coordinator.Store.
-func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
+// DeleteTree implements store.Session.
+func (s *session) DeleteTree(ctx context.Context, path store.Path) error {
 	for _, some := range s.cluster.below(path) {
 		err := s.ask(ctx, "delete", path, func(string) error {
 			for _, p := range some {
@@ -347,9 +347,9 @@ func (s *session) DeleteTree(ctx context.Context, path coordinator.Path) error {
 	return nil
 }
 
-// Watch implements coordinator.Store. A token takes its time; what the replica shows afterwards is
+// Watch implements store.Session. A token takes its time; what the replica shows afterwards is
 // not older than the change.
-func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan struct{}, error) {
+func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, error) {
 	inner, err := s.inner.Watch(ctx, path)
 	if err != nil {
 		return nil, err
@@ -382,21 +382,21 @@ func (s *session) Watch(ctx context.Context, path coordinator.Path) (<-chan stru
 	return tokens, nil
 }
 
-// Rights implements coordinator.Store. No agent uses it.
-func (s *session) Rights(ctx context.Context, path coordinator.Path, known ...coordinator.Credential) ([]coordinator.Grant, error) {
+// Rights implements store.Session. No agent uses it.
+func (s *session) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
 	return s.inner.Rights(ctx, path, known...)
 }
 
-// ChangeRights implements coordinator.Store.
-func (s *session) ChangeRights(ctx context.Context, path coordinator.Path, change coordinator.RightsChange) error {
+// ChangeRights implements store.Session.
+func (s *session) ChangeRights(ctx context.Context, path store.Path, change store.RightsChange) error {
 	return s.ask(ctx, "change the rights of", path, func(string) error {
 		return s.inner.ChangeRights(context.Background(), path, change)
 	}, nil)
 }
 
-// Authenticate implements coordinator.Store.
-func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) error {
-	return s.ask(ctx, "authenticate", coordinator.Path(c.User), func(string) error {
+// Authenticate implements store.Session.
+func (s *session) Authenticate(ctx context.Context, c store.Credential) error {
+	return s.ask(ctx, "authenticate", store.Path(c.User), func(string) error {
 		s.mu.Lock()
 		s.creds = append(s.creds, c)
 		s.mu.Unlock()
@@ -404,7 +404,7 @@ func (s *session) Authenticate(ctx context.Context, c coordinator.Credential) er
 	}, nil)
 }
 
-// MaxValue implements coordinator.Store.
+// MaxValue implements store.Session.
 func (s *session) MaxValue() int {
 	if room := s.cluster.faults.Room; room > 0 && s.process != nil {
 		return room + overhead
@@ -415,7 +415,7 @@ func (s *session) MaxValue() int {
 // overhead is what an agent leaves free in a commit (coordinator's Member).
 const overhead = 16 << 10
 
-// Close implements coordinator.Store.
+// Close implements store.Session.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

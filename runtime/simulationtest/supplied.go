@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // In some cases an operator supplies secrets, which roles follow: several in one apply, with or
@@ -61,12 +62,12 @@ func (w *world) value(name string) json.RawMessage {
 }
 
 // after are the secrets whose value changes.
-func (w *world) after(s coordinator.Store, p *contract.Plan) (map[contract.CellName]int, error) {
+func (w *world) after(s store.Session, p *contract.Plan) (map[contract.CellName]int, error) {
 	if len(p.Secrets) == 0 {
 		return nil, nil
 	}
 	given, err := deploy.ReadGiven(w.ctx, s, deployment, w.secret, p)
-	if errors.Is(err, deploy.ErrNotApplied) || errors.Is(err, deploy.ErrUnfinished) || errors.Is(err, coordinator.ErrNotFound) {
+	if errors.Is(err, deploy.ErrNotApplied) || errors.Is(err, deploy.ErrUnfinished) || errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	after := map[contract.CellName]int{}
@@ -79,7 +80,7 @@ func (w *world) after(s coordinator.Store, p *contract.Plan) (map[contract.CellN
 }
 
 // give supplies all secrets of a plan.
-func (w *world) give(s coordinator.Store, p *contract.Plan) error {
+func (w *world) give(s store.Session, p *contract.Plan) error {
 	for _, x := range p.Secrets {
 		if err := deploy.Give(w.ctx, s, deployment, w.secret, p, x, w.value(x.Name), w.operatorsNow()); err != nil {
 			return err
@@ -90,14 +91,14 @@ func (w *world) give(s coordinator.Store, p *contract.Plan) error {
 }
 
 // cell is a cell as the operator sees it.
-func (v *verdict) cell(c contract.CellName) coordinator.CellRecord {
+func (v *verdict) cell(c contract.CellName) protocol.CellRecord {
 	for i, x := range v.world.program.Plan.Secrets {
 		if x.Cell == c {
 			return v.snapshot.Given[i].Record()
 		}
 	}
 	r := v.servers[v.cells[c].Server].Cells[c]
-	if r.State == coordinator.Valued { // a snapshot has no values
+	if r.State == protocol.Valued { // a snapshot has no values
 		cluster := v.world.cluster
 		cluster.mu.Lock()
 		defer cluster.mu.Unlock()

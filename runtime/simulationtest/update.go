@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -208,18 +208,18 @@ func (w *world) judgeUpdates(v *verdict) {
 		}
 		for _, r := range s.Roles {
 			state := v.role(s.Path, r.Name)
-			if state.Status != coordinator.RoleDone || waits[s.Path.Role(r.Name)] {
+			if state.Status != protocol.RoleDone || waits[s.Path.Role(r.Name)] {
 				continue
 			}
 			if state.Made != r.Definition() {
 				w.history.violate("%s.%s is done, and not what its plan says", s.Path, r.Name)
 			}
-			if u := state.Update; u != nil && u.Status != coordinator.RoleDone && (u.Status != coordinator.RoleFailed || u.Cause == nil) {
+			if u := state.Update; u != nil && u.Status != protocol.RoleDone && (u.Status != protocol.RoleFailed || u.Cause == nil) {
 				w.history.violate("the hook of %s.%s is %s at rest, cause %v", s.Path, r.Name, u.Status, u.Cause)
 			}
 		}
 		for _, q := range there.Requests {
-			if !slices.ContainsFunc(there.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number && !waits[s.Path.Role(q.Role)] {
+			if !slices.ContainsFunc(there.Answers, func(a protocol.Answer) bool { return a.ID == q.ID && a.Final() }) && q.Incarnation == there.Incarnation.Number && !waits[s.Path.Role(q.Role)] {
 				w.history.violate("%s was asked for %s of %s, and has not answered", s.Path, q.Name, q.Role)
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // verdict checks a deployment at rest.
@@ -72,13 +72,13 @@ func (w *world) current(path contract.ServerPath) *machine {
 	return m
 }
 
-func (v *verdict) role(server contract.ServerPath, name string) coordinator.RoleState {
+func (v *verdict) role(server contract.ServerPath, name string) protocol.RoleState {
 	for _, r := range v.servers[server].State.Roles {
 		if r.Name == name {
 			return r
 		}
 	}
-	return coordinator.RoleState{Name: name, Status: coordinator.RolePending}
+	return protocol.RoleState{Name: name, Status: protocol.RolePending}
 }
 
 // lost reports whether an agent came, did not finish, perhaps what the plan got since, and will not
@@ -86,11 +86,11 @@ func (v *verdict) role(server contract.ServerPath, name string) coordinator.Role
 func (v *verdict) lost(path contract.ServerPath) bool {
 	s := v.servers[path]
 	return s.Incarnation.Number > 0 && !v.alive(path) && (!finished(s) ||
-		slices.ContainsFunc(v.world.program.server(path).Roles, func(r contract.Role) bool { return v.role(path, r.Name).Status == coordinator.RolePending }))
+		slices.ContainsFunc(v.world.program.server(path).Roles, func(r contract.Role) bool { return v.role(path, r.Name).Status == protocol.RolePending }))
 }
 
 func finished(s *deploy.ServerSnapshot) bool {
-	return s.State.Phase == coordinator.PhaseDone || s.State.Phase == coordinator.PhaseFailed
+	return s.State.Phase == protocol.PhaseDone || s.State.Phase == protocol.PhaseFailed
 }
 
 // excuse finds the roles that may wait for ever: those that wait for a server that never came, for
@@ -100,7 +100,7 @@ func (v *verdict) excuse() {
 	for _, s := range v.world.program.Plan.Servers {
 		for _, r := range s.Roles {
 			status := v.role(s.Path, r.Name).Status
-			v.excused[s.Path.Role(r.Name)] = status == coordinator.RolePending || status == coordinator.RoleRunning
+			v.excused[s.Path.Role(r.Name)] = status == protocol.RolePending || status == protocol.RoleRunning
 		}
 	}
 	for changed := true; changed; {
@@ -129,10 +129,10 @@ func (v *verdict) hasReason(s contract.Server, index int) bool {
 }
 
 // never reports whether what a read waits for will never come, while no one can know.
-func (v *verdict) never(w coordinator.Wait) bool {
+func (v *verdict) never(w protocol.Wait) bool {
 	c := v.cells[w.Cell]
 	s := v.servers[c.Server]
-	if s.Cells[w.Cell].State != coordinator.Empty {
+	if s.Cells[w.Cell].State != protocol.Empty {
 		return false
 	}
 	return s.Incarnation.Number == 0 || c.Role != "" && v.excused[c.Server.Role(c.Role)]
@@ -157,18 +157,18 @@ func (v *verdict) server(s *contract.Server) {
 	for _, r := range s.Roles {
 		state := v.role(s.Path, r.Name)
 		switch state.Status {
-		case coordinator.RoleDone:
+		case protocol.RoleDone:
 			v.done(s, r)
-		case coordinator.RoleFailed, coordinator.RoleSkipped:
+		case protocol.RoleFailed, protocol.RoleSkipped:
 			v.failed(s, r, state)
-		case coordinator.RolePending, coordinator.RoleRunning:
+		case protocol.RolePending, protocol.RoleRunning:
 			if !v.excused[s.Path.Role(r.Name)] {
 				violate("%s.%s is %s for ever, and nothing says why: blocked on %v", s.Path, r.Name, state.Status, state.Blocked)
 			}
 			v.world.history.count("waits for ever")
 		}
 	}
-	if len(s.Roles) == 0 && there.State.Phase != coordinator.PhaseDone {
+	if len(s.Roles) == 0 && there.State.Phase != protocol.PhaseDone {
 		violate("%s has no roles and is not done: %s", s.Path, there.State.Phase)
 	}
 }
@@ -181,28 +181,28 @@ func (v *verdict) done(s *contract.Server, r contract.Role) {
 		must = append(must, o.Cell)
 	}
 	for _, c := range must {
-		if record := there.Cells[c]; record.State != coordinator.Valued || record.Incarnation != there.Incarnation.Number {
+		if record := there.Cells[c]; record.State != protocol.Valued || record.Incarnation != there.Incarnation.Number {
 			v.world.history.violate("%s.%s is done, and %s is %s in incarnation %d of %d", s.Path, r.Name, c,
 				record.State, record.Incarnation, there.Incarnation.Number)
 		}
 	}
 }
 
-func (v *verdict) failed(s *contract.Server, r contract.Role, state coordinator.RoleState) {
+func (v *verdict) failed(s *contract.Server, r contract.Role, state protocol.RoleState) {
 	v.world.history.count(string(state.Status))
 	there := v.servers[s.Path]
 	if state.Cause == nil || state.Cause.Root().Reason == "" {
 		v.world.history.violate("%s.%s is %s without a cause", s.Path, r.Name, state.Status)
 	}
-	if there.State.Phase != coordinator.PhaseFailed {
+	if there.State.Phase != protocol.PhaseFailed {
 		v.world.history.violate("%s.%s is %s, and the server is %s", s.Path, r.Name, state.Status, there.State.Phase)
 	}
 	for _, o := range r.Outputs {
-		if there.Cells[o.Cell].State == coordinator.Empty {
+		if there.Cells[o.Cell].State == protocol.Empty {
 			v.world.history.violate("%s.%s is %s, and %s is empty", s.Path, r.Name, state.Status, o.Cell)
 		}
 	}
-	if c := there.Cells[s.Path.Role(r.Name).Completion()]; c.State != coordinator.Failed {
+	if c := there.Cells[s.Path.Role(r.Name).Completion()]; c.State != protocol.Failed {
 		v.world.history.violate("%s.%s is %s, and its completion is %s", s.Path, r.Name, state.Status, c.State)
 	}
 }

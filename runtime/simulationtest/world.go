@@ -20,11 +20,12 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
-const deployment coordinator.Deployment = "blog"
+const deployment protocol.Deployment = "blog"
 
 // Case is what is played: a program and what goes wrong with it.
 type Case struct {
@@ -80,7 +81,7 @@ type world struct {
 	program *Program
 	dice    dice
 	folder  string
-	secret  coordinator.Secret
+	secret  protocol.Secret
 	cluster *cluster
 	history *history
 	ctx     context.Context
@@ -119,7 +120,7 @@ const (
 
 func play(c Case, folder string) *Outcome {
 	w := &world{Case: c, program: c.Program, dice: dice(c.Seed), folder: folder}
-	secret, err := coordinator.NewSecret(randomness(c.Seed))
+	secret, err := protocol.NewSecret(randomness(c.Seed))
 	if err != nil {
 		panic(err)
 	}
@@ -235,7 +236,7 @@ func (w *world) apply(interrupted int) error {
 
 func (w *world) publish(p *contract.Plan, interrupted int) error {
 	o := &operator{dies: interrupted}
-	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []coordinator.Credential{w.secret.Operator(deployment)})
+	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []store.Credential{w.secret.Operator(deployment)})
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -319,11 +320,11 @@ func (w *world) settled() bool {
 	}
 	s := w.snapshot()
 	for _, server := range s.Servers {
-		if server.State.Phase != coordinator.PhaseDone && server.State.Phase != coordinator.PhaseFailed {
+		if server.State.Phase != protocol.PhaseDone && server.State.Phase != protocol.PhaseFailed {
 			return false
 		}
 		for _, q := range server.Requests { // held while another's agent may return
-			if q.Incarnation == server.Incarnation.Number && w.current(server.Path) != nil && !slices.ContainsFunc(server.Answers, func(a coordinator.Answer) bool { return a.ID == q.ID && a.Final() }) {
+			if q.Incarnation == server.Incarnation.Number && w.current(server.Path) != nil && !slices.ContainsFunc(server.Answers, func(a protocol.Answer) bool { return a.ID == q.ID && a.Final() }) {
 				return false
 			}
 		}

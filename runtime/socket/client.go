@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"io"
 	"net"
 	"unicode/utf8"
@@ -61,7 +61,7 @@ func ask(ctx context.Context, path string, r request) (answer, error) {
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
 	defer stop()
-	text, err := coordinator.Encode(r)
+	text, err := protocol.Encode(r)
 	if err != nil {
 		return answer{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 )
 
@@ -140,7 +140,7 @@ func (s *Server) serve(connection net.Conn) {
 }
 
 func reply(connection net.Conn, a answer) error {
-	text, err := coordinator.Encode(a)
+	text, err := protocol.Encode(a)
 	if err == nil {
 		_, err = connection.Write(append(text, '\n'))
 	}

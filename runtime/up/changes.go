@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // Changes are what an update would do, as far as is certain.
@@ -55,7 +55,7 @@ func (u *Up) foresee(ctx context.Context) (c Changes, err error) {
 	c.Roles = u.changes
 	if u.now != nil {
 		for r := range u.now.Roles() {
-			if r.Status == coordinator.RoleFailed {
+			if r.Status == protocol.RoleFailed {
 				c.Again = append(c.Again, r.Key())
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -161,7 +161,7 @@ func (d *Down) remove(ctx context.Context, s *heat.Stack) error {
 				return d.stuck(ctx, now, f.failed)
 			}
 		}
-		if err := coordinator.Pause(ctx, d.Look); err != nil {
+		if err := store.Pause(ctx, d.Look); err != nil {
 			return err
 		}
 	}

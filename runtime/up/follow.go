@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -33,7 +34,7 @@ type following struct {
 	overs
 	silent  bool // Heat does not answer, and that was reported
 	deaf    bool // the same of the coordinator
-	changed <-chan coordinator.Path
+	changed <-chan store.Path
 	owed    bool // something has changed since the roles were last read
 	now     *status.Status
 	unheard int // polls of a complete stack that no relay has seen yet
@@ -188,7 +189,7 @@ func (f *following) roles(ctx context.Context) error {
 			more = false
 		}
 	}
-	if f.owed = f.owed || dirty; !f.owed || time.Since(f.looked) < coordinator.Rest(f.took) {
+	if f.owed = f.owed || dirty; !f.owed || time.Since(f.looked) < store.Rest(f.took) {
 		return nil
 	}
 	f.owed = false
@@ -249,7 +250,7 @@ func (f *following) until(ctx context.Context, done func(*heat.Stack) (bool, err
 				}
 			}
 		}
-		if err := coordinator.Pause(ctx, f.look/rolesLooks); err != nil {
+		if err := store.Pause(ctx, f.look/rolesLooks); err != nil {
 			return err
 		}
 	}
@@ -328,7 +329,7 @@ func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) erro
 		if f.now != nil && !slices.ContainsFunc(roles, func(key contract.RoleKey) bool { return open(f.now, key) }) {
 			return nil
 		}
-		if err := coordinator.Pause(ctx, f.look); err != nil {
+		if err := store.Pause(ctx, f.look); err != nil {
 			return err
 		}
 	}
@@ -337,11 +338,11 @@ func (f *following) rolesEnd(ctx context.Context, roles []contract.RoleKey) erro
 // open reports whether a role is at work, or will be, before Heat has updated the stack.
 func open(v *status.Status, key contract.RoleKey) bool {
 	r := v.RoleOf(key)
-	if r == nil || !r.Server.Alive || r.Status == coordinator.RoleDone || r.Status == coordinator.RoleSkipped {
+	if r == nil || !r.Server.Alive || r.Status == protocol.RoleDone || r.Status == protocol.RoleSkipped {
 		return false
 	}
-	if r.Status == coordinator.RoleFailed {
-		return r.Asked(coordinator.Retry, "") // and has not begun
+	if r.Status == protocol.RoleFailed {
+		return r.Asked(protocol.Retry, "") // and has not begun
 	}
 	return !inVain(v, r, map[*status.Role]bool{})
 }
@@ -353,12 +354,12 @@ func inVain(v *status.Status, r *status.Role, seen map[*status.Role]bool) bool {
 		return false
 	}
 	seen[r] = true
-	if len(r.Blocked) == 0 && r.Status == coordinator.RolePending { // its turn has not come
+	if len(r.Blocked) == 0 && r.Status == protocol.RolePending { // its turn has not come
 		return slices.ContainsFunc(r.Server.Roles[:r.Index], func(earlier *status.Role) bool {
-			return earlier.Status != coordinator.RoleDone && inVain(v, earlier, seen)
+			return earlier.Status != protocol.RoleDone && inVain(v, earlier, seen)
 		})
 	}
-	return slices.ContainsFunc(r.Blocked, func(w coordinator.Wait) bool {
+	return slices.ContainsFunc(r.Blocked, func(w protocol.Wait) bool {
 		c := v.Cells[w.Cell]
 		s, from := v.ByPath[c.Server], v.Role(c.Server, c.Role)
 		_, heats := w.Cell.HeatKey()

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -28,7 +29,7 @@ func (u *Up) heard(ctx context.Context) error {
 	}
 	done := map[string]bool{} // by the ids with which servers signal
 	for _, s := range v.Servers {
-		well := !slices.ContainsFunc(s.Roles, func(r *status.Role) bool { return r.Status != coordinator.RoleDone })
+		well := !slices.ContainsFunc(s.Roles, func(r *status.Role) bool { return r.Status != protocol.RoleDone })
 		done[string(s.Path)] = s.Came() && well
 		for _, r := range s.Roles {
 			for _, x := range r.Plan.Signals {
@@ -49,7 +50,7 @@ func (u *Up) heard(ctx context.Context) error {
 		case !said:
 			u.View.Say("Telling Heat that all roles are done on " + strings.Join(late, ", "))
 		}
-		if err := coordinator.Pause(ctx, u.Look); err != nil {
+		if err := store.Pause(ctx, u.Look); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -79,7 +79,7 @@ func (u *Up) hooks(c *Changes, machines map[string]bool) (first []contract.RoleK
 // owedHooks are the roles of a server that have ended, but whose delete hook is not done.
 func owedHooks(s *status.Server) (owed []contract.RoleKey) {
 	for _, r := range s.Roles {
-		if coordinator.OwesDelete(r.Plan, r.Status) && coordinator.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {
+		if protocol.OwesDelete(r.Plan, r.Status) && protocol.HookDone(s.Requests, s.Answers, r.Name, contract.HookDelete, s.Incarnation) == nil {
 			owed = append(owed, r.Key())
 		}
 	}

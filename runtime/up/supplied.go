@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // declaration is a parameter of the new template.
@@ -165,7 +165,7 @@ func differs(kind, before string, value json.RawMessage) bool {
 		return now != before && !(isX && isY && x.Cmp(y) == 0)
 	case "json":
 		now = cmp.Or(now, "{}")
-		return !coordinator.SameValue(json.RawMessage(before), json.RawMessage(now))
+		return !protocol.SameValue(json.RawMessage(before), json.RawMessage(now))
 	case "commadelimitedlist":
 		return items(value) != before
 	}

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/memory"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -55,7 +55,7 @@ func (d *dice) wait(most time.Duration) {
 
 // slow is a coordinator whose answers take their time, now and then so long that much happens.
 type slow struct {
-	coordinator.Store
+	store.Session
 	*dice
 }
 
@@ -65,24 +65,24 @@ func (s *slow) pause() {
 	}
 }
 
-func (s *slow) Read(ctx context.Context, p coordinator.Path) (coordinator.Node, error) {
+func (s *slow) Read(ctx context.Context, p store.Path) (store.Node, error) {
 	s.pause()
-	return s.Store.Read(ctx, p)
+	return s.Session.Read(ctx, p)
 }
 
-func (s *slow) Commit(ctx context.Context, ops ...coordinator.Op) error {
+func (s *slow) Commit(ctx context.Context, ops ...store.Op) error {
 	s.pause()
-	return s.Store.Commit(ctx, ops...)
+	return s.Session.Commit(ctx, ops...)
 }
 
-func (s *slow) Create(ctx context.Context, nodes []coordinator.NewNode) error {
+func (s *slow) Create(ctx context.Context, nodes []store.NewNode) error {
 	s.pause()
-	return s.Store.Create(ctx, nodes)
+	return s.Session.Create(ctx, nodes)
 }
 
-func (s *slow) Stat(ctx context.Context, p coordinator.Path) (coordinator.Version, bool, error) {
+func (s *slow) Stat(ctx context.Context, p store.Path) (store.Version, bool, error) {
 	s.pause()
-	return s.Store.Stat(ctx, p)
+	return s.Session.Stat(ctx, p)
 }
 
 // heats is Heat, with one stack at most.
@@ -190,7 +190,7 @@ func (p *place) isDead(h deploy.Holder) bool {
 type at struct {
 	deployment
 	place     *place
-	store     coordinator.Store
+	store     store.Session
 	plan      *contract.Plan
 	process   int
 	over      bool

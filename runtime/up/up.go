@@ -13,9 +13,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -47,7 +47,7 @@ type Deployment interface {
 	// Status is its status; nil where there is none.
 	Status(ctx context.Context) (*status.Status, error)
 	// Watch announces every change of what the servers of its plan report.
-	Watch(ctx context.Context, p *contract.Plan) (<-chan coordinator.Path, error)
+	Watch(ctx context.Context, p *contract.Plan) (<-chan store.Path, error)
 	// Again runs failed roles again, and those that failed because of them.
 	Again(ctx context.Context, v *status.Status) ([]contract.RoleKey, error)
 	// Part runs the delete hooks of some roles, and fails with the first that does.
@@ -384,7 +384,7 @@ func (u *Up) relay(ctx context.Context) (end func()) {
 	if u.Relay == nil {
 		return func() {}
 	}
-	return coordinator.Beside(ctx, func(ctx context.Context) {
+	return store.Beside(ctx, func(ctx context.Context) {
 		if err := u.Relay(ctx); err != nil && ctx.Err() == nil {
 			u.View.Say("nothing reports to Heat how the roles end: " + err.Error())
 		}
@@ -475,7 +475,7 @@ func (u *Up) awaitEnd(ctx context.Context) error {
 		case err == nil && !s.State.InProgress():
 			return nil
 		}
-		if err := coordinator.Pause(ctx, u.Look); err != nil {
+		if err := store.Pause(ctx, u.Look); err != nil {
 			return err
 		}
 	}

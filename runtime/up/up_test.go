@@ -16,9 +16,10 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
 
@@ -162,7 +163,7 @@ type deployment struct {
 	taken   bool // another plan is published right after ours
 	// plan is the published one, heard what a relay has found at a poll of Heat.
 	plan  *contract.Plan
-	heard func() []coordinator.HeatWait
+	heard func() []protocol.HeatWait
 	asked []string
 	again []contract.RoleKey // run again
 	holds bool               // it is locked for this command
@@ -194,7 +195,7 @@ func (d *deployment) Status(context.Context) (*status.Status, error) {
 	}
 	return v, nil
 }
-func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan coordinator.Path, error) {
+func (d *deployment) Watch(context.Context, *contract.Plan) (<-chan store.Path, error) {
 	return nil, nil
 }
 func (d *deployment) Again(context.Context, *status.Status) ([]contract.RoleKey, error) {
@@ -323,16 +324,16 @@ func TestAnUpdateFollowsWhereAgentsTellHeat(t *testing.T) {
 // A fixed failure stays in its handle until the agent, or the relay, has signalled Heat: an update
 // would fail with it. What has failed again is not waited for.
 func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
-	server := func(path contract.ServerPath, is coordinator.RoleStatus) *status.Server {
-		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Incarnation: coordinator.IncarnationRecord{Number: 1}}}
-		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: is}, Server: s,
+	server := func(path contract.ServerPath, is protocol.RoleStatus) *status.Server {
+		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Incarnation: protocol.IncarnationRecord{Number: 1}}}
+		s.Roles = []*status.Role{{RoleState: protocol.RoleState{Name: "r", Status: is}, Server: s,
 			Plan: &contract.Role{Name: "r", Signals: []contract.Signal{{Handle: "hotc_handle_x", ID: "id of " + string(path)}}}}}
 		return s
 	}
 	failed := map[string]string{"db": "SUCCESS", "id of db": "FAILURE", "web": "FAILURE"}
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "UPDATE_FAILED"}, states: []heat.State{"UPDATE_IN_PROGRESS", "UPDATE_FAILED"},
 		told: []map[string]string{failed, failed, {"db": "SUCCESS", "id of db": "SUCCESS", "web": "FAILURE"}}}
-	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{server("db", coordinator.RoleDone), server("web", coordinator.RoleFailed)}})
+	u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{server("db", protocol.RoleDone), server("web", protocol.RoleFailed)}})
 	u.Relay = func(ctx context.Context) error { <-ctx.Done(); return nil }
 	if _, err := u.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -347,9 +348,9 @@ func TestAnUpdateWaitsUntilHeatHasHeard(t *testing.T) {
 func TestAnUpdateWaitsForRebuiltServers(t *testing.T) {
 	const site = `{"heat_template_version": "2018-08-31", "resources": {"db": {"type": "OS::Nova::Server", "properties": {"image": "%s"}}, "web": {"type": "OS::Nova::Server", "properties": {"flavor": "%s"}}}}`
 	server := func(path contract.ServerPath, instance string, incarnation int) *status.Server {
-		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Alive: true, Incarnation: coordinator.IncarnationRecord{Number: incarnation, Instance: instance}}}
-		s.State = coordinator.ServerState{Incarnation: incarnation, Phase: coordinator.PhaseDone}
-		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "r", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "r"}}}
+		s := &status.Server{ServerSnapshot: deploy.ServerSnapshot{Path: path, Alive: true, Incarnation: protocol.IncarnationRecord{Number: incarnation, Instance: instance}}}
+		s.State = protocol.ServerState{Incarnation: incarnation, Phase: protocol.PhaseDone}
+		s.Roles = []*status.Role{{RoleState: protocol.RoleState{Name: "r", Status: protocol.RoleDone}, Server: s, Plan: &contract.Role{Name: "r"}}}
 		return s
 	}
 	looks := 0
@@ -443,7 +444,7 @@ func TestOthersChangeTheStack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cloud{has: []heat.Resource{}}
-			u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: coordinator.RoleRunning}}}}}})
+			u, v := begin(t, c, &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{{Roles: []*status.Role{{RoleState: protocol.RoleState{Status: protocol.RoleRunning}}}}}})
 			u.TakesOver, u.Relay = true, func(ctx context.Context) error { <-ctx.Done(); return nil }
 			path := filepath.Join(t.TempDir(), "t.yaml")
 			if err := os.WriteFile(path, []byte("heat_template_version: 2018-08-31\nparameters: {size: {type: number, default: 2}}\n"), 0o600); err != nil {
@@ -550,14 +551,14 @@ func TestOnlyTheFirstFailuresAreTold(t *testing.T) {
 // of Heat's, as of a parameter that goes back to its default, or a server. The update does not wait
 // for it.
 func TestWhatTheUpdateBringsIsNotWaitedFor(t *testing.T) {
-	blocked := func(cell contract.CellName) coordinator.RoleState {
-		return coordinator.RoleState{Status: coordinator.RoleRunning, Blocked: []coordinator.Wait{{Cell: cell}}}
+	blocked := func(cell contract.CellName) protocol.RoleState {
+		return protocol.RoleState{Status: protocol.RoleRunning, Blocked: []protocol.Wait{{Cell: cell}}}
 	}
-	for name, states := range map[string]map[contract.RoleKey]coordinator.RoleState{
+	for name, states := range map[string]map[contract.RoleKey]protocol.RoleState{
 		"a value of Heat's":        {"a.one": blocked(contract.HeatCell("level"))},
 		"a server":                 {"a.one": blocked("new.one:out")},
 		"a role that waits for it": {"a.one": blocked("b.one:out"), "b.one": blocked(contract.HeatCell("level"))},
-		"its turn":                 {"a.two": {Status: coordinator.RolePending}, "a.one": blocked("b.one:out"), "b.one": blocked("new.one:out")},
+		"its turn":                 {"a.two": {Status: protocol.RolePending}, "a.one": blocked("b.one:out"), "b.one": blocked("new.one:out")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &contract.Plan{}
@@ -585,7 +586,7 @@ func TestWhatTheUpdateBringsIsNotWaitedFor(t *testing.T) {
 				}
 			}
 			v.Role("b", "one").Blocked = nil
-			v.Role("b", "one").Status = coordinator.RoleRunning
+			v.Role("b", "one").Status = protocol.RoleRunning
 			if !open(v, "b.one") || name == "a role that waits for it" && !open(v, "a.one") {
 				t.Error("a role that can go on is not waited for")
 			}
@@ -690,7 +691,7 @@ func TestDownGoesOnWhereItWasEnded(t *testing.T) {
 func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 	server := func(path contract.ServerPath, instance string) *status.Server {
 		s := &status.Server{}
-		s.Path, s.Incarnation = path, coordinator.IncarnationRecord{Number: 1, Instance: instance}
+		s.Path, s.Incarnation = path, protocol.IncarnationRecord{Number: 1, Instance: instance}
 		return s
 	}
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "id", State: "CREATE_COMPLETE"}, states: []heat.State{"DELETE_COMPLETE"}}
@@ -707,17 +708,17 @@ func TestDownAsksNoMachineThatIsGone(t *testing.T) {
 func TestTheRelayFindsThatHeatHasHeard(t *testing.T) {
 	for _, x := range []struct{ after, looks int }{{3, 3}, {1000, mostUnheard + 1}} {
 		c, looks := &cloud{states: []heat.State{"CREATE_COMPLETE"}}, 0
-		s := &status.Server{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: coordinator.RoleDone}}}}
+		s := &status.Server{Roles: []*status.Role{{RoleState: protocol.RoleState{Status: protocol.RoleDone}}}}
 		s.Incarnation.Number = 1
-		s.State = coordinator.ServerState{Incarnation: 1, Phase: coordinator.PhaseDone, NoHandle: true}
+		s.State = protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, NoHandle: true}
 		s.Roles[0].Server, s.Roles[0].Plan = s, &contract.Role{}
 		d := &deployment{outcome: deploy.Created, servers: []*status.Server{s}, plan: &contract.Plan{Signal: contract.AgentsSignal}}
 		c.looked = func() { looks++ }
-		d.heard = func() []coordinator.HeatWait {
+		d.heard = func() []protocol.HeatWait {
 			if looks < x.after {
 				return nil
 			}
-			return []coordinator.HeatWait{{Wait: contract.DoneHandle, Status: coordinator.HeatDone}}
+			return []protocol.HeatWait{{Wait: contract.DoneHandle, Status: protocol.HeatDone}}
 		}
 		u, _ := begin(t, c, d)
 		if r, err := u.Run(t.Context()); err != nil || !r.OK() || looks != x.looks {
@@ -792,14 +793,14 @@ func TestParametersThatSomebodyElseHasChanged(t *testing.T) {
 // How the roles ended is read from the coordinator once Heat has ended, and not taken from an
 // earlier read: failed roles may have run again meanwhile.
 func TestTheEndIsLookedAtOnceMore(t *testing.T) {
-	roles := func(how coordinator.RoleStatus) []*status.Server {
-		return []*status.Server{{Roles: []*status.Role{{RoleState: coordinator.RoleState{Status: how}}}}}
+	roles := func(how protocol.RoleStatus) []*status.Server {
+		return []*status.Server{{Roles: []*status.Role{{RoleState: protocol.RoleState{Status: how}}}}}
 	}
 	c := &cloud{stack: &heat.Stack{Name: "s", ID: "new", State: "UPDATE_FAILED"}}
-	d := &deployment{there: true, servers: roles(coordinator.RoleDone)}
-	f := &following{cloud: c, deployment: d, view: &view{}, name: "s", id: "new", now: &status.Status{Servers: roles(coordinator.RoleFailed)}, looked: time.Now(), took: time.Hour}
+	d := &deployment{there: true, servers: roles(protocol.RoleDone)}
+	f := &following{cloud: c, deployment: d, view: &view{}, name: "s", id: "new", now: &status.Status{Servers: roles(protocol.RoleFailed)}, looked: time.Now(), took: time.Hour}
 	r, err := f.toTheEnd(t.Context())
-	if err != nil || r.Status.Servers[0].Roles[0].Status != coordinator.RoleDone {
+	if err != nil || r.Status.Servers[0].Roles[0].Status != protocol.RoleDone {
 		t.Errorf("%v: it ends with %+v", err, r)
 	}
 }
@@ -809,14 +810,14 @@ func TestTheEndIsLookedAtOnceMore(t *testing.T) {
 // runs them.
 func TestHeatGoesOnInAnUpdate(t *testing.T) {
 	const left, hooked, other = "5f0c2d6e-1111-4222-8333-555555555555", "5f0c2d6e-1111-4222-8333-666666666666", "5f0c2d6e-1111-4222-8333-777777777777"
-	server := func(path contract.ServerPath, instance string, answers ...coordinator.Answer) *status.Server {
+	server := func(path contract.ServerPath, instance string, answers ...protocol.Answer) *status.Server {
 		s := &status.Server{}
-		s.Path, s.Incarnation, s.Answers = path, coordinator.IncarnationRecord{Number: 1, Instance: instance}, answers
-		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
+		s.Path, s.Incarnation, s.Answers = path, protocol.IncarnationRecord{Number: 1, Instance: instance}, answers
+		s.Roles = []*status.Role{{RoleState: protocol.RoleState{Name: "app", Status: protocol.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
 		return s
 	}
 	d := &deployment{outcome: deploy.Updated, there: true, servers: []*status.Server{
-		server("web/0", hooked, coordinator.Answer{Kind: coordinator.Hook, Role: "app", Name: contract.HookDelete, Status: coordinator.AnswerDone}), server("web/1", other)}}
+		server("web/0", hooked, protocol.Answer{Kind: protocol.Hook, Role: "app", Name: contract.HookDelete, Status: protocol.AnswerDone}), server("web/1", other)}}
 	pause := func(id, instance string) heat.Event {
 		return heat.Event{ID: id, Name: "server", Physical: instance, StackName: "s-web-kigpdwjkhvf5-" + id + "-wcady3uym7zf", StackID: id, State: "CREATE_COMPLETE", Reason: "DELETE paused until Hook pre-delete is cleared"}
 	}
@@ -837,7 +838,7 @@ func TestHeatGoesOnInAnUpdate(t *testing.T) {
 		u, v := begin(t, cloud, d)
 		u.TakesOver, u.SkipHooks = c.relays, c.skips
 		if d.servers[1].State.Going = nil; c.begun { // the relay has told the agent
-			d.servers[1].State.Going = &coordinator.GoingState{Since: time.Now()}
+			d.servers[1].State.Going = &protocol.GoingState{Since: time.Now()}
 		}
 		cloud.looked = func() {
 			if len(cloud.states) == 2 {
@@ -869,8 +870,8 @@ func TestDeleteHooksBeforeHeatDeletesAServer(t *testing.T) {
 	template := `{"resources": {"cache": {"type": "OS::Nova::Server"}, "old": {"type": "OS::Nova::Server", "properties": {"name": "a"}}, "web": {"type": "group"}}}`
 	server := func(path contract.ServerPath, alive bool) *status.Server {
 		s := &status.Server{}
-		s.Path, s.Alive, s.Incarnation = path, alive, coordinator.IncarnationRecord{Number: 1, Instance: "id of " + string(path)}
-		s.Roles = []*status.Role{{RoleState: coordinator.RoleState{Name: "app", Status: coordinator.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
+		s.Path, s.Alive, s.Incarnation = path, alive, protocol.IncarnationRecord{Number: 1, Instance: "id of " + string(path)}
+		s.Roles = []*status.Role{{RoleState: protocol.RoleState{Name: "app", Status: protocol.RoleDone}, Server: s, Plan: &contract.Role{Name: "app", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}
 		return s
 	}
 	of := func(name string) heat.Change {

@@ -14,8 +14,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A password that Heat never has, and tokens that let one machine in: the server
@@ -43,12 +44,12 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	if strings.Contains(text, password) || !strings.HasSuffix(text, "\n0\n") {
 		t.Errorf("the boot file, and how often user-data holds the password:\n%s", text)
 	}
-	thief, err := dial.Open(t.Context(), w.url, coordinator.ServerCredential("db", boot.Token))
+	thief, err := dial.Open(t.Context(), w.url, protocol.ServerCredential("db", boot.Token))
 	do(t, err)
 	defer thief.Close()
-	mine := coordinator.Deployment(d.name)
-	for _, path := range []coordinator.Path{mine.Pass("db"), mine.ServerPlan("db"), mine.SealsFor(contract.Operator, "db"), mine.State("db")} {
-		if _, err := thief.Read(t.Context(), path); !errors.Is(err, coordinator.ErrRefused) {
+	mine := protocol.Deployment(d.name)
+	for _, path := range []store.Path{mine.Pass("db"), mine.ServerPlan("db"), mine.SealsFor(contract.Operator, "db"), mine.State("db")} {
+		if _, err := thief.Read(t.Context(), path); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("the token reads %s: %v", path, err)
 		}
 	}

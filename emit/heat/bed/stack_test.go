@@ -13,8 +13,9 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
 	"github.com/hotc-dev/hotc/coordinator/dial"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/emit/heat/bed"
 	"github.com/hotc-dev/hotc/emit/heat/heattest"
 )
@@ -32,20 +33,20 @@ func TestForeignTokens(t *testing.T) {
 	if strings.Contains(text, strings.TrimSpace(string(secret))) {
 		t.Error("the boot file holds the secret")
 	}
-	store, err := dial.Open(t.Context(), w.url, coordinator.ServerCredential("web", boot.Token))
+	session, err := dial.Open(t.Context(), w.url, protocol.ServerCredential("web", boot.Token))
 	do(t, err)
-	defer store.Close()
-	mine, yours := coordinator.Deployment(d.name), coordinator.Deployment(other.name)
-	if _, err := store.Read(t.Context(), mine.ServerPlan("web")); err != nil {
+	defer session.Close()
+	mine, yours := protocol.Deployment(d.name), protocol.Deployment(other.name)
+	if _, err := session.Read(t.Context(), mine.ServerPlan("web")); err != nil {
 		t.Errorf("a server may not read its own plan: %v", err)
 	}
-	for _, path := range []coordinator.Path{mine.ServerPlan("db"), mine.State("db"), mine.Plan(), yours.ServerPlan("web"), yours.State("web")} {
-		if _, err := store.Read(t.Context(), path); err == nil {
+	for _, path := range []store.Path{mine.ServerPlan("db"), mine.State("db"), mine.Plan(), yours.ServerPlan("web"), yours.State("web")} {
+		if _, err := session.Read(t.Context(), path); err == nil {
 			t.Errorf("web of %s may read %s", d.name, path)
 		}
 	}
-	for _, path := range []coordinator.Path{mine.State("db"), mine.Server("db"), yours.State("web"), mine.Plan()} {
-		err := store.Commit(t.Context(), coordinator.Op{Path: path, Version: coordinator.AnyVersion, Write: true, Data: []byte("{}")})
+	for _, path := range []store.Path{mine.State("db"), mine.Server("db"), yours.State("web"), mine.Plan()} {
+		err := session.Commit(t.Context(), store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte("{}")})
 		if err == nil {
 			t.Errorf("web of %s may write %s", d.name, path)
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -360,7 +360,7 @@ func (t *Trial) endsWhenAsked(ctx context.Context, name string) error {
 	defer cancel(nil)
 	waits := make(chan struct{}, 1)
 	v := &values{read: func(ctx context.Context, _ string) (json.RawMessage, error) {
-		coordinator.Wake(waits)
+		store.Wake(waits)
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/driver"
 	"github.com/hotc-dev/hotc/runtime/driver/script"
 	"github.com/hotc-dev/hotc/runtime/fetch"
@@ -232,6 +232,6 @@ func (at layout) environment() []string {
 
 // encode writes a line.
 func encode(v any) ([]byte, error) {
-	text, err := coordinator.Encode(v)
+	text, err := protocol.Encode(v)
 	return append(text, '\n'), err
 }

@@ -1,4 +1,4 @@
-package coordinator
+package store
 
 import (
 	"context"
@@ -18,13 +18,13 @@ type Announcement interface {
 // report that its parent is back.
 const missingPause = time.Second
 
-// Keep implements Store.Announce for a back end, which runs the functions passed to start in the
+// Keep implements Session.Announce for a back end, which runs the functions passed to start in the
 // background. An ephemeral node of another session is replaced once, at the start, where the
 // parent's rights allow it: it may be left over from an agent's previous process, and would remain
 // until that session expires. Otherwise, and whenever its own node is replaced later, the
 // announcement waits until the other node has gone; so two agents of one name do not keep deleting
 // each other's node.
-func Keep(ctx context.Context, s Store, path Path, a Announcement, start func(func()) bool) error {
+func Keep(ctx context.Context, s Session, path Path, a Announcement, start func(func()) bool) error {
 	within, end := context.WithCancel(ctx)
 	tokens, err := s.Watch(within, path)
 	for exists := false; err == nil && !exists; {

@@ -1,9 +1,10 @@
-package coordinator
+package protocol
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"io"
 	"reflect"
 )
@@ -22,7 +23,7 @@ func Encode(record any) ([]byte, error) {
 }
 
 // Decode reads a record; an empty node is a zero record.
-func Decode[T any](path Path, data []byte) (T, error) {
+func Decode[T any](path store.Path, data []byte) (T, error) {
 	var record T
 	if len(data) == 0 {
 		return record, nil

@@ -1,10 +1,11 @@
-package coordinator
+package protocol
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // What another server has written is untrusted input. Readers go on without a bad record, or fail
@@ -51,7 +52,7 @@ const mostIncarnations = 1 << 30
 // ParseIncarnation reads which machine is the server. An earlier machine may have left anything
 // there, and must not keep the next one out: then the node's version, which counts all that came,
 // bounds their number.
-func ParseIncarnation(node Node) IncarnationRecord {
+func ParseIncarnation(node store.Node) IncarnationRecord {
 	record, err := Decode[IncarnationRecord]("", node.Data)
 	if err != nil || record.Number < 0 || record.Number > mostIncarnations || record.Number == 0 && node.Version > 0 {
 		return IncarnationRecord{Number: int(node.Version)}

@@ -1,4 +1,4 @@
-package coordinator
+package protocol
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package coordinator
+package protocol
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A relay connects Heat and a deployment (docs/relay.md). It has a key that is valid only for what
@@ -33,7 +34,9 @@ func (s Secret) Relay(d Deployment) (RelayKey, error) {
 }
 
 // Credential is the relay's identity.
-func (k RelayKey) Credential() Credential { return Credential{User: RelayUser, Password: k.password} }
+func (k RelayKey) Credential() store.Credential {
+	return store.Credential{User: RelayUser, Password: k.password}
+}
 
 // Signer is the key with which the relay signs.
 func (k RelayKey) Signer() (sign.Key, error) { return sign.FromSeed(k.seed) }

@@ -1,4 +1,4 @@
-package coordinator
+package store
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // OnChange calls changed whenever a node may have changed, until ctx ends.
-func OnChange(ctx context.Context, s Store, path Path, changed func()) error {
+func OnChange(ctx context.Context, s Session, path Path, changed func()) error {
 	tokens, err := s.Watch(ctx, path)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func OnChange(ctx context.Context, s Store, path Path, changed func()) error {
 func WatchEnded(ctx context.Context) error { return cmp.Or(context.Cause(ctx), ErrClosed) }
 
 // WatchAll is Watch for several nodes: the channel gets the path of each that may have changed.
-func WatchAll(ctx context.Context, s Store, paths ...Path) (<-chan Path, error) {
+func WatchAll(ctx context.Context, s Session, paths ...Path) (<-chan Path, error) {
 	ctx, stop := context.WithCancel(ctx)
 	changed := make(chan Path)
 	var watching sync.WaitGroup

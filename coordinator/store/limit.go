@@ -1,4 +1,4 @@
-package coordinator
+package store
 
 import (
 	"context"
@@ -11,7 +11,7 @@ type Limit struct {
 	Bytes int64 `json:"bytes,omitempty"` // of their data
 }
 
-// Limiter is a Store whose coordinator can set a quota on a subtree, whoever writes it: writes that
+// Limiter is a Session whose coordinator can set a quota on a subtree, whoever writes it: writes that
 // would exceed it are refused (ErrFull). Of two nested limits only the deeper one counts.
 type Limiter interface {
 	// SetLimit bounds a node, whether or not it exists yet; the zero Limit removes the bound. The

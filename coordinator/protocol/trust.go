@@ -1,4 +1,4 @@
-package coordinator
+package protocol
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // Nothing is trusted because it is in the coordinator. Operators sign with a key derived from the
@@ -111,7 +112,7 @@ func (d Deployment) CellPlace(id string, c contract.CellRef) sign.Place {
 
 // OpenCell reads a cell. One that was never written is not signed; nor did earlier versions of hotc
 // sign empty ones. So an unsigned one is as old as can be.
-func OpenCell(path Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
+func OpenCell(path store.Path, data []byte, by sign.Public, at sign.Place) (CellRecord, error) {
 	text, _, err := by.Open(at, data)
 	if errors.Is(err, sign.ErrNotSigned) {
 		if record, bad := Decode[CellRecord](path, data); bad == nil && record.State == Empty {
@@ -135,7 +136,7 @@ func writerOf(at sign.Place) string {
 }
 
 // OpenIfAny reads a signed record; one that was never written is empty.
-func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
+func OpenIfAny[T any](path store.Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
 	if len(data) == 0 || string(data) == "{}" {
 		return record, 0, nil
 	}
@@ -148,7 +149,7 @@ func OpenIfAny[T any](path Path, data []byte, by sign.Public, at sign.Place) (re
 }
 
 // OpenForeign is OpenIfAny for a record of another server, which is untrusted. ErrTooMany.
-func OpenForeign[T any](path Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
+func OpenForeign[T any](path store.Path, data []byte, by sign.Public, at sign.Place) (record T, counter int64, err error) {
 	if CountItems(data) > MostItems {
 		return record, 0, ErrTooMany
 	}
@@ -157,7 +158,7 @@ func OpenForeign[T any](path Path, data []byte, by sign.Public, at sign.Place) (
 
 // ReadSigned is OpenIfAny of a node, with its version. A signed record of the wrong kind is
 // ErrForged, too.
-func ReadSigned[T any](ctx context.Context, s Store, path Path, by sign.Public, at sign.Place) (record T, version Version, counter int64, err error) {
+func ReadSigned[T any](ctx context.Context, s store.Session, path store.Path, by sign.Public, at sign.Place) (record T, version store.Version, counter int64, err error) {
 	node, err := s.Read(ctx, path)
 	if err != nil {
 		return record, 0, 0, err

@@ -1,4 +1,4 @@
-package coordinator
+package protocol
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/sign"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // stackName is what Heat accepts as a stack's name, but for its length: a count in the expression
@@ -57,7 +58,7 @@ func ParsePlan(text []byte) (*contract.Plan, error) {
 
 // ReadPlan reads the whole plan of a deployment, and the record that names it. explain adds to the
 // error what it means that the plan cannot be read.
-func ReadPlan(ctx context.Context, s Store, d Deployment, explain func(error) error, read func(context.Context) (DeploymentRecord, error)) (*contract.Plan, DeploymentRecord, error) {
+func ReadPlan(ctx context.Context, s store.Session, d Deployment, explain func(error) error, read func(context.Context) (DeploymentRecord, error)) (*contract.Plan, DeploymentRecord, error) {
 	for before := ""; ; {
 		record, err := read(ctx)
 		if err != nil {

@@ -1,4 +1,4 @@
-package coordinator
+package protocol
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/hotc-dev/hotc/coordinator/store"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,12 +23,12 @@ var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})(?:,"of":"([0-
 
 // InParts returns the nodes of a text: one, or one for each part below a node that counts them. A
 // text that looks like such a count is stored as a part.
-func InParts(path Path, text []byte, grants []Grant) []NewNode {
+func InParts(path store.Path, text []byte, grants []store.Grant) []store.NewNode {
 	if len(text) <= partSize && !partsRecord.Match(text) {
-		return []NewNode{{Path: path, Data: text, Grants: grants}}
+		return []store.NewNode{{Path: path, Data: text, Grants: grants}}
 	}
-	head := NewNode{Path: path, Data: fmt.Appendf(nil, `{"parts":%d}`, countParts(text)), Grants: grants}
-	return append([]NewNode{head}, partsOf(path, "", text, grants)...)
+	head := store.NewNode{Path: path, Data: fmt.Appendf(nil, `{"parts":%d}`, countParts(text)), Grants: grants}
+	return append([]store.NewNode{head}, partsOf(path, "", text, grants)...)
 }
 
 // mostInCommit bounds a text that is written in one commit with others.
@@ -37,7 +38,7 @@ const mostInCommit = 64 << 10
 // returns the node's new content, and a function that deletes the unused parts after that is
 // committed. The names of parts are unique to the text and the change: so those of a later change
 // are not deleted.
-func ReplaceParts(ctx context.Context, s Store, path Path, n int, text []byte, grants []Grant) (head []byte, clean func(context.Context) error, err error) {
+func ReplaceParts(ctx context.Context, s store.Session, path store.Path, n int, text []byte, grants []store.Grant) (head []byte, clean func(context.Context) error, err error) {
 	head, of := text, ""
 	if len(text) > mostInCommit || partsRecord.Match(text) {
 		of = Digest(fmt.Appendf(nil, "%d:%s", n, text))[:16]
@@ -62,16 +63,16 @@ func ReplaceParts(ctx context.Context, s Store, path Path, n int, text []byte, g
 
 func countParts(text []byte) int { return (len(text) + partSize - 1) / partSize }
 
-func partsOf(path Path, of string, text []byte, grants []Grant) []NewNode {
-	nodes := make([]NewNode, countParts(text))
+func partsOf(path store.Path, of string, text []byte, grants []store.Grant) []store.NewNode {
+	nodes := make([]store.NewNode, countParts(text))
 	for i := range nodes {
 		part := text[i*partSize : min(len(text), (i+1)*partSize)]
-		nodes[i] = NewNode{Path: partPath(path, of, i), Data: part, Grants: grants}
+		nodes[i] = store.NewNode{Path: partPath(path, of, i), Data: part, Grants: grants}
 	}
 	return nodes
 }
 
-func partPath(path Path, of string, i int) Path {
+func partPath(path store.Path, of string, i int) store.Path {
 	name := fmt.Sprintf("%04d", i+1)
 	if of != "" {
 		name = of + "-" + name
@@ -80,7 +81,7 @@ func partPath(path Path, of string, i int) Path {
 }
 
 // ReadParts reads a text that InParts or ReplaceParts stored, and the version of its node.
-func ReadParts(ctx context.Context, s Store, path Path) ([]byte, Version, error) {
+func ReadParts(ctx context.Context, s store.Session, path store.Path) ([]byte, store.Version, error) {
 	var before []byte
 	for {
 		node, err := s.Read(ctx, path)
@@ -93,16 +94,16 @@ func ReadParts(ctx context.Context, s Store, path Path) ([]byte, Version, error)
 		}
 		n, _ := strconv.Atoi(string(count[1]))
 		text, err := joinParts(ctx, s, path, string(count[2]), n)
-		if !errors.Is(err, ErrNotFound) || bytes.Equal(node.Data, before) {
+		if !errors.Is(err, store.ErrNotFound) || bytes.Equal(node.Data, before) {
 			return text, node.Version, err
 		}
 		before = node.Data // another text may have replaced this one
 	}
 }
 
-func joinParts(ctx context.Context, s Store, path Path, of string, n int) ([]byte, error) {
+func joinParts(ctx context.Context, s store.Session, path store.Path, of string, n int) ([]byte, error) {
 	parts := make([][]byte, n)
-	err := Each(ctx, n, func(ctx context.Context, i int) error {
+	err := store.Each(ctx, n, func(ctx context.Context, i int) error {
 		part, err := s.Read(ctx, partPath(path, of, i))
 		parts[i] = part.Data
 		return err

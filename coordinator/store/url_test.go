@@ -1,10 +1,10 @@
-package coordinator_test
+package store_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/hotc-dev/hotc/coordinator"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 func TestShownURL(t *testing.T) {
@@ -17,11 +17,11 @@ func TestShownURL(t *testing.T) {
 		"unix:///run/a@b?c":                      "unix:///run/a@b?c",
 		"":                                       "",
 	} {
-		if got := coordinator.ShownURL(url); got != want {
+		if got := store.ShownURL(url); got != want {
 			t.Errorf("%s is shown as %s, want %s", url, got, want)
 		}
 	}
-	err := &coordinator.URLError{URL: "zk://u:secret@a/hotc?ca=x", Err: errors.ErrUnsupported}
+	err := &store.URLError{URL: "zk://u:secret@a/hotc?ca=x", Err: errors.ErrUnsupported}
 	if got := err.Error(); got != "zk://…@a/hotc: unsupported operation" || !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("the error says %q", got)
 	}

@@ -1,12 +1,9 @@
-// Package coordinator is the place where agents meet: a tree of nodes with
-// rights on each, versioned writes, watches and ephemeral presence.
+// Package store is what the protocol needs of a coordinator: a tree of nodes with rights on each,
+// versioned writes, watches and ephemeral presence.
 //
-// Back ends implement Store, a small interface that knows nothing of cells. This package also has
-// what both sides of the protocol on top of it share: paths, records, tokens and signatures. The
-// operators' side is in coordinator/deploy, that of servers' agents in coordinator/member. The
-// requirements on back ends are tests in the folder storetest. Paths, records and rights are
-// described in docs/coordination.md.
-package coordinator
+// Back ends implement Session, which knows nothing of deployments and cells: those are in
+// coordinator/protocol. The requirements on back ends are tests in the folder storetest.
+package store
 
 import (
 	"context"
@@ -71,12 +68,12 @@ type Op struct {
 	Data  []byte
 }
 
-// Store is one session with a coordinator, under the identities of its credentials.
+// Session is one session with a coordinator, under the identities of its credentials.
 //
 // Every method waits, retrying through disconnection and expiry, until it has an answer or its
 // context ends; then it returns the context's error, wrapped with the last failure. A write whose
 // answer was lost may return ErrVersion although it took effect: read again to tell.
-type Store interface {
+type Session interface {
 	// Create creates nodes, parents before children, in batches. It can be called again after an
 	// interruption: a node that exists with the same data and rights is left alone, one with other
 	// rights is ErrRights, one with other data ErrExists. The root itself, "", is created open to
@@ -116,7 +113,7 @@ type Store interface {
 	Close() error
 }
 
-// Connected is a Store that reports the state of its connection.
+// Connected is a Session that reports the state of its connection.
 type Connected interface {
 	// Connection is the current state; the channel is closed when it changes.
 	Connection() (Connection, <-chan struct{})
@@ -131,12 +128,12 @@ type Connection struct {
 	Ended int
 }
 
-// Clock is a Store that knows, by the coordinator's own clock, when a node was last written.
+// Clock is a Session that knows, by the coordinator's own clock, when a node was last written.
 type Clock interface {
 	Written(ctx context.Context, path Path) (time.Time, error)
 }
 
-// Crowd is a Store that polls its coordinator less often, the more clients there are.
+// Crowd is a Session that polls its coordinator less often, the more clients there are.
 type Crowd interface {
 	// Among names a node that has a child for each client, this session included.
 	Among(path Path)
@@ -167,7 +164,7 @@ func (e *PathError) Unwrap() error { return e.Err }
 func OpSize(op Op) int { return len(op.Path) + len(op.Data) + 128 }
 
 // Room is how many bytes the writes of one commit may have together.
-func Room(s Store) int { return s.MaxValue() - 16<<10 }
+func Room(s Session) int { return s.MaxValue() - 16<<10 }
 
 // SealedRoom is how many bytes a sealed value may have where an open one may have
 // limit: base64, and the box's seal.

@@ -1,10 +1,11 @@
-package coordinator
+package protocol
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
 // A token that is valid for one enrolment allows one thing: to transfer the server's pass to an
@@ -40,14 +41,14 @@ type AdmissionRecord struct {
 // MemberCredential is the identity of a server where tokens are valid for one enrolment: a
 // different one in each deployment of a name. A server's path never begins with a slash, so this is
 // not a token.
-func (s Secret) MemberCredential(d Deployment, live DeploymentRecord, server contract.ServerPath) Credential {
+func (s Secret) MemberCredential(d Deployment, live DeploymentRecord, server contract.ServerPath) store.Credential {
 	created := live.Created.UTC().Format(time.RFC3339)
 	return MemberCredential(server, s.digest(string(d)+":/members/"+created+"/"+string(server)))
 }
 
 // MemberCredential is that identity, from the password that its machine has.
-func MemberCredential(server contract.ServerPath, password string) Credential {
-	return Credential{User: "member-" + Segment(string(server)), Password: password}
+func MemberCredential(server contract.ServerPath, password string) store.Credential {
+	return store.Credential{User: "member-" + store.Segment(string(server)), Password: password}
 }
 
 // AdmissionPlace binds the box of an admission, and its key, to the server.

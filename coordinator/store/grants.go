@@ -1,4 +1,4 @@
-package coordinator
+package store
 
 import (
 	"cmp"
@@ -41,17 +41,17 @@ type RightsChange struct {
 // creation, and is refused otherwise: so no other user has got rights on it before. Of several
 // attempts only one succeeds: the others, and all later ones, get ErrRefused. Repeating it is a
 // no-op for a session that is `to` and may read the node: so a lost answer does no harm.
-func HandOver(ctx context.Context, s Store, path Path, from Credential, to Grant) error {
+func HandOver(ctx context.Context, s Session, path Path, from Credential, to Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{From: &from, Grants: []Grant{to}})
 }
 
 // Allow adds rights on a node to those that exist.
-func Allow(ctx context.Context, s Store, path Path, grants ...Grant) error {
+func Allow(ctx context.Context, s Session, path Path, grants ...Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{Grants: grants})
 }
 
 // SetRights gives a node these rights and no others, while the node that guard names
 // has the version that it names: ErrVersion.
-func SetRights(ctx context.Context, s Store, path Path, guard Op, grants ...Grant) error {
+func SetRights(ctx context.Context, s Session, path Path, guard Op, grants ...Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{Guard: &guard, Grants: grants})
 }

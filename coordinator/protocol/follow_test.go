@@ -1,0 +1,43 @@
+package protocol_test
+
+import (
+	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/coordinator/protocol"
+)
+
+// A role that follows parts of one change waits for the older ones, and learns when these come with
+// a retry alone.
+func TestWhatComesWithARetryAlone(t *testing.T) {
+	const source = contract.Source("s:x")
+	failed := &protocol.Cause{Reason: "it failed"}
+	made := func(run int, cause *protocol.Cause) protocol.CellRecord {
+		return protocol.CellRecord{State: protocol.Valued, Version: run, Stamp: protocol.Stamp{source: {1, run}}, Cause: cause}
+	}
+	for _, c := range []struct {
+		name  string
+		cells map[contract.CellName]protocol.CellRecord
+		waits contract.CellName
+		stays *protocol.Cause
+	}{
+		{"all are as new", map[contract.CellName]protocol.CellRecord{"a:o": made(2, nil), "b:o": made(2, nil), "c:o": made(2, nil)}, "", nil},
+		{"one comes", map[contract.CellName]protocol.CellRecord{"a:o": made(1, nil), "b:o": made(2, nil), "c:o": made(2, nil)}, "a:o", nil},
+		{"one is kept behind", map[contract.CellName]protocol.CellRecord{"a:o": made(1, failed), "b:o": made(2, nil), "c:o": made(2, nil)}, "a:o", failed},
+		{"one is kept behind, and one comes", map[contract.CellName]protocol.CellRecord{"a:o": made(1, failed), "b:o": made(1, nil), "c:o": made(2, nil)}, "a:o", nil},
+		{"one comes, and one is kept behind", map[contract.CellName]protocol.CellRecord{"a:o": made(1, nil), "b:o": made(1, failed), "c:o": made(2, nil)}, "a:o", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var follows []contract.Follow
+			ran := map[contract.CellName]protocol.Count{}
+			for _, cell := range []contract.CellName{"a:o", "b:o", "c:o"} {
+				follows = append(follows, contract.Follow{Cell: cell, Watch: true, Sources: []contract.Source{source}})
+				ran[cell] = protocol.Count{0, 1}
+			}
+			is := protocol.FollowStatusOf(follows, ran, func(cell contract.CellName) protocol.CellRecord { return c.cells[cell] })
+			if is.Waits != c.waits || is.Stays != c.stays {
+				t.Errorf("waits for %q, which a retry alone brings because of %v; want %q and %v", is.Waits, is.Stays, c.waits, c.stays)
+			}
+		})
+	}
+}
