@@ -21,9 +21,8 @@ type session struct {
 	// running are the goroutines that Close waits for.
 	running sync.WaitGroup
 
-	// The identities are guarded by the tree's mutex.
-	identities map[identity]struct{}
-	first      identity // owner of nodes without grants
+	// identities are guarded by the tree's mutex.
+	identities store.Identities
 }
 
 // Open starts a session under some identities.
@@ -33,19 +32,11 @@ func (t *Tree) Open(creds ...store.Credential) store.Session {
 
 func (t *Tree) open(creds ...store.Credential) *session {
 	alive, end := context.WithCancel(context.Background())
-	s := &session{tree: t, alive: alive, end: end, identities: map[identity]struct{}{anyone: {}}, first: anyone}
+	s := &session{tree: t, alive: alive, end: end}
 	for _, c := range creds {
-		s.identify(c)
+		s.identities = s.identities.Add(c.Identity())
 	}
 	return s
-}
-
-func (s *session) identify(c store.Credential) {
-	id := identify(c)
-	s.identities[id] = struct{}{}
-	if s.first == anyone {
-		s.first = id
-	}
 }
 
 // enter locks the tree for an operation, unless the session or the context has ended.
@@ -64,15 +55,7 @@ func (s *session) enter(ctx context.Context, path store.Path) (leave func(), err
 	return s.tree.mu.Unlock, nil
 }
 
-// may reports whether one of the session's identities has a right.
-func (s *session) may(n *node, right store.Rights) bool {
-	for id := range s.identities {
-		if n.may[id]&right != 0 {
-			return true
-		}
-	}
-	return false
-}
+func (s *session) may(n *node, right store.Rights) bool { return n.access.Allows(s.identities, right) }
 
 // node finds a node on which the session has a right.
 func (s *session) node(path store.Path, right store.Rights) (*node, error) {
@@ -113,7 +96,7 @@ func (s *session) answer(r request) (a response, err error) {
 		if r.Credential == nil {
 			return a, errNoRequest
 		}
-		s.identify(*r.Credential)
+		s.identities = s.identities.Add(r.Credential.Identity())
 	case opCreate:
 		for _, n := range r.Nodes {
 			if err := s.create(n); err != nil {
@@ -174,7 +157,7 @@ func (s *session) create(n store.NewNode) error {
 		switch {
 		case !s.may(there, store.MayRead):
 			return store.ErrRefused
-		case !maps.Equal(there.may, made.may):
+		case !maps.Equal(there.access.May, made.access.May):
 			return store.ErrRights
 		case !bytes.Equal(there.data, n.Data):
 			return store.ErrExists
@@ -198,41 +181,16 @@ func (s *session) mayCreate(path store.Path) error {
 }
 
 func (s *session) newNode(data []byte, grants []store.Grant) *node {
-	may := map[identity]store.Rights{}
-	for _, g := range grants {
-		if g.May != 0 {
-			may[identify(g.To)] |= g.May
-		}
-	}
-	if len(grants) == 0 {
-		may[s.first] = store.MayAll
-	}
-	return &node{data: bytes.Clone(data), may: may, children: map[string]struct{}{}}
+	return &node{data: bytes.Clone(data), access: store.NewAccess(s.identities, grants), children: map[string]struct{}{}}
 }
 
 // rights are the grants on a node.
 func (s *session) rights(path store.Path, known []store.Credential) ([]store.Grant, error) {
-	if path == "" && s.tree.untouched() {
+	n := s.tree.find(path)
+	if n == nil || path == "" && s.tree.untouched() {
 		return nil, store.ErrNotFound
 	}
-	n, err := s.node(path, store.MayRead|store.MayHandOver)
-	if err != nil {
-		return nil, err
-	}
-	if !s.may(n, store.MayHandOver) {
-		known = nil
-	}
-	var grants []store.Grant
-	for id, may := range n.may {
-		to := store.Credential{User: id.user}
-		for _, c := range known {
-			if identify(c) == id {
-				to = c
-			}
-		}
-		grants = append(grants, store.Grant{To: to, May: may})
-	}
-	return store.SortGrants(grants), nil
+	return n.access.Grants(s.identities, known)
 }
 
 func (s *session) changeRights(path store.Path, c store.RightsChange) error {
@@ -240,46 +198,14 @@ func (s *session) changeRights(path store.Path, c store.RightsChange) error {
 	if n == nil {
 		return store.ErrNotFound
 	}
-	may, err := s.changed(n, c)
-	if err == nil && !maps.Equal(may, n.may) {
-		n.may = may
-		n.changes++
-	}
-	return err
-}
-
-// changed are a node's rights after a change.
-func (s *session) changed(n *node, c store.RightsChange) (map[identity]store.Rights, error) {
-	may := maps.Clone(n.may)
-	switch {
-	case c.From != nil && s.handedOver(n, *c.From, c.Grants[0]):
-		return may, nil
-	case c.From != nil:
-		id := identify(*c.From)
-		if _, mine := s.identities[id]; !mine || n.may[id]&store.MayHandOver == 0 || n.changes > 0 {
-			return nil, store.ErrRefused
-		}
-		delete(may, id)
-	case !s.may(n, store.MayHandOver):
-		return nil, store.ErrRefused
-	case c.Guard != nil:
+	after, err := n.access.Change(s.identities, c)
+	if err == nil && c.Guard != nil {
 		if g := s.tree.find(c.Guard.Path); g == nil || g.version != c.Guard.Version {
-			return nil, store.ErrVersion
+			return store.ErrVersion
 		}
-		return s.newNode(nil, c.Grants).may, nil
 	}
-	for _, g := range c.Grants {
-		may[identify(g.To)] |= g.May
-	}
-	return may, nil
-}
-
-// handedOver reports whether exactly this hand-over was done before, and nothing else.
-func (s *session) handedOver(n *node, from store.Credential, to store.Grant) bool {
-	id := identify(to.To)
-	_, mine := s.identities[id]
-	_, still := n.may[identify(from)]
-	return mine && !still && n.changes == 1 && n.may[id] == to.May && to.May&store.MayRead != 0
+	n.access = after
+	return err
 }
 
 func (s *session) Close() error {

@@ -14,7 +14,6 @@ package memory
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,26 +40,9 @@ type Tree struct {
 type node struct {
 	data     []byte
 	version  store.Version
-	may      map[identity]store.Rights
-	changes  int // of may
+	access   store.Access
 	children map[string]struct{}
 	owner    *announcement // of an ephemeral node
-}
-
-// identity is a user and a digest of its password: passwords are not stored.
-type identity struct {
-	user   string
-	digest [sha256.Size]byte
-}
-
-// anyone is the identity that every session has.
-var anyone = identity{}
-
-func identify(c store.Credential) identity {
-	if c.User == "" {
-		return anyone
-	}
-	return identity{c.User, sha256.Sum256([]byte(c.User + ":" + c.Password))}
 }
 
 // openRights are everyone's on a root that was not explicitly created.
@@ -70,7 +52,7 @@ const openRights = store.MayRead | store.MayCreateChildren | store.MayDeleteChil
 func New() *Tree {
 	return &Tree{
 		root: &node{
-			may:      map[identity]store.Rights{anyone: openRights},
+			access:   store.Access{May: map[store.Identity]store.Rights{store.Anyone: openRights}},
 			children: map[string]struct{}{},
 		},
 		nodes:   map[store.Path]*node{},
@@ -88,7 +70,7 @@ func (t *Tree) find(path store.Path) *node {
 
 // untouched reports whether neither the root nor anything below it was created.
 func (t *Tree) untouched() bool {
-	return len(t.nodes) == 0 && t.root.may[anyone] == openRights
+	return len(t.nodes) == 0 && t.root.access.May[store.Anyone] == openRights
 }
 
 // add puts a node below its parent, which exists.
