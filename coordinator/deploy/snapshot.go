@@ -187,15 +187,11 @@ func (r *Reader) members(ctx context.Context, p *contract.Plan) (map[string]prot
 
 // unrelayed are servers that have joined since a relay last wrote what Heat says.
 func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all []contract.ServerPath, err error) {
-	clock, is := r.store.(store.Clock)
-	if !is {
-		return nil, nil
-	}
-	told, err := clock.Written(ctx, r.keys.deployment.Heat())
+	told, err := r.store.Written(ctx, r.keys.deployment.Heat())
 	if err != nil {
 		return nil, err
 	}
-	came, err := r.came(ctx, clock, servers)
+	came, err := r.came(ctx, servers)
 	for i := range servers {
 		if came[i].After(told) {
 			all = append(all, servers[i].Path)
@@ -206,11 +202,7 @@ func (r *Reader) unrelayed(ctx context.Context, servers []ServerSnapshot) (all [
 
 // withoutHandles notes which machines joined before servers began to signal Heat.
 func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) error {
-	clock, is := r.store.(store.Clock)
-	if !is {
-		return nil
-	}
-	came, err := r.came(ctx, clock, servers)
+	came, err := r.came(ctx, servers)
 	for i := range servers {
 		servers[i].State.NoHandle = servers[i].State.NoHandle || !came[i].IsZero() && came[i].Before(r.keys.record.Handles)
 	}
@@ -218,11 +210,11 @@ func (r *Reader) withoutHandles(ctx context.Context, servers []ServerSnapshot) e
 }
 
 // came is when the servers' machines joined; zero for those that have not.
-func (r *Reader) came(ctx context.Context, clock store.Clock, servers []ServerSnapshot) ([]time.Time, error) {
+func (r *Reader) came(ctx context.Context, servers []ServerSnapshot) ([]time.Time, error) {
 	came := make([]time.Time, len(servers))
 	err := store.Each(ctx, len(servers), func(ctx context.Context, i int) (err error) {
 		if servers[i].Incarnation.Number > 0 {
-			came[i], err = clock.Written(ctx, r.keys.deployment.Server(servers[i].Path))
+			came[i], err = r.store.Written(ctx, r.keys.deployment.Server(servers[i].Path))
 		}
 		return r.halfway(err)
 	})

@@ -383,11 +383,8 @@ func (u *update) finish(ctx context.Context) error {
 		return err
 	}
 	if u.to.Signal == contract.AgentsSignal && u.live.Signal != u.to.Signal {
-		u.record.Handles = u.now
-		if clock, is := u.store.(store.Clock); is { // when the change began
-			if u.record.Handles, err = clock.Written(ctx, u.d.Root()); err != nil {
-				return err
-			}
+		if u.record.Handles, err = u.store.Written(ctx, u.d.Root()); err != nil { // when the change began
+			return err
 		}
 	}
 	if err := u.end(ctx, write); err != nil {

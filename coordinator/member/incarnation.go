@@ -58,7 +58,7 @@ type Session struct {
 // id is the random one in the agent's journal, where enrolledBefore is noted after the first
 // success. ErrFenced: a later machine of the same name is there. ErrAnew.
 func (m *Member) Enrol(ctx context.Context, id, instance string, enrolledBefore bool, now time.Time) (*Session, error) {
-	ended, _ := m.sessionsEnded()
+	ended := m.sessionsEnded()
 	record, err := m.enrol(ctx, id, instance, enrolledBefore, now)
 	if err == nil {
 		err = m.takeGiven(ctx)

@@ -126,11 +126,10 @@ func (m *Member) comeBack(ctx context.Context, since int64, err error) (back boo
 // hasLost reports whether the coordinator has less than this machine has seen there. A destroyed
 // deployment leaves the root in place.
 func (m *Member) hasLost(ctx context.Context, err error) bool {
-	ended, knows := m.sessionsEnded()
-	if ended > m.ended.Load() {
+	if m.sessionsEnded() > m.ended.Load() {
 		return true
 	}
-	if knows && errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		if _, stands, statErr := m.store.Stat(ctx, ""); statErr == nil && !stands {
 			return true
 		}
@@ -140,22 +139,15 @@ func (m *Member) hasLost(ctx context.Context, err error) bool {
 	return look == nil && now.Restored && now.ID != m.known().identity.ID
 }
 
-// sessionsEnded counts the sessions that every server refused, where the store knows.
-func (m *Member) sessionsEnded() (n int64, knows bool) {
-	s := m.store
-	if l, is := s.(*lasting); is {
-		s = l.Session
-	}
-	if c, has := s.(store.Connected); has {
-		now, _ := c.Connection()
-		return int64(now.Ended), true
-	}
-	return 0, false
+// sessionsEnded counts the sessions that every server refused.
+func (m *Member) sessionsEnded() int64 {
+	now, _ := m.store.Connection()
+	return int64(now.Ended)
 }
 
 // rejoin makes the machine the server again.
 func (m *Member) rejoin(ctx context.Context) error {
-	ended, _ := m.sessionsEnded()
+	ended := m.sessionsEnded()
 	before := m.known().identity
 	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
 	was := m.enrolment.Load()

@@ -86,9 +86,7 @@ type Member struct {
 // Join returns the member of a deployment for a server. The store was opened with the server's own
 // credential (ServerCredential), which is derived from its token.
 func Join(s store.Session, d protocol.Deployment, server contract.ServerPath, token string) *Member {
-	if others, has := s.(store.Crowd); has {
-		others.Among(d.Servers())
-	}
+	s.Among(d.Servers())
 	m := &Member{
 		deployment: d, server: server, token: token, memory: newMemory{},
 		places: map[contract.CellName]contract.CellRef{},

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
@@ -110,7 +111,7 @@ func (s *session) answer(r request) (a response, err error) {
 		}
 	case opStat:
 		if n := s.tree.find(r.Path); n != nil {
-			a.Version, a.Exists = n.version, true
+			a.Version, a.Exists, a.Written = n.version, true, n.written
 		}
 	case opChildren:
 		var n *node
@@ -181,7 +182,7 @@ func (s *session) mayCreate(path store.Path) error {
 }
 
 func (s *session) newNode(data []byte, grants []store.Grant) *node {
-	return &node{data: bytes.Clone(data), access: store.NewAccess(s.identities, grants), children: map[string]struct{}{}}
+	return &node{data: bytes.Clone(data), written: time.Now(), access: store.NewAccess(s.identities, grants), children: map[string]struct{}{}}
 }
 
 // rights are the grants on a node.

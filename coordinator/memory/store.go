@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
@@ -57,6 +58,14 @@ func (s client) Stat(ctx context.Context, path store.Path) (store.Version, bool,
 	return answer.Version, answer.Exists, err
 }
 
+func (s client) Written(ctx context.Context, path store.Path) (time.Time, error) {
+	answer, err := s.do(ctx, request{Op: opStat, Path: path})
+	if err == nil && !answer.Exists {
+		err = fail(opStat, path, store.ErrNotFound)
+	}
+	return answer.Written, err
+}
+
 func (s client) Children(ctx context.Context, path store.Path) ([]string, error) {
 	answer, err := s.do(ctx, request{Op: opChildren, Path: path})
 	return answer.Names, err
@@ -88,3 +97,11 @@ func (s client) Authenticate(ctx context.Context, c store.Credential) error {
 }
 
 func (s client) MaxValue() int { return MaxValue }
+
+// Connection is up for as long as the session is: it ends with its tree's process.
+func (s client) Connection() (store.Connection, <-chan struct{}) {
+	return store.Connection{Up: true}, nil
+}
+
+// Among does nothing: nothing is polled here.
+func (s client) Among(store.Path) {}

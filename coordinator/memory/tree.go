@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
@@ -40,6 +41,7 @@ type Tree struct {
 type node struct {
 	data     []byte
 	version  store.Version
+	written  time.Time
 	access   store.Access
 	children map[string]struct{}
 	owner    *announcement // of an ephemeral node
@@ -91,6 +93,7 @@ func (t *Tree) remove(path store.Path) {
 func (t *Tree) write(path store.Path, n *node, data []byte) {
 	n.data = bytes.Clone(data)
 	n.version++
+	n.written = time.Now()
 	t.changed(path)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
@@ -61,6 +62,7 @@ type response struct {
 	Data    []byte        `json:"data,omitempty"`
 	Version store.Version `json:"version,omitempty"`
 	Exists  bool          `json:"exists,omitempty"`
+	Written time.Time     `json:"written,omitzero"`
 	Names   []string      `json:"names,omitempty"`
 	Grants  []store.Grant `json:"grants,omitempty"`
 	Error   *wireError    `json:"error,omitempty"`

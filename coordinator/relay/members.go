@@ -41,7 +41,7 @@ func (s *Session) Appeared(ctx context.Context, server contract.ServerPath) (at 
 	if there, err = s.Present(ctx, server); err != nil || !there {
 		return time.Time{}, false, err
 	}
-	at, err = s.written(ctx, s.key.Deployment.Presence(server))
+	at, err = s.store.Written(ctx, s.key.Deployment.Presence(server))
 	if errors.Is(err, store.ErrNotFound) {
 		return time.Time{}, false, nil
 	}

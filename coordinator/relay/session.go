@@ -308,24 +308,15 @@ func (s *Session) Announce(ctx context.Context, name string, p protocol.RelayPre
 		return err
 	}
 	s.began = time.Now()
-	if s.clock, err = s.written(ctx, at); errors.Is(err, store.ErrNotFound) { // the session has expired
+	if s.clock, err = s.store.Written(ctx, at); errors.Is(err, store.ErrNotFound) { // the session has expired
 		s.clock, err = s.began, nil
 	}
 	return err
 }
 
-// written is when a node was written, by the coordinator's clock if it has one.
-func (s *Session) written(ctx context.Context, path store.Path) (time.Time, error) {
-	if clock, has := s.store.(store.Clock); has {
-		return clock.Written(ctx, path)
-	}
-	return s.began, nil
-}
-
-// Age is how long ago the server's machine joined; if the coordinator has no clock, the age of this
-// session.
+// Age is how long ago the server's machine joined.
 func (s *Session) Age(ctx context.Context, server contract.ServerPath) (time.Duration, error) {
-	at, err := s.written(ctx, s.key.Deployment.Server(server))
+	at, err := s.store.Written(ctx, s.key.Deployment.Server(server))
 	return s.clock.Add(time.Since(s.began)).Sub(at), err
 }
 

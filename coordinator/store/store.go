@@ -83,6 +83,8 @@ type Session interface {
 	Read(ctx context.Context, path Path) (Node, error)
 	// Stat returns whether a node exists, and its version, whatever the rights.
 	Stat(ctx context.Context, path Path) (version Version, exists bool, err error)
+	// Written is when a node was last written, by the coordinator's own clock, whatever the rights.
+	Written(ctx context.Context, path Path) (time.Time, error)
 	// Children returns the names of a node's children, sorted.
 	Children(ctx context.Context, path Path) ([]string, error)
 	// Commit performs all of the operations or none. ErrVersion if a version differs.
@@ -110,13 +112,12 @@ type Session interface {
 	Authenticate(ctx context.Context, c Credential) error
 	// MaxValue is the maximum size of a node's data, in bytes.
 	MaxValue() int
-	Close() error
-}
-
-// Connected is a Session that reports the state of its connection.
-type Connected interface {
-	// Connection is the current state; the channel is closed when it changes.
+	// Connection is the current state of the connection; the channel is closed when it changes.
 	Connection() (Connection, <-chan struct{})
+	// Among names a node that has a child for each client, this session included: what polls its
+	// coordinator polls it less often, the more clients there are.
+	Among(path Path)
+	Close() error
 }
 
 // Connection is the state of a session's connection.
@@ -126,17 +127,6 @@ type Connection struct {
 	// Ended counts the sessions that were given up because every server refused them: the servers'
 	// data is older than what the session has seen, so it was restored from a backup, or lost.
 	Ended int
-}
-
-// Clock is a Session that knows, by the coordinator's own clock, when a node was last written.
-type Clock interface {
-	Written(ctx context.Context, path Path) (time.Time, error)
-}
-
-// Crowd is a Session that polls its coordinator less often, the more clients there are.
-type Crowd interface {
-	// Among names a node that has a child for each client, this session included.
-	Among(path Path)
 }
 
 // What callers decide on.

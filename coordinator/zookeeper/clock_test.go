@@ -12,14 +12,13 @@ import (
 func TestTheCoordinatorsClock(t *testing.T) {
 	ctx := within(t)
 	s := join(t, ctx, shared.Server(t).URL("hotc/clock"), sessionTimeout, operator)
-	var clock store.Clock = s
-	if _, err := clock.Written(ctx, "n"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Written(ctx, "n"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of no node: %v", err)
 	}
 	from := time.Now().Truncate(time.Millisecond)
 	must(t, s.Create(ctx, []store.NewNode{{Path: "n"}}))
 	must(t, s.Commit(ctx, store.Op{Path: "n", Write: true, Data: []byte("x")}))
-	written, err := clock.Written(ctx, "n")
+	written, err := s.Written(ctx, "n")
 	must(t, err)
 	if written.Before(from) || written.After(time.Now()) {
 		t.Errorf("written at %v, between %v and now", written, from)

@@ -11,16 +11,12 @@ import (
 // followConnection reports on the console when the coordinator is lost, and why, and when it is
 // back, until ctx ends.
 func (a *agent) followConnection(ctx context.Context) {
-	c, has := a.store.(store.Connected)
-	if !has {
-		return
-	}
 	mistake.Go(func() {
 		where, ended := store.ShownURL(a.Boot.Coordinator), 0
 		for ctx.Err() == nil {
-			now, changed := c.Connection()
+			now, changed := a.store.Connection()
 			if !now.Up {
-				a.sayLost(ctx, c, where)
+				a.sayLost(ctx, where)
 				continue
 			}
 			if now.Ended > ended {
@@ -36,7 +32,7 @@ func (a *agent) followConnection(ctx context.Context) {
 }
 
 // sayLost reports that there is no connection, until there is one.
-func (a *agent) sayLost(ctx context.Context, c store.Connected, where string) {
+func (a *agent) sayLost(ctx context.Context, where string) {
 	since := a.Now()
 	a.console.say("the connection with the coordinator %s is lost: roles continue, but their reads and publications wait until it is back", where)
 	waiting, over := context.WithCancel(ctx)
@@ -44,7 +40,7 @@ func (a *agent) sayLost(ctx context.Context, c store.Connected, where string) {
 	patience := a.console.wait(waiting, "no connection with the coordinator "+where)
 	mistake.Go(func() { a.reach(waiting, patience) })
 	for {
-		now, changed := c.Connection()
+		now, changed := a.store.Connection()
 		if now.Up {
 			a.console.say("the connection with the coordinator is back after %v", a.Now().Sub(since).Round(time.Second/10))
 			return

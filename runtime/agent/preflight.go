@@ -69,11 +69,7 @@ func (a *agent) appear(ctx context.Context) error {
 		return err
 	}
 	until := a.Now()
-	clock, has := a.store.(store.Clock)
-	if !has {
-		return nil
-	}
-	written, err := clock.Written(ctx, protocol.Deployment(a.Boot.Deployment).State(a.Boot.Server))
+	written, err := a.store.Written(ctx, protocol.Deployment(a.Boot.Deployment).State(a.Boot.Server))
 	if err != nil {
 		return err
 	}

@@ -217,10 +217,18 @@ func (s *session) Stat(ctx context.Context, path store.Path) (store.Version, boo
 		node, err = s.look(id, path)
 		return err
 	}, nil)
-	return node.version, err == nil && node.exists, err
+	return node.version, err == nil && (node.exists || path == ""), err // the root stays
 }
 
-// Written implements store.Clock.
+// Connection implements store.Session. What a session that is away has missed shows in its answers.
+func (s *session) Connection() (store.Connection, <-chan struct{}) {
+	return store.Connection{Up: true}, nil
+}
+
+// Among implements store.Session.
+func (s *session) Among(store.Path) {}
+
+// Written implements store.Session.
 func (s *session) Written(ctx context.Context, path store.Path) (at time.Time, err error) {
 	err = s.ask(ctx, "stat", path, func(string) error {
 		c := s.cluster
