@@ -41,7 +41,7 @@ credentials it shows nothing about stacks.`,
 				return printJSON(io.out, listReport{upFormat, l.coordinatorName(), all})
 			}
 			printListed(io, all)
-			if s.root.State == deploy.RootOpen && openToAll(s.Session, s.root) {
+			if s.root.State == deploy.RootOpen && s.target.openToAll(s.root) {
 				fmt.Fprintln(io.out, "The ROOT is open: anyone who reaches the coordinator can take names there, and fill its memory (\"hotc rule H709\").")
 			}
 			return nil

@@ -102,7 +102,7 @@ func TestRootCommands(t *testing.T) {
 	defer s.Close()
 	limited := func(want store.Limit) {
 		t.Helper()
-		if l, err := s.(store.Limiter).Limit(t.Context(), "site"); l != want || err != nil {
+		if l, err := s.Limit(t.Context(), "site"); l != want || err != nil {
 			t.Errorf("the deployment's limit is %v, %v", l, err)
 		}
 	}

@@ -249,19 +249,17 @@ func (s *rootSession) report(ctx context.Context, io streams) error {
 			}
 		}
 	}
-	if around, is := s.Session.(store.Limiter); is {
-		may, err := around.Surroundings(ctx)
+	may, err := s.Surroundings(ctx)
+	if err != nil {
+		return err
+	}
+	r.AroundOpen = may&store.MayCreateChildren != 0
+	if root.State == deploy.RootOurs {
+		enforced, err := deploy.Enforces(ctx, s.Session, *s.key)
 		if err != nil {
 			return err
 		}
-		r.AroundOpen = may&store.MayCreateChildren != 0
-		if root.State == deploy.RootOurs {
-			enforced, err := deploy.Enforces(ctx, s.Session, *s.key)
-			if err != nil {
-				return err
-			}
-			r.Enforced = &enforced
-		}
+		r.Enforced = &enforced
 	}
 	return printResult(io.out, s.target.asJSON, r, func() { r.print(io, s.target) })
 }
@@ -344,19 +342,18 @@ func (t *target) rootCommand(word string) string {
 
 // openToAll says that anyone may create nodes in the ROOT, or that it does not exist: hotc apply
 // would create it so.
-func openToAll(s store.Session, root deploy.Root) bool {
+func (t *target) openToAll(root deploy.Root) bool {
 	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
 		open = open || h.To.User == "" && h.May&store.MayCreateChildren != 0
 	}
-	_, shared := s.(store.Limiter) // a socket is its owner's
-	return open && shared
+	return open && !strings.HasPrefix(t.coordinatorURL(), "unix:") // a socket is its owner's
 }
 
 // warnOpenRoot warns that an open ROOT is about to be created. It cannot be closed later; from
 // then on "hotc list" and "hotc root show" say that it is open.
 func (s *session) warnOpenRoot(io streams, root deploy.Root) {
-	if root.State != deploy.RootAbsent || !openToAll(s.Session, root) {
+	if root.State != deploy.RootAbsent || !s.target.openToAll(root) {
 		return
 	}
 	source.Print(io.err, &source.Diagnostic{Code: source.NotOurs, Severity: source.Warning,

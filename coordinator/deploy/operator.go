@@ -137,10 +137,8 @@ func Destroy(ctx context.Context, s store.Session, d protocol.Deployment) error 
 			return fmt.Errorf("destroy %s: %w", d, operatorError(err))
 		}
 	}
-	if limiter, can := s.(store.Limiter); can {
-		// A limit that this session may not remove also bounds the next deployment of the name.
-		_ = limiter.SetLimit(ctx, d.Root(), store.Limit{})
-	}
+	// A limit that this session may not remove also bounds the next deployment of the name.
+	_ = s.SetLimit(ctx, d.Root(), store.Limit{})
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 type RootRecord struct {
 	Format  int       `json:"format"`
 	Created time.Time `json:"created"`
-	// Limit bounds each deployment that is created there, if the coordinator supports quotas.
+	// Limit bounds each deployment that is created there.
 	Limit store.Limit `json:"limit,omitzero"`
 }
 
@@ -131,13 +131,9 @@ func MakeRoot(ctx context.Context, s store.Session, key protocol.Secret, limit s
 
 // Enforces tests, in a ROOT that is the key's own, whether the coordinator enforces limits.
 func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, error) {
-	l, is := s.(store.Limiter)
-	if !is {
-		return false, nil
-	}
 	err := s.DeleteTree(ctx, probe)
 	if err == nil {
-		err = l.SetLimit(ctx, probe, store.Limit{Bytes: 1}, rootGrants(key)...)
+		err = s.SetLimit(ctx, probe, store.Limit{Bytes: 1}, rootGrants(key)...)
 	}
 	if err != nil {
 		return false, err
@@ -147,7 +143,7 @@ func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, 
 	if full {
 		err = nil
 	}
-	return full, errors.Join(err, s.DeleteTree(ctx, probe), l.SetLimit(ctx, probe, store.Limit{}))
+	return full, errors.Join(err, s.DeleteTree(ctx, probe), s.SetLimit(ctx, probe, store.Limit{}))
 }
 
 // InRoot publishes a deployment in a closed ROOT: holders of its key may list and delete the
@@ -157,19 +153,14 @@ type InRoot struct {
 	Root Root
 }
 
-// limit bounds a deployment that is about to be created in a closed ROOT, if the coordinator supports quotas.
+// limit bounds a deployment that is about to be created in a closed ROOT.
 func (w *Publication) limit(ctx context.Context, s store.Session, result Published) error {
 	if w.Root == nil {
 		return nil
 	}
 	l := w.Root.Root.Record.Limit
-	switch {
-	case l.Nodes != 0 && int64(result.Nodes) > l.Nodes, l.Bytes != 0 && int64(result.Bytes) > l.Bytes:
+	if l.Exceeded(int64(result.Nodes), int64(result.Bytes)) {
 		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, store.ErrTooLarge)
 	}
-	limiter, can := s.(store.Limiter)
-	if !can {
-		return nil
-	}
-	return limiter.SetLimit(ctx, w.Deployment.Root(), l, store.Grant{To: w.Root.Key.RootCredential(), May: store.MayAll})
+	return s.SetLimit(ctx, w.Deployment.Root(), l, store.Grant{To: w.Root.Key.RootCredential(), May: store.MayAll})
 }

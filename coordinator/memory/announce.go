@@ -49,6 +49,9 @@ func (a *announcement) Put(ctx context.Context, replace bool) (exists bool, err 
 	if err := s.mayCreate(a.path); err != nil {
 		return false, err
 	}
+	if err := s.tree.full(a.path, 1, len(a.data)); err != nil {
+		return false, err
+	}
 	n := s.newNode(a.data, nil)
 	n.owner = a
 	s.tree.add(a.path, n)

@@ -36,6 +36,9 @@ func (s *session) commit(ops []store.Op) error {
 			return fail(opCommit, op.Path, store.ErrVersion)
 		}
 		if op.Write {
+			if err := s.tree.full(op.Path, 0, len(op.Data)-len(n.data)); err != nil {
+				return fail(opCommit, op.Path, err)
+			}
 			written[op.Path]++
 		}
 	}

@@ -124,6 +124,10 @@ func (s *session) answer(r request) (a response, err error) {
 		if n := s.tree.find(r.Path); n != nil {
 			err = s.deleteTree(r.Path, n)
 		}
+	case opSetLimit:
+		err = s.setLimit(r.Path, r.Limit, r.Grants)
+	case opLimit:
+		a.Limit = s.tree.limits[r.Path].limit
 	case opRights:
 		a.Grants, err = s.rights(r.Path, r.Known)
 	case opChangeRights:
@@ -164,6 +168,9 @@ func (s *session) create(n store.NewNode) error {
 			return store.ErrExists
 		}
 		return nil
+	}
+	if err := s.tree.full(n.Path, 1, len(n.Data)); err != nil {
+		return err
 	}
 	s.tree.add(n.Path, made)
 	return nil

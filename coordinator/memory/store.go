@@ -98,6 +98,19 @@ func (s client) Authenticate(ctx context.Context, c store.Credential) error {
 
 func (s client) MaxValue() int { return MaxValue }
 
+func (s client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
+	_, err := s.do(ctx, request{Op: opSetLimit, Path: path, Limit: l, Grants: grants})
+	return err
+}
+
+func (s client) Limit(ctx context.Context, path store.Path) (store.Limit, error) {
+	answer, err := s.do(ctx, request{Op: opLimit, Path: path})
+	return answer.Limit, err
+}
+
+// Surroundings are no one's rights: there is nothing around the tree.
+func (s client) Surroundings(context.Context) (store.Rights, error) { return 0, nil }
+
 // Connection is up for as long as the session is: it ends with its tree's process.
 func (s client) Connection() (store.Connection, <-chan struct{}) {
 	return store.Connection{Up: true}, nil

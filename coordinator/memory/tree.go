@@ -30,9 +30,10 @@ const MaxValue = 1<<20 - 16<<10
 // Tree is a tree of nodes. Its root may be read, and nodes created and deleted
 // below it, by anyone, unless it is created with other rights (Create).
 type Tree struct {
-	mu    sync.Mutex
-	root  *node
-	nodes map[store.Path]*node // all but the root
+	mu     sync.Mutex
+	root   *node
+	nodes  map[store.Path]*node // all but the root
+	limits map[store.Path]bound
 
 	watches map[store.Path]map[chan struct{}]struct{}
 }
@@ -58,6 +59,7 @@ func New() *Tree {
 			children: map[string]struct{}{},
 		},
 		nodes:   map[store.Path]*node{},
+		limits:  map[store.Path]bound{},
 		watches: map[store.Path]map[chan struct{}]struct{}{},
 	}
 }

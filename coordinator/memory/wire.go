@@ -40,6 +40,8 @@ const (
 	opDeleteTree   operation = "delete"
 	opRights       operation = "ask for the rights of"
 	opChangeRights operation = "change the rights of"
+	opSetLimit     operation = "limit"
+	opLimit        operation = "ask for the limit of"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -53,6 +55,8 @@ type request struct {
 	Credential *store.Credential   `json:"credential,omitempty"`
 	Rights     *store.RightsChange `json:"rights,omitempty"`
 	Known      []store.Credential  `json:"known,omitempty"`
+	Limit      store.Limit         `json:"limit,omitzero"`
+	Grants     []store.Grant       `json:"grants,omitempty"`
 }
 
 // response is an answer or, with Event, an event of a watch.
@@ -65,6 +69,7 @@ type response struct {
 	Written time.Time     `json:"written,omitzero"`
 	Names   []string      `json:"names,omitempty"`
 	Grants  []store.Grant `json:"grants,omitempty"`
+	Limit   store.Limit   `json:"limit,omitzero"`
 	Error   *wireError    `json:"error,omitempty"`
 }
 
@@ -88,6 +93,7 @@ var kinds = []struct {
 	{"rights", store.ErrRights},
 	{"too large", store.ErrTooLarge},
 	{"closed", store.ErrClosed},
+	{"full", store.ErrFull},
 }
 
 func toWire(err error) *wireError {

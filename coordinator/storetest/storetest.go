@@ -57,6 +57,8 @@ func Run(t *testing.T, open Open) {
 		{"rights added", rightsAdded},
 		{"rights told", rightsTold},
 		{"rights of what stands", rightsStanding},
+		{"limits", limits},
+		{"when it was written", written},
 		{"watch", watch},
 		{"watch without rights", watchWithoutRights},
 		{"watch by several", watchSeveral},

@@ -225,6 +225,19 @@ func (s *session) Connection() (store.Connection, <-chan struct{}) {
 	return store.Connection{Up: true}, nil
 }
 
+// SetLimit implements store.Session. Nothing is limited.
+func (s *session) SetLimit(context.Context, store.Path, store.Limit, ...store.Grant) error {
+	return nil
+}
+
+// Limit implements store.Session.
+func (s *session) Limit(context.Context, store.Path) (store.Limit, error) {
+	return store.Limit{}, nil
+}
+
+// Surroundings implements store.Session.
+func (s *session) Surroundings(context.Context) (store.Rights, error) { return 0, nil }
+
 // Among implements store.Session.
 func (s *session) Among(store.Path) {}
 
