@@ -27,7 +27,7 @@ var (
 )
 
 func checkRef(arg *Expr) error {
-	if _, ok := arg.text(); !ok {
+	if _, ok := arg.text(); !ok && (arg.Value != nil || !arg.IsValue()) { // null is no error before it is evaluated
 		return wants("Ref", "the name of a parameter or resource", arg)
 	}
 	return nil

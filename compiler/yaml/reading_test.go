@@ -112,7 +112,7 @@ var trickyTexts = []string{"", "\n", "# only a comment\n", "---\n", "---\na: 1\n
 func TestReadsRandomTextsAsHeat(t *testing.T) {
 	oracle := hottest.Start(t)
 	failed := 0
-	for s := range seedtest.Each(t, 3000) {
+	for s := range seedtest.Each(t, 3000, 3081053510, 43034958, 263793989) { // question marks within brackets
 		g := rand.New(rand.NewPCG(s, 7))
 		text := randomText(g)
 		if s%2 == 0 {

@@ -14,6 +14,8 @@ import (
 var (
 	laterYAML = regexp.MustCompile(`\A(?:#[^\n]*\n|\s)*%YAML 1\.[02-9]\s`)
 	innerMark = regexp.MustCompile(`[A-Za-z0-9_/.=&]\?`)
+	// A question mark after white space begins a key, unless it goes on with a plain scalar within brackets.
+	laterMark = regexp.MustCompile(`[\s,\[{][^\s,\[\]{}:?#!&*"'|>%@-](?:[^\s,\[\]{}]*[^\s,\[\]{}:])?\s+\?`)
 	// Escapes that could produce one of the replacement characters.
 	aTab     = regexp.MustCompile(`\\v|\\x0[bB]|\\u000[bB]|\\U0000000[bB]`)
 	byNumber = regexp.MustCompile(`\\[xuU]`)
@@ -45,9 +47,15 @@ func repaired(text []byte) ([]byte, repair) {
 			i++
 		}
 	}
-	if free := bytes.IndexFunc([]byte("^;=$~"), func(r rune) bool { return !bytes.ContainsRune(text, r) }); free >= 0 && innerMark.Match(out) && !byNumber.Match(text) {
+	marks := innerMark.FindAllIndex(out, -1)
+	for _, at := range laterMark.FindAllIndex(out, -1) {
+		if opened(out[:at[0]+1]) {
+			marks = append(marks, at)
+		}
+	}
+	if free := bytes.IndexFunc([]byte("^;=$~"), func(r rune) bool { return !bytes.ContainsRune(text, r) }); free >= 0 && len(marks) > 0 && !byNumber.Match(text) {
 		done.mark = "^;=$~"[free]
-		for _, at := range innerMark.FindAllIndex(out, -1) {
+		for _, at := range marks {
 			out[at[1]-1] = done.mark
 		}
 	}
@@ -55,6 +63,20 @@ func repaired(text []byte) ([]byte, repair) {
 		return nil, done
 	}
 	return out, done
+}
+
+// opened reports whether a text ends within brackets, as far as one can tell without reading it.
+func opened(text []byte) bool {
+	depth := 0
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return depth > 0
 }
 
 // undo restores the original scalar.

@@ -60,7 +60,26 @@ func functions() map[string]any {
 	for _, name := range unsupported {
 		delete(all, name)
 	}
+	all["keys"], all["values"] = sortedKeys, sortedValues
 	all[inputFunction] = placeholder
+	return all
+}
+
+// sortedKeys is sprig's keys in a fixed order: the same inputs give the same text.
+func sortedKeys(dicts ...map[string]any) []string {
+	all := []string{}
+	for _, dict := range dicts {
+		all = append(all, slices.Sorted(maps.Keys(dict))...)
+	}
+	return all
+}
+
+// sortedValues is sprig's values, in the order of their keys.
+func sortedValues(dict map[string]any) []any {
+	all := []any{}
+	for _, key := range sortedKeys(dict) {
+		all = append(all, dict[key])
+	}
 	return all
 }
 
