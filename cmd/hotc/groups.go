@@ -19,11 +19,11 @@ func addGroups(root *cobra.Command, s streams) {
 		newLintCommand(s), newExplainCommand(s), newEvalCommand(s), newGraphCommand(s), newRuleCommand(s), newSchemaCommand(s))
 	group("try", "Try them without a cloud", "hotc run site.yaml",
 		newRunCommand(s), newSimulateCommand(s), newServeFilesCommand(s))
-	group("deploy", "Deploy", "hotc up site.yaml --stack site",
+	group("deploy", "Deploy", "hotc up site.yaml site",
 		newUpCommand(s), newDownCommand(s), newCompileCommand(s), newApplyCommand(s), newDestroyCommand(s), newGCCommand(s), newRelayCommand(s))
-	group("look", "Look at what is deployed", "hotc why web.app --stack site",
+	group("look", "Look at what is deployed", "hotc why site web.app",
 		newStatusCommand(s), newWhyCommand(s), newLogsCommand(s), newOutputsCommand(s), newListCommand(s))
-	group("change", "Act on it", "hotc retry web.app --stack site",
+	group("change", "Act on it", "hotc retry site web.app",
 		newRetryCommand(s), newActionCommand(s), newSuspendCommand(s), newResumeCommand(s), newAdmitCommand(s))
 	group("setup", "Set up", "hotc secret new FILE",
 		newSecretCommand(s), newRootNodeCommand(s), newManCommand())

@@ -82,10 +82,10 @@ func TestValuesOfFlags(t *testing.T) {
 // Whoever leaves an argument out, or gives one too many, is told which.
 func TestArguments(t *testing.T) {
 	for line, want := range map[string]string{
-		"up":             "TEMPLATE is missing: hotc up TEMPLATE --stack NAME [flags]",
+		"up":             "TEMPLATE is missing: hotc up TEMPLATE NAME [flags]",
 		"lint":           "FILE|FOLDER is missing: hotc lint FILE|FOLDER... [flags]",
-		"relay key":      "FILE is missing: hotc relay key FILE --stack NAME [flags]",
-		"action db":      "ROLE is missing: hotc action SERVER ROLE NAME [KEY=VALUE]… [flags]",
+		"relay key":      "FILE is missing: hotc relay key FILE NAME [flags]",
+		"action db":      "SERVER is missing: hotc action NAME SERVER ROLE ACTION [KEY=VALUE]… [flags]",
 		"list a":         `too many arguments: "a": hotc list [flags]`,
 		"explain a b c":  `too many arguments: "c": hotc explain TEMPLATE [REFERENCE] [flags]`,
 		"compile a b -o": "flag needs an argument",
