@@ -209,6 +209,19 @@ func (w *Publication) prepare(ctx context.Context, s store.Session) (result Publ
 	}
 	tokens := newTokens(secret, d, p)
 	live := p
+	if result.Outcome == Unchanged { // to servers that wait for a newer record it is a change
+		keys, err := newKeyring(tokens, result.Record, root)
+		if err != nil {
+			return result, nil, nil, err
+		}
+		seen, err := readNewer(ctx, s, keys, p)
+		if err != nil {
+			return result, nil, nil, operatorError(err)
+		}
+		if seen.wait() {
+			result.Outcome = Updated
+		}
+	}
 	if result.Outcome == Updated {
 		if change, err = newUpdate(ctx, s, w, tokens, digest); err != nil {
 			return result, nil, nil, err

@@ -269,8 +269,11 @@ func (v *ServerSnapshot) read(ctx context.Context, r *Reader, server contract.Se
 	if err = v.goOn(err); err != nil {
 		return err
 	}
-	if v.State.Incarnation != v.Incarnation.Number {
-		v.State = protocol.ServerState{} // of the previous machine
+	switch at := v.State.Incarnation; {
+	case at > v.Incarnation.Number: // an older state was restored, in which the machine is not the server yet
+		v.State = protocol.ServerState{Message: v.State.Message}
+	case at < v.Incarnation.Number: // of the previous machine
+		v.State = protocol.ServerState{}
 	}
 	v.RequestsRecord, err = r.Requests(ctx, server)
 	if err = v.goOn(err); err == nil {

@@ -103,7 +103,7 @@ func (u *update) tellRelays(ctx context.Context) error {
 	}
 	path := u.d.ServersKeys()
 	var version store.Version
-	there, err := u.told(ctx, protocol.KindKeysOf, "", path, &version)
+	there, _, err := u.told(ctx, protocol.KindKeysOf, "", path, &version)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,7 @@ type update struct {
 	version  store.Version             // of the record
 	found    protocol.DeploymentRecord // as it was found
 	missing  map[store.Path]bool       // nodes of the live plan that were deleted
+	newer    newer                     // what servers have seen that is not there
 	// resumed says that an earlier change, perhaps to another plan, was interrupted.
 	resumed          bool
 	leaving          []RoleChange        // of removed servers
@@ -154,12 +156,17 @@ func (u *update) begin(ctx context.Context) error {
 		return err
 	}
 	u.record, u.version = u.found, node.Version
-	if u.record.Updating != u.digest {
+	keys, err := newKeyring(u.tokens, u.found, u.root)
+	if err == nil {
+		u.newer, err = readNewer(ctx, u.store, keys, u.to)
+	}
+	if err != nil {
+		return err
+	}
+	if u.record.Updating != u.digest || u.newer.wait() {
 		u.record.Updating = u.digest
 		u.record.Updates++
-		if u.record.Counter, err = u.nextNumber(ctx); err != nil {
-			return err
-		}
+		u.record.Counter = u.newer.next(u.found.Counter)
 	}
 	if u.keys, err = newKeyring(u.tokens, u.record, u.root); err != nil {
 		return err
@@ -170,26 +177,56 @@ func (u *update) begin(ctx context.Context) error {
 	return nil
 }
 
-// nextNumber is that of the records which the change signs.
-func (u *update) nextNumber(ctx context.Context) (int64, error) {
-	keys, err := newKeyring(u.tokens, u.found, u.root)
-	if err != nil {
-		return 0, err
-	}
-	states := make([]protocol.ServerState, len(u.to.Servers))
-	err = store.Each(ctx, len(states), func(ctx context.Context, i int) error {
-		node, err := u.store.Read(ctx, u.d.State(u.to.Servers[i].Path))
+// newer are the states of servers that have seen records of the operator's, newer than those which are
+// there: an older state of the coordinator was restored.
+type newer map[contract.ServerPath]protocol.ServerState
+
+func readNewer(ctx context.Context, s store.Session, keys *keyring, p *contract.Plan) (newer, error) {
+	states := make([]protocol.ServerState, len(p.Servers))
+	err := store.Each(ctx, len(states), func(ctx context.Context, i int) error {
+		node, err := s.Read(ctx, keys.deployment.State(p.Servers[i].Path))
 		if errors.Is(err, store.ErrNotFound) { // the change adds the server
 			return nil
 		}
-		states[i], _ = keys.state(node.Data, u.to.Servers[i].Path) // one that cannot be read says nothing
+		states[i], _ = keys.state(node.Data, p.Servers[i].Path) // one that cannot be read says nothing
 		return err
 	})
-	next := int64(0)
-	for _, kind := range []string{protocol.KindIdentity, protocol.KindPlan, protocol.KindKeys} {
-		next = max(next, protocol.NextNumber(u.found.Counter, kind, states...))
+	all := newer{}
+	for i, state := range states {
+		if len(state.Newer) > 0 {
+			all[p.Servers[i].Path] = state
+		}
 	}
-	return next, err
+	return all, err
+}
+
+// next is the number of the records that replace those with this number.
+func (n newer) next(there int64) int64 {
+	next := there + 1
+	for _, kind := range numbered {
+		next = max(next, protocol.NextNumber(there, kind, slices.Collect(maps.Values(n))...))
+	}
+	return next
+}
+
+// wait reports whether servers wait for newer records.
+func (n newer) wait() bool {
+	for _, state := range n {
+		for _, kind := range numbered {
+			if state.Newer[kind] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// numbered are the kinds of records that a change of the plan numbers.
+var numbered = []string{protocol.KindIdentity, protocol.KindPlan, protocol.KindKeys}
+
+// waits reports whether a server does, for its record of a kind.
+func (n newer) waits(s contract.ServerPath, kind string, number int64) bool {
+	return protocol.NextNumber(number, kind, n[s]) > number+1
 }
 
 // after is the record when the change is complete.

@@ -41,7 +41,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 		return nil, err
 	}
 	v := &serverChange{}
-	text, err := u.told(ctx, protocol.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
+	text, number, err := u.told(ctx, protocol.KindPlan, to.Path, u.d.ServerPlan(to.Path), &v.planVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	for i := range from.Roles {
 		v.files = append(v.files, from.Roles[i].AllFiles()...)
 	}
-	sets, err := u.told(ctx, protocol.KindKeys, to.Path, u.d.Keys(to.Path), &v.keysVersion)
+	sets, keysNumber, err := u.told(ctx, protocol.KindKeys, to.Path, u.d.Keys(to.Path), &v.keysVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,8 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	if err != nil {
 		return nil, err
 	}
-	if v.same = text != nil && string(text) == string(slice) && maps.Equal(keys.Sets, u.keys.members[to.Path]); v.same {
+	waits := u.newer.waits(to.Path, protocol.KindPlan, number) || sets != nil && u.newer.waits(to.Path, protocol.KindKeys, keysNumber)
+	if v.same = text != nil && string(text) == string(slice) && maps.Equal(keys.Sets, u.keys.members[to.Path]) && !waits; v.same {
 		return v, nil
 	}
 	if text == nil {
@@ -83,20 +84,21 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	return v, nil
 }
 
-// told is a record that the operator has written for a server; nil if there is none yet.
-func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path store.Path, version *store.Version) ([]byte, error) {
+// told is a record that the operator has written for a server, with its number; nil if there is none
+// yet.
+func (u *update) told(ctx context.Context, kind string, s contract.ServerPath, path store.Path, version *store.Version) (text []byte, number int64, err error) {
 	text, at, err := protocol.ReadParts(ctx, u.store, path)
 	*version = at
 	if errors.Is(err, store.ErrNotFound) || err == nil && (len(text) == 0 || string(text) == "{}") {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if text, _, err = u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text); err != nil {
-		return nil, protocol.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
+	if text, number, err = u.keys.signer.Public().Open(u.d.Place(u.record.ID, kind, s, ""), text); err != nil {
+		return nil, 0, protocol.Forged("the "+kind+" of server "+string(s), "the deployment's operator", err)
 	}
-	return text, nil
+	return text, number, nil
 }
 
 // readState reads the server's incarnation and the status of its roles.

@@ -59,11 +59,19 @@ func lasts[T any](ctx context.Context, m *Member, read func() (T, error)) (T, er
 	for {
 		since := m.returns.Load()
 		found, err := read()
-		if back, lost := m.comeBack(ctx, since, err); lost != nil || !back {
-			return found, errors.Join(lost, err)
+		switch back, lost := m.comeBack(ctx, since, err); {
+		case lost != nil:
+			return found, notBack(lost, err)
+		case !back:
+			return found, err
 		}
 	}
 }
+
+// notBack is why the machine cannot become the server again, after an error that was a sign of the
+// loss. It is not that error: a version that differs in what was restored says nothing of this
+// machine.
+func notBack(lost, sign error) error { return fmt.Errorf("%w (after: %v)", lost, sign) }
 
 func (s *lasting) Read(ctx context.Context, path store.Path) (store.Node, error) {
 	return lasts(ctx, s.m, func() (store.Node, error) { return s.Session.Read(ctx, path) })
@@ -76,7 +84,7 @@ func (s *lasting) Commit(ctx context.Context, ops ...store.Op) error {
 	back, lost := s.m.comeBack(ctx, since, err)
 	switch {
 	case lost != nil:
-		return errors.Join(lost, err)
+		return notBack(lost, err)
 	case back:
 		return fmt.Errorf("the deployment was restored: %w", store.ErrVersion)
 	}
@@ -167,6 +175,7 @@ func (m *Member) rejoin(ctx context.Context) error {
 	if err := s.Republish(ctx, s.Incarnation.Number); err != nil {
 		return err
 	}
+	m.forgetPlan()
 	m.ended.Store(ended)
 	m.returns.Add(1)
 	if m.known().identity.ID == before.ID {

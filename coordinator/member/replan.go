@@ -75,6 +75,21 @@ type plans struct {
 	news   chan struct{} // closed when the known cells change
 }
 
+// unread is a version that no node has: the part of the plan that was last read is of a state that the
+// coordinator has lost. The one that is there may have the same version, and its numbers are of
+// another deployment.
+const unread store.Version = -2
+
+// forgetPlan makes the next CheckPlan return ErrPlanChanged.
+func (m *Member) forgetPlan() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.plans.read = unread
+}
+
+// LostPlan reports whether the plan that was last read is of a state that the coordinator has lost.
+func (m *Member) LostPlan() bool { return m.knownPlans().read == unread }
+
 func (m *Member) knownPlans() plans {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -127,6 +127,8 @@ type agent struct {
 	// refusing are the signals that the roles will not run, which end with joining.
 	refusing sync.WaitGroup
 	joining  context.Context
+	// returned says that the coordinator has lost data, perhaps this machine's answers.
+	returned atomic.Bool
 	// stop ends everything, with the reason.
 	stop context.CancelCauseFunc
 }
@@ -294,7 +296,12 @@ func (a *agent) rest(ctx context.Context, h *herald) (again bool, err error) {
 // enrol makes this machine the server and announces its presence.
 func (a *agent) enrol(ctx context.Context) (err error) {
 	a.member.RememberTries(max(a.journal.Trying(), a.journal.Incarnation()), a.journal.NoteTrying)
-	a.member.OnLoss(func(what string) { a.console.say("%s", what) })
+	a.member.OnLoss(func(what string) {
+		a.follows.forgetLost()
+		a.returned.Store(true)
+		a.replan() // the one that is there may be another
+		a.console.say("%s", what)
+	})
 	was := a.journal.Incarnation()
 	a.session, err = a.member.Enrol(ctx, a.journal.ID(), a.Instance, was > 0, a.Now())
 	if err != nil {

@@ -56,7 +56,7 @@ func (a *agent) waits(ctx context.Context, r *contract.Role) (missing contract.C
 		return now.of(cell)
 	})
 	a.follows.await(ctx, a.member, r.Name, missing, c.Number)
-	return missing, come || c.Asked && a.plan.Change >= c.Number, nil
+	return missing, come || c.Asked && a.hasPlanOf(c), nil
 }
 
 // await watches the agent that writes what a role waits for; missing "" ends that. A writer that is
@@ -105,6 +105,14 @@ func (f *followed) isLost(cell contract.CellName, change int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lost[cell] >= change
+}
+
+// forgetLost drops what is known of writers that are gone: after a loss of the coordinator's data the
+// changes are numbered anew.
+func (f *followed) forgetLost() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.lost)
 }
 
 // held reports whether a role must not run yet for a change, or for what it follows: it would run
@@ -191,11 +199,16 @@ func (a *agent) awaitNews(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// hasPlanOf reports whether the agent has read the plan of a change.
+func (a *agent) hasPlanOf(c protocol.Coming) bool {
+	return a.plan.Change >= c.Number && !a.member.LostPlan()
+}
+
 // reaching is the number of the change of the plan that a run of a role includes, together with all
 // that the role reads; 0 is none.
 func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
 	c, is := a.coming[r.Name]
-	if !is || c.Asked && a.plan.Change < c.Number {
+	if !is || c.Asked && !a.hasPlanOf(c) {
 		return 0, nil
 	}
 	missing, _, err := a.waits(ctx, r)
@@ -221,7 +234,7 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 		return nil
 	}
 	var change protocol.Stamp
-	if c, is := a.coming[r.Name]; is && !(c.Asked && a.plan.Change < c.Number) {
+	if c, is := a.coming[r.Name]; is && !(c.Asked && !a.hasPlanOf(c)) {
 		change = protocol.PlanStamp(c.Number)
 	}
 	noted, stamp := a.journal.Role(r.Name), change

@@ -33,6 +33,11 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	default:
 		a.posted, a.coming = record.Requests, record.Coming
 	}
+	if a.returned.Swap(false) && len(a.answers) > 0 { // operators wait for them
+		if err := a.session.Answer(ctx, a.answers); err != nil {
+			return false, err
+		}
+	}
 	before := a.plan
 	a.open, a.later = a.posted, false
 	if newest, err := a.newestPlan(ctx); err != nil || !newest {
@@ -43,8 +48,12 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	if err := a.reportGoing(ctx, hooks, false); err != nil {
 		return false, err
 	}
+	owed, err := a.owed(ctx)
+	if err != nil {
+		return false, err
+	}
 	update, tries := a.heat.again(), a.tries()
-	requests := slices.Concat(a.posted, tries, hooks)
+	requests := slices.Concat(a.posted, tries, owed, hooks)
 	a.open = requests
 	for i, r := range requests {
 		if known := a.answerTo(r.ID); known != nil && known.Final() {

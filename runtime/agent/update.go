@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -33,7 +34,7 @@ func (a *agent) replan() { store.Wake(a.planned) }
 
 // followPlan reads the plan again if it has changed.
 func (a *agent) followPlan(ctx context.Context) error {
-	look := len(protocol.Open(a.open, a.answers)) > 0
+	look := len(protocol.Open(a.open, a.answers)) > 0 || a.member.LostPlan()
 	select {
 	case <-a.planned:
 		look = true
@@ -88,6 +89,36 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// owed are requests for the hook update of roles that have run, and not as they are described, if the
+// change has not asked for it: the coordinator did not know that they had run. It had lost that when
+// the plan was changed, and this machine was not back yet; or another machine was the server then, and
+// Heat has gone back to this one. So the agent makes the requests itself.
+func (a *agent) owed(ctx context.Context) (all []protocol.Request, err error) {
+	for _, r := range a.plan.Roles {
+		noted, is := a.journal.Role(r.Name), r.Definition()
+		if noted.Status == protocol.RoleDone && noted.Made != "" && noted.Made != is && r.Updating() != nil {
+			all = append(all, protocol.Request{ID: fmt.Sprintf("owed:%d:%s", a.plan.Change, r.Name), Incarnation: a.journal.Incarnation(),
+				Kind: protocol.Hook, Name: contract.HookUpdate, Role: r.Name, Change: is})
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	record, err := a.member.Asked(ctx) // now it is as new as the plan
+	if errors.Is(err, protocol.ErrForged) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.posted, a.coming = record.Requests, record.Coming
+	return slices.DeleteFunc(all, func(q protocol.Request) bool {
+		return slices.ContainsFunc(a.posted, func(r protocol.Request) bool {
+			return r.Kind == q.Kind && r.Name == q.Name && r.Role == q.Role && r.Change == q.Change && r.Incarnation == q.Incarnation
+		})
+	}), nil
 }
 
 // rearrange changes the state to that of a server with the roles of the plan.

@@ -90,14 +90,27 @@ func (h *history) checkAdmissions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range h.world.program.Plan.Servers {
-		machines := map[string]bool{}
+		machines, may := map[string]bool{}, 1
+		from := 0 // when all was lost
+		for i := range c.commits {
+			if c.commits[i].lost && !c.state(deployment.Root(), i+1).exists {
+				from, may = i, 1
+			} else if c.commits[i].lost && incarnation(c.state(deployment.Server(s.Path), i+1).data).Number == 0 {
+				may++ // the token was not used yet
+			}
+		}
 		for _, x := range c.nodes[deployment.Server(s.Path)] {
-			if id := incarnation(x.data).ID; id != "" {
+			if id := incarnation(x.data).ID; id != "" && x.commit >= from {
 				machines[id] = true
 			}
 		}
-		admissions := len(c.nodes[deployment.Admission(s.Path)]) - 1 // the first is its creation
-		if len(machines) > 1+max(admissions, 0) {
+		admissions := -1 // the first is its creation
+		for _, x := range c.nodes[deployment.Admission(s.Path)] {
+			if x.commit >= from && !c.commits[x.commit].lost {
+				admissions++
+			}
+		}
+		if len(machines) > may+max(admissions, 0) {
 			h.violations = append(h.violations, string(s.Path)+" was more machines than were let in")
 		}
 	}

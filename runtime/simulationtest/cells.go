@@ -28,6 +28,7 @@ type act struct {
 	failed bool   // the read saw a failed cell
 	// unknown says that the caller never learned the result.
 	unknown bool
+	left    register // by a loss
 }
 
 // registerModel is the specification of a cell.
@@ -46,6 +47,8 @@ func (a act) step(r register) (bool, register) {
 		return a.number > r.incarnation, register{incarnation: a.number, state: protocol.Empty}
 	case "destroy":
 		return true, register{state: protocol.Empty}
+	case "lose":
+		return true, a.left
 	case "fail":
 		return mine && r.state == protocol.Empty, register{r.incarnation, protocol.Failed, ""}
 	case "put":
@@ -110,6 +113,11 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 		for _, name := range x.gone {
 			acts[name] = append(acts[name], porcupine.Operation{Call: x.at.UnixNano(), Return: x.at.UnixNano() + 1, Input: act{op: "destroy"}})
 		}
+		for _, cl := range h.world.program.Plan.Cells {
+			if x.lost {
+				acts[cl.Name] = append(acts[cl.Name], porcupine.Operation{Call: x.at.UnixNano(), Return: x.at.UnixNano() + 1, Input: c.lossOf(h.world, cl, i)})
+			}
+		}
 		if x.machine == nil {
 			continue
 		}
@@ -118,13 +126,19 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 				operation := porcupine.Operation{Call: x.asked.UnixNano(), Return: until(x.answered)}
 				switch w.path {
 				case deployment.Server(cl.Server):
-					operation.Input = act{op: "enrol", number: incarnation(w.data).Number}
+					if operation.Input = (act{op: "enrol", number: incarnation(w.data).Number}); incarnation(w.data) == incarnation(c.state(w.path, i).data) {
+						continue
+					}
 				case deployment.Cell(contract.CellRef{Cell: cl.Name, Server: cl.Server}):
 					r := cell(w.data)
+					again := c.lossesBefore(i)
+					if again {
+						r = c.plain(h.world, contract.CellRef{Cell: cl.Name, Server: cl.Server}, i+1)
+					}
 					switch {
 					case r.State == protocol.Failed:
 						operation.Input = act{op: "fail", number: r.Incarnation}
-					case r.State == protocol.Valued && (isCompletion(cl.Name) || cl.Role == ""):
+					case r.State == protocol.Valued && (again || isCompletion(cl.Name) || cl.Role == ""):
 						operation.Input = act{op: "put", number: r.Incarnation, value: string(r.Value)}
 					default:
 						continue
@@ -263,9 +277,16 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 		found = append(found, fmt.Sprintf("%v, %s: %s", c.commits[n].at.Sub(c.begin), c.commits[n].session, fmt.Sprintf(format, arguments...)))
 	}
 	for _, x := range c.nodes[deployment.Server(s.Path)] {
+		if c.commits[x.commit].lost {
+			continue
+		}
 		before := incarnation(c.state(deployment.Server(s.Path), x.commit).data)
 		now := incarnation(x.data)
-		if x.version > 0 && now.Number != before.Number+1 {
+		lossy := c.lossesBefore(x.commit)
+		if lossy && now == before {
+			continue // its version has to be raised
+		}
+		if x.version > 0 && now.Number != before.Number+1 && !(lossy && now.Number > before.Number) {
 			wrong(x.commit, "incarnation %d of %s after %d", now.Number, s.Path, before.Number)
 		}
 		for _, name := range s.Writes {
@@ -282,15 +303,15 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 			stamped := now.Version == before.Version && content(now) == content(before) // only a stamp of its origin
 			number := incarnation(c.state(deployment.Server(s.Path), x.commit+1).data).Number
 			switch {
-			case x.version == 0:
+			case x.version == 0, c.commits[x.commit].lost:
 			case now.Incarnation != number:
 				wrong(x.commit, "%s is written for incarnation %d, the server is at %d", name, now.Incarnation, number)
 			case now.State == protocol.Empty && before.Incarnation >= number:
 				wrong(x.commit, "%s is emptied in its own incarnation", name)
-			case c.commits[x.commit].machine != c.serverAt(s.Path, x.commit+1):
+			case x.machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
 			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number && (follow || stamped):
-				if same := content(now) == content(before); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1) || now.Version == before.Version && !same {
+				if same := content(now) == content(before); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1 && !(c.lossesBefore(x.commit) && now.Version > before.Version)) || now.Version == before.Version && !same {
 					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
 				}
 			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number:
@@ -307,7 +328,7 @@ func content(r protocol.CellRecord) string { return string(r.Value) + r.Sealed }
 // serverAt is the machine that was a server after that many commits. Locked.
 func (c *cluster) serverAt(path contract.ServerPath, view int) *machine {
 	if x := c.state(deployment.Server(path), view); x.exists {
-		return c.commits[x.commit].machine
+		return x.machine
 	}
 	return nil
 }

@@ -35,8 +35,12 @@ type cluster struct {
 	questions []store.Path
 	moved     time.Time // see lastMove
 	// stale counts answers that were older than the truth.
-	stale  int
-	closed []store.Session // sessions to close at the end
+	stale    int
+	closed   []store.Session // sessions to close at the end
+	sessions []*session
+	past     []past        // what has changed the tree, where it may be lost
+	floor    int           // no replica shows less: the last loss
+	lossy    chan struct{} // closed at the next loss
 }
 
 // commit is one step of the cluster's history.
@@ -49,6 +53,7 @@ type commit struct {
 	// asked and answered are when the session sent the request and got its answer; answered is zero
 	// when it never did.
 	asked, answered time.Time
+	lost            bool // it is a loss of data
 }
 
 type write struct {
@@ -62,6 +67,7 @@ type change struct {
 	exists  bool
 	version store.Version
 	data    []byte
+	machine *machine // who wrote it; nil is an operator or a relay
 }
 
 // The times of the network and of sessions.
@@ -73,7 +79,7 @@ const (
 )
 
 func newCluster(d dice, f *Faults, p *Program) *cluster {
-	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(), moved: time.Now(),
+	c := &cluster{dice: d, faults: f, tree: memory.New(), begin: time.Now(), moved: time.Now(), lossy: make(chan struct{}),
 		nodes: map[store.Path][]change{}, cells: map[store.Path]contract.CellName{}}
 	for _, x := range p.Plan.Cells {
 		c.cells[deployment.Cell(contract.CellRef{Cell: x.Name, Server: x.Server})] = x.Name
@@ -140,7 +146,7 @@ func (c *cluster) record(s *session, asked time.Time, writes ...write) *commit {
 	}
 	for _, w := range writes {
 		before := c.state(w.path, n)
-		now := change{commit: n, exists: true, data: w.data}
+		now := change{commit: n, exists: true, data: w.data, machine: s.machine()}
 		if before.exists {
 			now.version = before.version + 1
 		}
@@ -163,7 +169,7 @@ func (c *cluster) write(s *session, asked time.Time, ops []store.Op) (done int, 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done = -1
-	err = s.inner.Commit(context.Background(), ops...)
+	err = c.perform(s, func(at store.Session) error { return at.Commit(context.Background(), ops...) })
 	if err == nil {
 		var writes []write
 		for _, op := range ops {
@@ -184,7 +190,7 @@ func (c *cluster) create(s *session, nodes []store.NewNode) error {
 	defer c.mu.Unlock()
 	for _, n := range nodes {
 		before := c.state(n.Path, len(c.commits))
-		if err := s.inner.Create(context.Background(), []store.NewNode{n}); err != nil {
+		if err := c.perform(s, func(at store.Session) error { return at.Create(context.Background(), []store.NewNode{n}) }); err != nil {
 			return err
 		}
 		if !before.exists {
@@ -198,7 +204,7 @@ func (c *cluster) create(s *session, nodes []store.NewNode) error {
 func (c *cluster) deleteTree(s *session, path store.Path) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := s.inner.DeleteTree(context.Background(), path); err != nil {
+	if err := c.perform(s, func(at store.Session) error { return at.DeleteTree(context.Background(), path) }); err != nil {
 		return err
 	}
 	done := c.record(s, time.Now())
@@ -234,11 +240,11 @@ func (c *cluster) below(path store.Path) [][]store.Path {
 func (c *cluster) look(s *session, path store.Path, lag time.Duration) (node change, late bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if isEphemeral(path) { // kept by the cluster itself: no history
-		version, exists, err := s.inner.Stat(context.Background(), path)
+	if path == "" || isEphemeral(path) { // kept by the tree itself: no history
+		version, exists, err := s.store().Stat(context.Background(), path)
 		return change{exists: exists, version: version}, false, err
 	}
-	s.seen = max(s.seen, c.asOf(time.Now().Add(-lag)))
+	s.seen = max(s.seen, c.asOf(time.Now().Add(-lag)), c.floor)
 	node = c.state(path, s.seen)
 	truth := c.state(path, len(c.commits))
 	late = node.commit != truth.commit || node.exists != truth.exists
@@ -255,7 +261,7 @@ func isEphemeral(path store.Path) bool {
 // mayRead asks the truth whether a session may read a node, or whether that is gone. A replica that
 // refuses has the current rights, and so all the rest.
 func (c *cluster) mayRead(s *session, path store.Path) error {
-	_, err := s.inner.Read(context.Background(), path)
+	_, err := s.store().Read(context.Background(), path)
 	if err == nil || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -285,12 +291,4 @@ func (c *cluster) close() {
 	for _, s := range sessions {
 		s.Close()
 	}
-}
-
-// later keeps a session until the end of the run.
-func (c *cluster) later(s store.Session) store.Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = append(c.closed, s)
-	return s
 }

@@ -41,6 +41,8 @@ type Faults struct {
 	Anew    time.Duration
 	// Updates are the changes of the live plan.
 	Updates Updates
+	// Losses are when the coordinator loses data.
+	Losses []Loss
 }
 
 // Machine is one build of a server.
@@ -298,6 +300,9 @@ func (f *Faults) last() time.Duration {
 	for _, u := range f.Updates {
 		last = max(last, u.At, u.Again)
 	}
+	for _, l := range f.Losses {
+		last = max(last, l.Repair+sessionTimeout)
+	}
 	for _, s := range f.HeatDown {
 		last = max(last, s.To)
 	}
@@ -327,6 +332,15 @@ func (f *Faults) String() string {
 	}
 	for _, u := range f.Updates {
 		fmt.Fprintf(&b, "the plan is changed at %v (back %v, grows %v, dies at request %d, again at %v)\n", u.At, u.Back, u.Grows, u.Cut, u.Again)
+	}
+	for _, l := range f.Losses {
+		fmt.Fprintf(&b, "the coordinator is away at %v, and back at %v, ", l.At, l.Back)
+		if l.Older == 0 {
+			b.WriteString("empty")
+		} else {
+			fmt.Fprintf(&b, "with its state of %v before", l.Older)
+		}
+		fmt.Fprintf(&b, "; the operator restores it at %v (dies at request %d)\n", l.Repair, l.Cut)
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]

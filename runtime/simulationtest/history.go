@@ -84,7 +84,7 @@ func (c *cluster) numberOf(m *machine) int {
 	path := deployment.Server(m.Server)
 	number := 0
 	for _, x := range c.nodes[path] {
-		if c.commits[x.commit].machine == m {
+		if x.machine == m && !c.commits[x.commit].lost {
 			number = incarnation(x.data).Number
 		}
 	}
@@ -241,11 +241,11 @@ func (h *history) checkIncarnations() {
 		var last protocol.IncarnationRecord
 		were := map[string]bool{}
 		for _, x := range changes {
-			if !x.exists { // after a destruction it is another deployment
-				last, were = protocol.IncarnationRecord{}, map[string]bool{}
+			now := incarnation(x.data)
+			if !x.exists || c.commits[x.commit].lost { // after a destruction it is another deployment; a loss brings back what was
+				last, were = now, map[string]bool{}
 				continue
 			}
-			now := incarnation(x.data)
 			if now.ID != last.ID && were[now.ID] && !h.world.wentBack(s.Path) {
 				h.violate("machine %s of server %s is number %d and was the server before: it fenced number %d", now.Instance, s.Path, now.Number, last.Number)
 			}

@@ -340,7 +340,7 @@ func (w *world) judgeMachines(v *verdict) {
 		}
 		var before *machine
 		for _, x := range w.cluster.changesOf(deployment.Server(s.Path)) {
-			now := w.cluster.commits[x.commit].machine
+			now := x.machine
 			if now != nil && before != nil && now.Number < before.Number && before.Undone == 0 && !before.left.Load() && !isClosed(before.gone) {
 				w.history.violate("at %v %v has taken the place of %v, which is newer", w.cluster.at(x), now, before)
 			}

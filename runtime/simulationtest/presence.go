@@ -37,8 +37,12 @@ func (a *presence) stand(ctx context.Context) error {
 	if a.inner != nil {
 		return nil
 	}
-	a.inner = a.session.cluster.tree.Open(a.session.identities()...)
-	return a.inner.Announce(context.Background(), a.path, a.data)
+	a.inner = a.session.cluster.openTree(a.session.identities()...)
+	err := a.inner.Announce(context.Background(), a.path, a.data)
+	if err != nil {
+		a.fall()
+	}
+	return err
 }
 
 // fall deletes the node. The session that held it ends with it.
@@ -78,15 +82,21 @@ func (a *presence) keep(ctx context.Context) {
 // untilCut is how long until the machine has been cut off for too long.
 func (a *presence) untilCut() time.Duration {
 	now, m := a.session.cluster.now(), a.session.machine()
+	next := time.Hour
+	for _, l := range a.session.cluster.faults.Losses {
+		if now <= l.At {
+			next = min(next, l.At-now+1)
+		}
+	}
 	if m == nil {
-		return time.Hour
+		return next
 	}
 	for _, c := range m.Cut {
 		if expiry := c.From + sessionTimeout; expiry < c.To && now <= expiry {
-			return expiry - now + 1
+			return min(next, expiry-now+1)
 		}
 	}
-	return time.Hour
+	return next
 }
 
 // cutOff is a session that has expired: the node is deleted, and created again when the machine is
@@ -101,7 +111,7 @@ func (a *presence) cutOff(ctx context.Context) {
 		if s.travel(ctx, s.way(s.identify("announce", a.path), "again")) != nil {
 			return
 		}
-		_, stands, err := s.inner.Stat(context.Background(), a.path)
+		_, stands, err := s.store().Stat(context.Background(), a.path)
 		if err == nil && !stands && a.stand(ctx) == nil {
 			return
 		}

@@ -35,11 +35,19 @@ type session struct {
 	creds   []store.Credential
 	counts  map[string]int
 	watches map[store.Path]map[chan struct{}]struct{}
+	// refused are until when it was refused, after each loss; absent is until when the coordinator
+	// does not answer it.
+	refused []time.Duration
+	absent  time.Duration
 }
 
 func (c *cluster) open(p *process, name string, dead <-chan struct{}, by caller, creds []store.Credential) *session {
-	return &session{cluster: c, process: p, name: name, inner: c.later(c.tree.Open(creds...)), creds: slices.Clone(creds), dead: dead, caller: by,
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &session{cluster: c, process: p, name: name, inner: c.tree.Open(creds...), creds: slices.Clone(creds), dead: dead, caller: by,
 		closed: make(chan struct{}), counts: map[string]int{}, watches: map[store.Path]map[chan struct{}]struct{}{}}
+	c.closed, c.sessions = append(c.closed, s.inner), append(c.sessions, s)
+	return s
 }
 
 // identities are the session's credentials.
@@ -65,18 +73,19 @@ func (s *session) identify(op string, path store.Path) string {
 	return fmt.Sprintf("%s %s #%d", s.name, key, s.counts[key])
 }
 
-// cut is how long the machine will remain cut off from the cluster.
+// cut is how long the session will remain without an answer from the cluster.
 func (s *session) cut() time.Duration {
+	away := s.away()
 	if s.process == nil {
-		return 0
+		return away
 	}
 	now := s.cluster.now()
 	for _, c := range s.process.machine.Cut {
 		if c.From <= now && now < c.To {
-			return c.To - now
+			return max(away, c.To-now)
 		}
 	}
-	return 0
+	return away
 }
 
 // travel is the transit of a request or an answer. A machine that is cut off waits.
@@ -143,6 +152,7 @@ func (s *session) ask(ctx context.Context, op string, path store.Path, effect fu
 		if died {
 			return fail(op, path, errDead)
 		}
+		losses := s.losses()
 		err := effect(id)
 		if s.caller.taken(number) {
 			return fail(op, path, errDead)
@@ -156,10 +166,10 @@ func (s *session) ask(ctx context.Context, op string, path store.Path, effect fu
 		if gone := s.travel(ctx, s.way(id, "back")); gone != nil {
 			return fail(op, path, gone)
 		}
-		if err != nil {
-			return err
+		if s.losses() != losses { // the answer was lost, too
+			continue
 		}
-		return nil
+		return err
 	}
 }
 
@@ -218,11 +228,6 @@ func (s *session) Stat(ctx context.Context, path store.Path) (store.Version, boo
 		return err
 	}, nil)
 	return node.version, err == nil && (node.exists || path == ""), err // the root stays
-}
-
-// Connection implements store.Session. What a session that is away has missed shows in its answers.
-func (s *session) Connection() (store.Connection, <-chan struct{}) {
-	return store.Connection{Up: true}, nil
 }
 
 // SetLimit implements store.Session. Nothing is limited.
@@ -302,7 +307,7 @@ func token(c chan struct{}) {
 // Children implements store.Session.
 func (s *session) Children(ctx context.Context, path store.Path) (names []string, err error) {
 	err = s.ask(ctx, "list", path, func(string) (err error) {
-		names, err = s.inner.Children(context.Background(), path)
+		names, err = s.store().Children(context.Background(), path)
 		return err
 	}, nil)
 	return names, err
@@ -330,8 +335,11 @@ func (s *session) Commit(ctx context.Context, ops ...store.Op) error {
 		}
 		return write()
 	}
+	losses := s.losses()
 	err := s.ask(ctx, "commit", path, effect, func() {
-		_, _ = s.cluster.write(s, asked, ops) // the answer is never received
+		if s.losses() == losses {
+			_, _ = s.cluster.write(s, asked, ops) // the answer is never received
+		}
 	})
 	s.cluster.answered(done)
 	return err
@@ -371,7 +379,7 @@ func (s *session) DeleteTree(ctx context.Context, path store.Path) error {
 // Watch implements store.Session. A token takes its time; what the replica shows afterwards is
 // not older than the change.
 func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, error) {
-	inner, err := s.inner.Watch(ctx, path)
+	inner, err := s.store().Watch(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -384,16 +392,21 @@ func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, 
 	s.mu.Unlock()
 	go func() {
 		first := true // it stands for no change
-		for range inner {
-			head := 0
-			if !first {
-				head = s.cluster.head()
+		for gone := false; !gone && inner != nil; {
+			for range inner {
+				head := 0
+				if !first {
+					head = s.cluster.head()
+				}
+				first = false
+				if gone = s.travel(ctx, s.way(s.identify("watch", path), "token")) != nil; gone {
+					break
+				}
+				s.wake(path, head)
 			}
-			first = false
-			if s.travel(ctx, s.way(s.identify("watch", path), "token")) != nil {
-				break
+			if gone = gone || ctx.Err() != nil || isClosed(s.cluster.over); !gone { // a loss ended it
+				inner, _ = s.store().Watch(ctx, path)
 			}
-			s.wake(path, head)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -405,13 +418,16 @@ func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, 
 
 // Rights implements store.Session. No agent uses it.
 func (s *session) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
-	return s.inner.Rights(ctx, path, known...)
+	return s.store().Rights(ctx, path, known...)
 }
 
 // ChangeRights implements store.Session.
 func (s *session) ChangeRights(ctx context.Context, path store.Path, change store.RightsChange) error {
 	return s.ask(ctx, "change the rights of", path, func(string) error {
-		return s.inner.ChangeRights(context.Background(), path, change)
+		c := s.cluster
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.perform(s, func(at store.Session) error { return at.ChangeRights(context.Background(), path, change) })
 	}, nil)
 }
 
@@ -430,7 +446,7 @@ func (s *session) MaxValue() int {
 	if room := s.cluster.faults.Room; room > 0 && s.process != nil {
 		return room + overhead
 	}
-	return s.inner.MaxValue()
+	return s.store().MaxValue()
 }
 
 // overhead is what an agent leaves free in a commit (coordinator's Member).

@@ -81,6 +81,15 @@ func TestKills(t *testing.T) {
 	happened(t, total, "killed", "relays killed", "values that relays have carried")
 }
 
+// The coordinator loses its data, or comes back with an older state, and is restored.
+func TestLosing(t *testing.T) {
+	// a full disk meanwhile ends the agent for good; an agent does not read the plan that is there;
+	// answers are lost; the operator applies the plan before the agents are back, which then wait for
+	// ever, or without a word; a machine let in before the loss
+	total := simulate(t, seedtest.Cases(200, 20), NewLosing, 237, 275, 318, 150, 639, 670, 598, 614, 422, 906)
+	happened(t, total, "losses of data", "deployments restored")
+}
+
 // A seed creates the same program and faults again, and often the same run: more than half of them on
 // an idle machine, fewer beside other load. Chance that depended on the scheduler would leave hardly
 // any trace the same.

@@ -65,7 +65,7 @@ func (w *world) current(path contract.ServerPath) *machine {
 	if len(changes) == 0 || !changes[len(changes)-1].exists {
 		return nil
 	}
-	m := c.commits[changes[len(changes)-1].commit].machine
+	m := changes[len(changes)-1].machine
 	if m == nil || m.left.Load() || m.last.Load() == nil || m.last.Load().isEnded() {
 		return nil
 	}

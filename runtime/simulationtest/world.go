@@ -97,6 +97,12 @@ type world struct {
 	gives       atomic.Int64 // how often secrets were supplied again
 	leavings    leavings
 
+	// operating has a token while the operator runs a command: a mutex would stop the time. It guards
+	// known.
+	operating chan struct{}
+	known     knows
+	repaired  atomic.Int64 // losses that the operator has dealt with
+
 	mu    sync.Mutex
 	lives lives
 }
@@ -131,12 +137,16 @@ func play(c Case, folder string) *Outcome {
 	w.leavings = leavings{waiting: map[string]*leaving{}, ended: map[*machine]time.Duration{}, hooks: map[*machine]int{}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	w.cluster.over = w.ctx.Done()
+	w.operating = make(chan struct{}, 1)
 	for i := range c.Faults.Machines {
 		m := &machine{Machine: &c.Faults.Machines[i], world: w, disk: newDisk(), gone: make(chan struct{})}
 		w.machines = append(w.machines, m)
 		w.start(m)
 	}
 	w.running.Go(w.operate)
+	for i := range c.Faults.Losses {
+		w.running.Go(func() { w.lose(&c.Faults.Losses[i]) })
+	}
 	if c.Program.Joining != nil {
 		w.relay()
 	}
@@ -234,9 +244,10 @@ func (w *world) apply(interrupted int) error {
 	return w.publish(&p, interrupted)
 }
 
-func (w *world) publish(p *contract.Plan, interrupted int) error {
+// publishOnce applies a plan, in one run of the command.
+func (w *world) publishOnce(p *contract.Plan, interrupted int, restore bool) error {
 	o := &operator{dies: interrupted}
-	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), nil, o, []store.Credential{w.secret.Operator(deployment)})
+	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), w.cluster.untilLost(), o, []store.Credential{w.secret.Operator(deployment)})
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -247,7 +258,7 @@ func (w *world) publish(p *contract.Plan, interrupted int) error {
 	after, err := w.after(s, p)
 	if err == nil {
 		_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text, After: after,
-			Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment())})
+			Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment()), Restore: restore})
 	}
 	if err == nil {
 		err = w.give(s, p)
@@ -310,7 +321,7 @@ const calm = time.Minute
 // settled reports whether every machine has reached its end, and every server has finished: nothing
 // more can happen.
 func (w *world) settled() bool {
-	if time.Since(w.cluster.lastMove()) < calm || !w.operated.Load() {
+	if time.Since(w.cluster.lastMove()) < calm || !w.operated.Load() || !w.restored() {
 		return false
 	}
 	for _, m := range w.machines {
@@ -333,7 +344,7 @@ func (w *world) settled() bool {
 }
 
 func (w *world) snapshot() *deploy.Snapshot {
-	s := w.cluster.tree.Open(w.secret.Operator(deployment))
+	s := w.cluster.openTree(w.secret.Operator(deployment))
 	defer s.Close()
 	snapshot, err := deploy.TakeSnapshot(context.Background(), s, deployment, w.secret, &w.program.Plan)
 	if err != nil {
