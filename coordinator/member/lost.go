@@ -91,6 +91,12 @@ func (s *lasting) Commit(ctx context.Context, ops ...store.Op) error {
 	return err
 }
 
+// Announce implements Store.
+func (s *lasting) Announce(ctx context.Context, path store.Path, data []byte) error {
+	_, err := lasts(ctx, s.m, func() (struct{}, error) { return struct{}{}, s.Session.Announce(ctx, path, data) })
+	return err
+}
+
 // Stat implements Store. If a node that always exists does not, that is a sign of a loss.
 func (s *lasting) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
 	for {

@@ -100,9 +100,11 @@ func (s *Server) Gone() bool {
 	return s.Came() && !s.Left && !s.Alive && s.hasEnded()
 }
 
-// hasEnded reports whether the server's roles have ended.
+// hasEnded reports whether the server's roles have ended. A role that a changed plan added while the
+// agent was away has not, whatever the agent said last.
 func (s *Server) hasEnded() bool {
-	return s.State.Phase == protocol.PhaseDone || s.State.Phase == protocol.PhaseFailed
+	return s.State.Phase == protocol.PhaseFailed ||
+		s.State.Phase == protocol.PhaseDone && !slices.ContainsFunc(s.Roles, func(r *Role) bool { return r.Status == protocol.RolePending })
 }
 
 // failed reports whether a role of the server, or its last update, has failed, by itself or because

@@ -12,6 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
+// did are the roles of a server that has run them.
+var did = []protocol.RoleState{{Name: "r", Status: protocol.RoleDone}}
+
 // A machine that has come since a relay was there is one that Heat waits for, and that nobody
 // tells it of: an update of the stack by hand.
 func TestUntoldOfANewMachine(t *testing.T) {
@@ -43,7 +46,7 @@ func TestUntoldByAServerWithoutHandle(t *testing.T) {
 		"it has nothing to tell":   {true, protocol.PhaseRunning, 0, protocol.HeatRecord{}, "[]"},
 		"it tells Heat itself":     {false, protocol.PhaseDone, 0, protocol.HeatRecord{}, "[]"},
 	} {
-		db := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: c.phase, NoHandle: c.noHandle}}
+		db := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: c.phase, NoHandle: c.noHandle, Roles: did}}
 		v := status.New(p, &deploy.Snapshot{Ready: true, Relays: c.relays, Heat: c.heat, Servers: []deploy.ServerSnapshot{db}}, func(json.RawMessage) int { return 1 })
 		if got := fmt.Sprint(v.Untold()); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -81,7 +84,7 @@ func TestUntold(t *testing.T) {
 		"Heat is left out":                 {contract.NobodySignals, protocol.PhaseDone, "old", 0, waits(), "[]"},
 	} {
 		p := &contract.Plan{Format: contract.Format, Signal: c.signal, Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r"}}}}}
-		db := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: c.phase, Untold: c.untold}}
+		db := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: c.phase, Untold: c.untold, Roles: did}}
 		v := status.New(p, &deploy.Snapshot{Ready: true, Relays: c.relays, Heat: c.heat, Servers: []deploy.ServerSnapshot{db}}, func(json.RawMessage) int { return 1 })
 		if got := fmt.Sprint(v.Untold()); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -91,7 +94,7 @@ func TestUntold(t *testing.T) {
 
 // Heat is at work on a stack that needs a relay, whatever the last one has seen.
 func TestUntoldWhileHeatIsAtWork(t *testing.T) {
-	done := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: protocol.PhaseDone}}
+	done := deploy.ServerSnapshot{Path: "db", Incarnation: protocol.IncarnationRecord{Number: 1}, State: protocol.ServerState{Phase: protocol.PhaseDone, Roles: did}}
 	for signal, want := range map[contract.Signalling]string{
 		contract.RelaySignals: "[Heat does not know yet: no relay is running, and the stack is UPDATE_IN_PROGRESS]", contract.AgentsSignal: "[]", contract.NobodySignals: "[]",
 	} {
