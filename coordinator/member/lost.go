@@ -263,7 +263,6 @@ func (m *Member) tell(what string) {
 // one, where the cells are empty: the coordinator had an older state, or none; or another machine
 // has been the server in between.
 func (m *Session) Republish(ctx context.Context, before int) error {
-	ctx = context.WithValue(ctx, rejoining{}, true)
 	f, err := m.enrolled()
 	if err != nil {
 		return err
