@@ -159,11 +159,27 @@ func (m *Member) sessionsEnded() int64 {
 	return int64(now.Ended)
 }
 
-// rejoin makes the machine the server again.
+// rejoin makes the machine the server again. While its disk is full it waits: at rest nothing else
+// would try again.
 func (m *Member) rejoin(ctx context.Context) error {
+	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
+	for {
+		err := m.tryToRejoin(ctx)
+		if !errors.Is(err, ErrForgets) {
+			return err
+		}
+		m.tell(fmt.Sprintf("%v; trying again in %v", err, lookAgain))
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (m *Member) tryToRejoin(ctx context.Context) error {
 	ended := m.sessionsEnded()
 	before := m.known().identity
-	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
 	was := m.enrolment.Load()
 	s, err := (*Session)(nil), error(ErrAnew)
 	for errors.Is(err, ErrAnew) {
