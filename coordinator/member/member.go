@@ -211,7 +211,8 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 // reader sets.
 func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	s, version, err := m.readPlan(ctx)
-	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) { // and restored, or applied again, since the machine was admitted
+	// The deployment may have been destroyed, or lost and restored, since the machine was admitted.
+	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) || errors.Is(err, store.ErrRefused) && m.member.Swap(nil) != nil {
 		if err = m.AwaitDeployment(ctx, nil); err == nil {
 			s, version, err = m.readPlan(ctx)
 		}
