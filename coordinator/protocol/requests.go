@@ -72,8 +72,10 @@ func (c *Coming) Missing(now func(contract.CellName) CellRecord) (missing contra
 	for _, cell := range slices.Sorted(maps.Keys(c.After)) {
 		switch r := now(cell); {
 		case r.State != Valued: // nothing is to be waited for
-		case r.Incarnation > c.After[cell] && isGiven(cell):
-			come = true
+		case r.Incarnation > c.After[cell]:
+			if _, given := cell.Parameter(); given {
+				come = true
+			}
 		case int64(r.Stamp[contract.PlanSource][1]) >= c.Number:
 			come = true
 		case missing == "":
@@ -81,11 +83,6 @@ func (c *Coming) Missing(now func(contract.CellName) CellRecord) (missing contra
 		}
 	}
 	return missing, come
-}
-
-func isGiven(cell contract.CellName) bool {
-	_, given := cell.Parameter()
-	return given
 }
 
 // AnswerStatus is an agent's progress with a request.

@@ -144,19 +144,19 @@ func (a *agent) readsPending(r *contract.Role) bool {
 	return false
 }
 
-// heldBack reports whether a role that has not run must not start yet: it was added by a change, or
-// its server was replaced during one, and a part of it that the role reads is missing; or an earlier role of its server is held, and it reads a
+// heldBack reports whether a role that has not run must not start yet: it was added by a change,
+// part of which it reads and is missing; or an earlier role of its server is held, and it reads a
 // cell added by a change, which may wait for the earlier role. Other cells do not wait for that.
 func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 	r := &a.plan.Roles[i]
-	c, is := a.coming[r.Name]
-	if is {
-		if missing, come, err := a.waits(ctx, r); missing != "" && (c.Added || come) || err != nil {
+	added := a.coming[r.Name].Added
+	if !added && !a.readsNew(r) {
+		return false, nil
+	}
+	if added {
+		if missing, _, err := a.waits(ctx, r); missing != "" || err != nil {
 			return true, err
 		}
-	}
-	if !c.Added && !a.readsNew(r) {
-		return false, nil
 	}
 	for k := range a.plan.Roles[:i] {
 		before := &a.plan.Roles[k]
