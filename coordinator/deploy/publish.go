@@ -218,7 +218,7 @@ func (w *Publication) prepare(ctx context.Context, s store.Session) (result Publ
 		if err != nil {
 			return result, nil, nil, operatorError(err)
 		}
-		if seen.wait() {
+		if seen.someWait() {
 			result.Outcome = Updated
 		}
 	}

@@ -163,7 +163,7 @@ func (u *update) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u.record.Updating != u.digest || u.newer.wait() {
+	if u.record.Updating != u.digest || u.newer.someWait() {
 		u.record.Updating = u.digest
 		u.record.Updates++
 		u.record.Counter = u.newer.next(u.found.Counter)
@@ -209,8 +209,8 @@ func (n newer) next(there int64) int64 {
 	return next
 }
 
-// wait reports whether servers wait for newer records.
-func (n newer) wait() bool {
+// someWait reports whether any server waits for newer records.
+func (n newer) someWait() bool {
 	for _, state := range n {
 		for _, kind := range numbered {
 			if state.Newer[kind] > 0 {
@@ -224,7 +224,7 @@ func (n newer) wait() bool {
 // numbered are the kinds of records that a change of the plan numbers.
 var numbered = []string{protocol.KindIdentity, protocol.KindPlan, protocol.KindKeys}
 
-// waits reports whether a server does, for its record of a kind.
+// waits reports whether a server has seen a record of a kind that is newer than the one with this number.
 func (n newer) waits(s contract.ServerPath, kind string, number int64) bool {
 	return protocol.NextNumber(number, kind, n[s]) > number+1
 }

@@ -91,7 +91,7 @@ func (s *lasting) Commit(ctx context.Context, ops ...store.Op) error {
 	return err
 }
 
-// Announce implements Store.
+// Announce implements Store. The loss may come between enrolling and announcing.
 func (s *lasting) Announce(ctx context.Context, path store.Path, data []byte) error {
 	_, err := lasts(ctx, s.m, func() (struct{}, error) { return struct{}{}, s.Session.Announce(ctx, path, data) })
 	return err

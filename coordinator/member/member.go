@@ -211,8 +211,11 @@ func (m *Member) lookReady(ctx context.Context) (string, error) {
 // reader sets.
 func (m *Member) Plan(ctx context.Context) (*contract.Server, error) {
 	s, version, err := m.readPlan(ctx)
-	// The deployment may have been destroyed, or lost and restored, since the machine was admitted.
-	for errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) || errors.Is(err, store.ErrRefused) && m.member.Swap(nil) != nil {
+	// The deployment may have been lost and restored since the machine was admitted: then its password
+	// is refused, once. It may have been destroyed, and applied again.
+	again := errors.Is(err, store.ErrRefused) && m.member.Swap(nil) != nil
+	for again || errors.Is(err, ErrDestroyed) && !errors.As(err, new(*RemovedError)) {
+		again = false
 		if err = m.AwaitDeployment(ctx, nil); err == nil {
 			s, version, err = m.readPlan(ctx)
 		}

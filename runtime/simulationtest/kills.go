@@ -16,17 +16,7 @@ import (
 
 // NewKills creates the case of a seed in which agents and relays are killed at their writes.
 func NewKills(seed uint64) Case {
-	var c Case
-	switch seed % 4 {
-	case 0:
-		c = NewTogether(seed)
-	case 1:
-		c = NewFollowing(seed)
-	case 2:
-		c = NewSuperseding(seed)
-	default:
-		c = NewJoining(seed)
-	}
+	c := newChanging(seed, NewJoining)
 	g := mishaps{rand.New(rand.NewPCG(seed, 80))}
 	for i := range c.Faults.Machines {
 		m := &c.Faults.Machines[i]
@@ -41,6 +31,11 @@ func NewKills(seed uint64) Case {
 		}
 	}
 	return c
+}
+
+// newChanging creates a case of one of four kinds, in which something changes.
+func newChanging(seed uint64, fourth func(uint64) Case) Case {
+	return [...]func(uint64) Case{NewTogether, NewFollowing, NewSuperseding, fourth}[seed%4](seed)
 }
 
 // atWrite ends a process at a write: often an early one, so that the next process begins with what

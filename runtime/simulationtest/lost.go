@@ -33,17 +33,7 @@ type Loss struct {
 
 // NewLosing creates the case of a seed in which the coordinator loses data.
 func NewLosing(seed uint64) Case {
-	var c Case
-	switch seed % 4 {
-	case 0:
-		c = NewTogether(seed)
-	case 1:
-		c = NewFollowing(seed)
-	case 2:
-		c = NewSuperseding(seed)
-	default:
-		c = NewCase(seed, false)
-	}
+	c := newChanging(seed, func(seed uint64) Case { return NewCase(seed, false) })
 	f := c.Faults
 	f.Destroy, f.Cut, f.Anew = 0, 0, 0
 	g := mishaps{rand.New(rand.NewPCG(seed, 110))}
@@ -351,6 +341,9 @@ func (w *world) putBack(p *contract.Plan, cut int) error {
 // the second one came when the first was gone. Who followed the first one's values then takes the
 // second one's for the same.
 func (w *world) reusesNumber() bool {
+	if len(w.Faults.Losses) == 0 { // a deployment that is applied anew may begin again at 1
+		return false
+	}
 	for _, s := range w.program.Plan.Servers {
 		had := map[int]string{}
 		for _, x := range w.cluster.changesOf(deployment.Server(s.Path)) {
