@@ -32,6 +32,7 @@ type run struct {
 	key     contract.RoleKey
 	role    *Role
 	of      made
+	again   bool // it brings the role up to date
 
 	mu   sync.Mutex
 	read map[string]string // the first value read of each input

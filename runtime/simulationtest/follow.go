@@ -183,14 +183,20 @@ func (r *run) made(cell contract.CellName) string {
 	o := origin{Cell: cell, Of: map[contract.Source]string{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	own := fmt.Sprintf("%d on %v", r.of.Version, r.process.machine)
 	for _, in := range r.job.Role.Inputs {
 		if in.Watch {
 			for _, read := range origins(r.read[in.Name]) {
-				maps.Copy(o.Of, read.Of)
+				for source, version := range read.Of {
+					if before := o.Of[source]; before != "" && before != version && !r.again && r.process.machine.Number > 0 {
+						r.process.world.history.hasHalf(source, r.key, own)
+					}
+					o.Of[source] = version
+				}
 			}
 		}
 	}
-	o.Of[contract.Source(r.key)] = fmt.Sprintf("%d on %v", r.of.Version, r.process.machine)
+	o.Of[contract.Source(r.key)] = own
 	text, _ := json.Marshal(o)
 	return string(text)
 }
@@ -217,7 +223,7 @@ func origins(value string) []origin {
 
 // renew plays a run that brings a role up to date: it reads all and writes all.
 func (t tool) renew(ctx context.Context, job *driver.Job, key contract.RoleKey, of made) error {
-	r := &run{process: t.process, job: job, key: key, role: t.process.world.program.Roles[key], of: of, read: map[string]string{}}
+	r := &run{process: t.process, job: job, key: key, role: t.process.world.program.Roles[key], of: of, again: true, read: map[string]string{}}
 	for _, in := range job.Role.Inputs {
 		value, err := job.Values.Read(ctx, in.Name)
 		if err != nil {
@@ -252,7 +258,7 @@ func (h *history) saw(r *run, input string) {
 // renewed records with what a role was brought up to date: never with parts of a change, and never
 // twice with the same.
 func (h *history) renewed(r *run) {
-	seen := map[contract.Source]string{}
+	seen := map[contract.Source]origin{}
 	state := fmt.Sprint(r.of.Version)
 	for _, in := range r.job.Role.Inputs {
 		counts := slices.ContainsFunc(r.job.Role.Follows, func(f contract.Follow) bool { return slices.Contains(in.Reads, f.Cell) })
@@ -263,11 +269,12 @@ func (h *history) renewed(r *run) {
 		for _, o := range origins(r.read[in.Name]) {
 			for source, version := range o.Of {
 				joined := slices.ContainsFunc(r.job.Role.Follows, func(f contract.Follow) bool { return f.Cell == o.Cell && slices.Contains(f.Sources, source) })
-				if before := seen[source]; joined && before != "" && before != version {
-					h.mixed(r, source, before, version)
+				before, had := seen[source]
+				if joined && had && before.Of[source] != version && !h.isHalf(source, before) && !h.isHalf(source, o) {
+					h.mixed(r, source, before.Of[source], version)
 				}
 				if joined {
-					seen[source] = version
+					seen[source] = o
 				}
 			}
 		}
@@ -277,6 +284,7 @@ func (h *history) renewed(r *run) {
 	h.mu.Lock()
 	before := h.states[key]
 	h.states[key] = state
+	h.tried[key] = []int{r.of.Version}
 	h.mu.Unlock()
 	if before == state && !r.job.Role.Idempotent && !h.world.program.returns(h.world.Faults) {
 		h.violate("%s of %v is brought up to date twice for %s", r.key, r.process, state)
@@ -284,6 +292,26 @@ func (h *history) renewed(r *run) {
 	for _, in := range r.job.Role.Inputs {
 		h.saw(r, in.Name)
 	}
+}
+
+// hasHalf records that a machine that took its server over in mid-change has read two versions of a
+// source in its first run: no first run waits for the rest of a change.
+func (h *history) hasHalf(source contract.Source, of contract.RoleKey, version string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.halves[fmt.Sprintf("%s in %s %s", source, of, version)] = true
+}
+
+// isHalf reports whether a value was made, directly or not, by a first run that had two versions of a source.
+func (h *history) isHalf(source contract.Source, value origin) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for of, version := range value.Of {
+		if h.halves[fmt.Sprintf("%s in %s %s", source, of, version)] {
+			return true
+		}
+	}
+	return false
 }
 
 // mixed records a run that had two versions of one source. That is allowed while something that the
@@ -294,8 +322,8 @@ func (h *history) mixed(r *run, source contract.Source, a, b string) {
 	h.mu.Lock()
 	key := fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)
 	these := fmt.Sprintf("%s has %s and %s of %s", key, a, b, source)
-	tried := h.tried[key]
-	if n := len(tried); failed && (other || n > 1 && tried[n-1] != tried[n-2]) {
+	another := slices.ContainsFunc(h.tried[key], func(version int) bool { return version != r.of.Version })
+	if failed && (other || another) {
 		h.mixes[these] = true
 	}
 	allowed := h.mixes[these]
