@@ -180,14 +180,17 @@ func (c *cluster) write(s *session, asked time.Time, ops []store.Op) (done int, 
 		c.record(s, asked, writes...)
 		done = len(c.commits) - 1
 	}
-	// Whoever has the answer to a write, even a refusal, sees all that came before it.
-	s.seen = len(c.commits)
+	c.answer(s)
 	return done, err
 }
+
+// answer lets a session see all that came before the answer to its write, even if it was refused.
+func (c *cluster) answer(s *session) { s.seen = len(c.commits) }
 
 func (c *cluster) create(s *session, nodes []store.NewNode) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.answer(s)
 	for _, n := range nodes {
 		before := c.state(n.Path, len(c.commits))
 		if err := c.perform(s, func(at store.Session) error { return at.Create(context.Background(), []store.NewNode{n}) }); err != nil {
@@ -197,13 +200,13 @@ func (c *cluster) create(s *session, nodes []store.NewNode) error {
 			c.record(s, time.Now(), write{n.Path, slices.Clone(n.Data)})
 		}
 	}
-	s.seen = len(c.commits)
 	return nil
 }
 
 func (c *cluster) deleteTree(s *session, path store.Path) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.answer(s)
 	if err := c.perform(s, func(at store.Session) error { return at.DeleteTree(context.Background(), path) }); err != nil {
 		return err
 	}
@@ -216,7 +219,6 @@ func (c *cluster) deleteTree(s *session, path store.Path) error {
 			}
 		}
 	}
-	s.seen = len(c.commits)
 	return nil
 }
 

@@ -42,6 +42,10 @@ func (a *presence) stand(ctx context.Context) error {
 	if err != nil {
 		a.fall()
 	}
+	c := a.session.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer(a.session)
 	return err
 }
 
