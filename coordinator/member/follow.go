@@ -50,12 +50,24 @@ func (h *HowFar) of(r protocol.CellRecord) (protocol.CellRecord, bool) {
 	return r, !same
 }
 
-// Say writes this status into those of the server's own cells that hold values. ErrFenced.
+// ofFailed is of for a cell that was marked failed, which has its own cause: who does without its
+// value waits for no change that would come through it.
+func (h *HowFar) ofFailed(r protocol.CellRecord) (protocol.CellRecord, bool) {
+	before := r.Stamp
+	r.Stamp = h.Stamp(before)
+	return r, !maps.Equal(before, r.Stamp)
+}
+
+// Say writes this status into those of the server's own cells that hold values or have failed.
+// ErrFenced.
 func (m *Session) Say(ctx context.Context, cells []contract.CellName, is HowFar) error {
 	m.forget(cells...)
 	err := m.rewrite(ctx, cells, func(number int, r protocol.CellRecord) (protocol.CellRecord, bool) {
 		now, another := is.of(r)
-		return now, another && r.State == protocol.Valued && r.Incarnation == number
+		if r.State == protocol.Failed {
+			now, another = is.ofFailed(r)
+		}
+		return now, another && r.State != protocol.Empty && r.Incarnation == number
 	})
 	if err != nil && !errors.Is(err, store.ErrClosed) {
 		err = fmt.Errorf("update the stamps of the values of server %s: %w", m.server, err)

@@ -205,7 +205,7 @@ func StampOf(r *contract.Role, key contract.RoleKey, run Count, now func(contrac
 		}
 		for i := range r.Follows {
 			f := &r.Follows[i]
-			if record := all(f); f.Watch && record.State == Valued {
+			if record := all(f); f.Watch && (record.State == Valued || record.State == Failed) {
 				stamp.merge(s, record.of(f.Cell, s))
 			}
 		}

@@ -41,3 +41,17 @@ func TestWhatComesWithARetryAlone(t *testing.T) {
 		})
 	}
 }
+
+// Who does without an input whose role has failed has all that will come through it: nobody waits for
+// more.
+func TestStampOfWhatDoesWithoutAFailedInput(t *testing.T) {
+	const source, through = contract.Source("s:x"), contract.CellName("b:o")
+	r := &contract.Role{Name: "r", Carries: []contract.Source{source}, Follows: []contract.Follow{{Cell: through, Watch: true, Optional: true, Sources: []contract.Source{source}}}}
+	for _, state := range []protocol.CellState{protocol.Valued, protocol.Failed} {
+		record := protocol.CellRecord{State: state, Version: 1, Stamp: protocol.Stamp{source: {1, 2}}}
+		stamp := protocol.StampOf(r, "c.r", protocol.Count{1, 1}, func(contract.CellName) protocol.CellRecord { return record })
+		if stamp[source] != (protocol.Count{1, 2}) {
+			t.Errorf("where the input is %q, the stamp is %v", state, stamp)
+		}
+	}
+}

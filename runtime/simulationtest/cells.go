@@ -135,7 +135,10 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 					if again {
 						r = c.plain(h.world, contract.CellRef{Cell: cl.Name, Server: cl.Server}, i+1)
 					}
+					before := cell(c.state(w.path, i).data)
 					switch {
+					case r.State == protocol.Failed && before.State == r.State && before.Incarnation == r.Incarnation && before.Cause.String() == r.Cause.String():
+						continue // it has another stamp
 					case r.State == protocol.Failed:
 						operation.Input = act{op: "fail", number: r.Incarnation}
 					case r.State == protocol.Valued && (again || isCompletion(cl.Name) || cl.Role == ""):

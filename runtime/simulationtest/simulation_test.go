@@ -49,8 +49,8 @@ var known = []uint64{770000085, 770000184, 770000508, 770000917, 770000951, 7700
 
 // Roles follow each other, and what they write changes.
 func TestFollowing(t *testing.T) {
-	// a server is replaced while a change passes
-	simulate(t, seedtest.Cases(200, 20), NewFollowing, 7331595)
+	// a server is replaced while a change passes; a role does without an input whose role has failed
+	simulate(t, seedtest.Cases(200, 20), NewFollowing, 7331595, 42489142)
 }
 
 // Changes overtake changes, while hooks are slow and agents are killed in them.
