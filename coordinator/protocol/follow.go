@@ -168,13 +168,23 @@ func lacking(f *contract.Follow, r CellRecord) *Cause {
 	return nil
 }
 
-// changesWith reports whether a watched cell that may belong to the same change as f has changed
-// since the role ran: without f the role would get half of the change.
+// changesWith reports whether a watched cell that may belong to the same change as f, by itself or with
+// others that have changed, has changed since the role ran: without f the role would get half of it.
 func changesWith(f *contract.Follow, follows []contract.Follow, ran map[contract.CellName]Count, all func(*contract.Follow) CellRecord) bool {
-	for i := range follows {
-		other := &follows[i]
-		if r := all(other); other.Watch && r.State != Empty && r.At() != ran[other.Cell] && belong(f, other, all) {
-			return true
+	change := []*contract.Follow{f}
+	for n := 0; n < len(change); n++ {
+		for i := range follows {
+			other := &follows[i]
+			r := all(other)
+			if r.State == Empty || r.At() == ran[other.Cell] || !belong(change[n], other, all) {
+				continue
+			}
+			if other.Watch {
+				return true
+			}
+			if !slices.Contains(change, other) {
+				change = append(change, other)
+			}
 		}
 	}
 	return false

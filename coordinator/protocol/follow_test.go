@@ -55,3 +55,22 @@ func TestStampOfWhatDoesWithoutAFailedInput(t *testing.T) {
 		}
 	}
 }
+
+// A role is not given half of a change, even where the halves belong together by a third cell alone.
+func TestBehindWithWhatBelongsTogether(t *testing.T) {
+	follow := func(cell contract.CellName, watch bool, sources ...contract.Source) contract.Follow {
+		return contract.Follow{Cell: cell, Watch: watch, Sources: sources}
+	}
+	follows := []contract.Follow{follow("a:o", true, "s:x"), follow("b:o", false, "s:x", "s:y"), follow("c:o", true, "s:y")}
+	ran := map[contract.CellName]protocol.Count{"a:o": {1, 1}, "b:o": {1, 1}, "c:o": {1, 1}}
+	at := func(version int, cause *protocol.Cause) protocol.CellRecord {
+		return protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: version, Cause: cause, Stamp: protocol.Stamp{"s:x": {1, 2}, "s:y": {1, 2}}}
+	}
+	for between, behind := range map[int]bool{1: false, 2: true} {
+		now := map[contract.CellName]protocol.CellRecord{"a:o": at(1, &protocol.Cause{Reason: "it failed"}), "b:o": at(between, nil), "c:o": at(2, nil)}
+		is := protocol.FollowStatusOf(follows, ran, func(cell contract.CellName) protocol.CellRecord { return now[cell] })
+		if got := is.Behind != nil; got != behind || is.Due() == behind {
+			t.Errorf("where what is between has version %d: behind %v, due %v", between, got, is.Due())
+		}
+	}
+}

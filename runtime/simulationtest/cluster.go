@@ -257,7 +257,7 @@ func (c *cluster) look(s *session, path store.Path, lag time.Duration) (node cha
 }
 
 func isEphemeral(path store.Path) bool {
-	return strings.HasSuffix(string(path), "/agent/presence")
+	return strings.HasSuffix(string(path), "/agent/presence") || strings.HasPrefix(string(path), string(deployment.LockHolder("")))
 }
 
 // mayRead asks the truth whether a session may read a node, or whether that is gone. A replica that

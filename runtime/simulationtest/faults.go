@@ -41,6 +41,8 @@ type Faults struct {
 	Anew    time.Duration
 	// Updates are the changes of the live plan.
 	Updates Updates
+	// Rivals are those by other operators.
+	Rivals []Rival
 	// Losses are when the coordinator loses data.
 	Losses []Loss
 }
@@ -300,6 +302,9 @@ func (f *Faults) last() time.Duration {
 	for _, u := range f.Updates {
 		last = max(last, u.At, u.Again)
 	}
+	for _, x := range f.Rivals {
+		last = max(last, x.At)
+	}
 	for _, l := range f.Losses {
 		last = max(last, l.Repair+sessionTimeout)
 	}
@@ -332,6 +337,9 @@ func (f *Faults) String() string {
 	}
 	for _, u := range f.Updates {
 		fmt.Fprintf(&b, "the plan is changed at %v (back %v, grows %v, dies at request %d, again at %v)\n", u.At, u.Back, u.Grows, u.Cut, u.Again)
+	}
+	for _, x := range f.Rivals {
+		fmt.Fprintf(&b, "another operator changes it at %v (dies at request %d, takes over %v)\n", x.At, x.Cut, x.Over)
 	}
 	for _, l := range f.Losses {
 		fmt.Fprintf(&b, "the coordinator is away at %v, and back at %v, ", l.At, l.Back)

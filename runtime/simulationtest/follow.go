@@ -188,7 +188,7 @@ func (r *run) made(cell contract.CellName) string {
 		if in.Watch {
 			for _, read := range origins(r.read[in.Name]) {
 				for source, version := range read.Of {
-					if before := o.Of[source]; before != "" && before != version && !r.again && r.process.machine.Number > 0 {
+					if before := o.Of[source]; before != "" && before != version && !r.again {
 						r.process.world.history.hasHalf(source, r.key, own)
 					}
 					o.Of[source] = version
@@ -294,8 +294,8 @@ func (h *history) renewed(r *run) {
 	}
 }
 
-// hasHalf records that a machine that took its server over in mid-change has read two versions of a
-// source in its first run: no first run waits for the rest of a change.
+// hasHalf records that a role has read two versions of a source in its first run: that does not wait
+// for the rest of a change.
 func (h *history) hasHalf(source contract.Source, of contract.RoleKey, version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -390,9 +390,10 @@ func (h *history) unrelated(r *run, source contract.Source) bool {
 	})
 }
 
-// returns reports whether a change goes back to the previous plan: then a value may return, too.
+// returns reports whether a change goes back to the previous plan, or to that of another operator:
+// then a value may return, too.
 func (p *Program) returns(f *Faults) bool {
-	return slices.ContainsFunc(f.Updates, func(u Update) bool { return u.Back })
+	return len(f.Rivals) > 0 || slices.ContainsFunc(f.Updates, func(u Update) bool { return u.Back })
 }
 
 // judgeFollowing checks a deployment at rest: each role that is done has run with what is newest,

@@ -50,12 +50,12 @@ var known = []uint64{770000085, 770000184, 770000508, 770000917, 770000951, 7700
 // Roles follow each other, and what they write changes.
 func TestFollowing(t *testing.T) {
 	// a server is replaced while a change passes; a role does without an input whose role has failed
-	simulate(t, seedtest.Cases(200, 20), NewFollowing, 7331595, 42489142)
+	simulate(t, seedtest.Cases(200, 20), NewFollowing, 7331595, 42489142, 56145598)
 }
 
 // Changes overtake changes, while hooks are slow and agents are killed in them.
 func TestSuperseding(t *testing.T) {
-	total := simulate(t, seedtest.Cases(200, 20), NewSuperseding, 132, 660000413)
+	total := simulate(t, seedtest.Cases(200, 20), NewSuperseding, 132, 660000413, 56146236)
 	happened(t, total, "hooks that were superseded while they ran")
 }
 
@@ -92,6 +92,12 @@ func TestLosing(t *testing.T) {
 	total := simulate(t, seedtest.Cases(200, 20), NewLosing, 237, 275, 318, 150, 639, 670, 598, 614, 422, 906,
 		7331367, 302297194, 394501475, 638491083)
 	happened(t, total, "losses of data", "deployments restored")
+}
+
+// Other operators change the plan at the same time.
+func TestRivals(t *testing.T) {
+	total := simulate(t, seedtest.Cases(200, 20), NewRivals)
+	happened(t, total, "changes beside another operator's", "operators who were told of another")
 }
 
 // A seed creates the same program and faults again, and often the same run: more than half of them on

@@ -115,6 +115,7 @@ func (w *world) update() error {
 		if u.Gives {
 			w.gives.Add(1)
 		}
+		change := w.beginChange()
 		err := w.publish(&next, u.Cut)
 		w.trace("changed: %v", err)
 		if u.Cut > 0 && errors.Is(err, errDead) {
@@ -124,6 +125,9 @@ func (w *world) update() error {
 			err = w.publish(&next, 0)
 			w.trace("changed again: %v", err)
 		}
+		if w.endChange(change, &next, err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -132,7 +136,7 @@ func (w *world) update() error {
 		w.setLives(func(l *lives) { l.plan = &next })
 		plans = append(plans, next)
 	}
-	return nil
+	return w.endRivalry()
 }
 
 // runHook plays the hook of a role: some work, which may fail.

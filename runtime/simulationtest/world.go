@@ -96,6 +96,7 @@ type world struct {
 	relayKilled atomic.Int64 // when one was last killed
 	gives       atomic.Int64 // how often secrets were supplied again
 	leavings    leavings
+	rivalry     rivalry
 
 	// operating has a token while the operator runs a command: a mutex would stop the time. It guards
 	// known.
@@ -138,12 +139,16 @@ func play(c Case, folder string) *Outcome {
 	w.ctx, w.end = context.WithCancel(context.Background())
 	w.cluster.over = w.ctx.Done()
 	w.operating = make(chan struct{}, 1)
+	w.rivalry.applied = make(chan struct{})
 	for i := range c.Faults.Machines {
 		m := &machine{Machine: &c.Faults.Machines[i], world: w, disk: newDisk(), gone: make(chan struct{})}
 		w.machines = append(w.machines, m)
 		w.start(m)
 	}
 	w.running.Go(w.operate)
+	for i := range c.Faults.Rivals {
+		w.rivalry.running.Go(func() { w.rival(i) })
+	}
 	for i := range c.Faults.Losses {
 		w.running.Go(func() { w.lose(&c.Faults.Losses[i]) })
 	}
@@ -228,6 +233,7 @@ func (w *world) operate() {
 		err = w.apply(0)
 		w.trace("applied again: %v", err)
 	}
+	close(w.rivalry.applied)
 	if err == nil {
 		err = w.update()
 	}
@@ -246,7 +252,10 @@ func (w *world) apply(interrupted int) error {
 
 // publishOnce applies a plan, in one run of the command.
 func (w *world) publishOnce(p *contract.Plan, interrupted int, restore bool) error {
-	o := &operator{dies: interrupted}
+	return w.publishAs(&operator{dies: interrupted}, p, interrupted, restore)
+}
+
+func (w *world) publishAs(o *operator, p *contract.Plan, interrupted int, restore bool) error {
 	s := w.cluster.open(nil, fmt.Sprintf("operator (%d)", interrupted), w.cluster.untilLost(), o, []store.Credential{w.secret.Operator(deployment)})
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -255,10 +264,17 @@ func (w *world) publishOnce(p *contract.Plan, interrupted int, restore bool) err
 	if err := s.Authenticate(w.ctx, w.secret.Operator(deployment)); err != nil {
 		return err
 	}
-	after, err := w.after(s, p)
+	publication := deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text,
+		Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment()), Restore: restore}
+	if len(w.Faults.Rivals) > 0 {
+		publication.Lock, publication.New, err = w.lock(s, o)
+		defer w.unlock(s, o, publication.Lock)
+	}
 	if err == nil {
-		_, err = deploy.Publish(w.ctx, s, deploy.Publication{Deployment: deployment, Secret: w.secret, Plan: p, JSON: text, After: after,
-			Files: func(string) ([]byte, error) { return nil, errors.New("no files") }, Now: w.operatorsNow(), Enrol: new(w.enrolment()), Restore: restore})
+		publication.After, err = w.after(s, p)
+	}
+	if err == nil {
+		_, err = deploy.Publish(w.ctx, s, publication)
 	}
 	if err == nil {
 		err = w.give(s, p)
@@ -276,6 +292,7 @@ func (w *world) operatorsNow() time.Time {
 type operator struct {
 	dies int
 	died func() // called when it dies; may be nil
+	over bool   // it takes the lock from who holds it
 
 	mu       sync.Mutex
 	requests int
