@@ -106,16 +106,16 @@ func (a *agent) owed(ctx context.Context) (all []protocol.Request, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	record, err := a.member.Asked(ctx) // now it is as new as the plan
+	// Now it is as new as the plan, or newer: its requests are attended to when the plan was read again.
+	record, err := a.member.Asked(ctx)
 	if errors.Is(err, protocol.ErrForged) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.posted, a.coming = record.Requests, record.Coming
 	return slices.DeleteFunc(all, func(q protocol.Request) bool {
-		return slices.ContainsFunc(a.posted, func(r protocol.Request) bool {
+		return slices.ContainsFunc(record.Requests, func(r protocol.Request) bool {
 			return r.Kind == q.Kind && r.Name == q.Name && r.Role == q.Role && r.Change == q.Change && r.Incarnation == q.Incarnation
 		})
 	}), nil
