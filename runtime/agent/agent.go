@@ -188,6 +188,14 @@ func (a *agent) live(ctx context.Context) error {
 	return err
 }
 
+// mayJoinAgain reports whether the deployment, of which nothing is left when the machine joins it, may
+// come back: the machine never was the server, or the coordinator may have lost its data, since it
+// refused the session.
+func (a *agent) mayJoinAgain() bool {
+	now, _ := a.store.Connection()
+	return a.journal.Incarnation() == 0 || now.Ended > 0
+}
+
 // work does the work, and returns when there is no more to do; done says that all roles are done.
 func (a *agent) work(ctx context.Context) (done bool, err error) {
 	if err := a.joinBooted(ctx); err != nil {
@@ -195,7 +203,7 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	}
 	a.followConnection(ctx)
 	err = a.enrol(ctx)
-	for errors.Is(err, member.ErrAnew) || errors.Is(err, member.ErrDestroyed) && a.journal.Incarnation() == 0 && ctx.Err() == nil {
+	for errors.Is(err, member.ErrAnew) || errors.Is(err, member.ErrDestroyed) && a.mayJoinAgain() && ctx.Err() == nil {
 		a.console.say("%v", err)
 		if err = a.join(ctx); err == nil {
 			err = a.enrol(ctx)
