@@ -54,19 +54,23 @@ func TestFixesHold(t *testing.T) {
 	}
 }
 
-// A comment is removed with its entry, and stays where it may describe the next.
-func TestCommentsGoWithTheirEntries(t *testing.T) {
+// An entry with comments is not removed, and one that may describe the next entry stays.
+func TestFixesKeepComments(t *testing.T) {
+	const head, rest = "heat_template_version: 2018-08-31\nparameters:\n", "resources: {v: {type: OS::Heat::Value, properties: {value: {get_param: b}}}}\n"
 	for text, want := range map[string]string{
-		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n": "\n  # of b\n  b: {type: string}\n",
+		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n": "",
+		"  b: {type: string}\n\n  # of a\n  a: {type: string}\n":                          "",
+		"  a:\n    # a name\n    type: string\n  b: {type: string}\n":                      "",
+		"  a:\n    type: string # a name\n  b: {type: string}\n":                           "",
 		"  # of both\n  a: {type: string}\n  b: {type: string}\n":                         "  # of both\n  b: {type: string}\n",
-		"  b: {type: string}\n\n  # of a\n  a: {type: string}\n":                          "  b: {type: string}\n\n",
 		"# of all\n  a: {type: string}\n\n  b: {type: string}\n":                          "# of all\n\n  b: {type: string}\n",
 	} {
-		head, rest := "heat_template_version: 2018-08-31\nparameters:\n", "resources: {v: {type: OS::Heat::Value, properties: {value: {get_param: b}}}}\n"
-		c := chunk{"", map[string]string{"main.yaml": head + text + rest}}
-		found := c.lint()
-		if len(found) != 1 || found[0].Fix == nil {
+		found := chunk{"", map[string]string{"main.yaml": head + text + rest}}.lint()
+		if len(found) != 1 || (found[0].Fix == nil) != (want == "") {
 			t.Errorf("%q: %v", text, found)
+			continue
+		}
+		if want == "" {
 			continue
 		}
 		if got, err := source.Apply([]byte(head+text+rest), found[0].Fix.Edits); err != nil || string(got) != head+want+rest {

@@ -42,35 +42,36 @@ func (l *Checker) removeItem(list *yaml.Node, i int) *source.Fix {
 }
 
 // unsafeRemove is an unsafe removeEntry for an entry of a section, where the mistake may be
-// elsewhere. The last entry is removed with its section, which must not be empty.
+// elsewhere. The last entry is removed with its section, which must not be empty. One with comments
+// is left to its author: they may say why it is there.
 func (l *Checker) unsafeRemove(e *yaml.Entry, section string) *source.Fix {
 	if around := l.Template.Root.Entry(section); around != nil && len(around.Value.Entries) == 1 {
 		e = around
 	}
 	fix := l.removeEntry(e)
-	if fix != nil {
-		fix.Unsafe = true
-		fix.Edits[0].Span = l.withComments(fix.Edits[0].Span)
+	if fix == nil || l.hasComments(fix.Edits[0].Span) {
+		return nil
 	}
+	fix.Unsafe = true
 	return fix
 }
 
-// withComments extends the lines of an entry by its own comments above it: not if the next
-// entry follows at once without comments, as they may describe that as well.
-func (l *Checker) withComments(lines source.Span) source.Span {
+// hasComments reports whether the lines of an entry contain a comment, or have their own above them:
+// not if the next entry follows at once without comments, as they may describe that as well.
+func (l *Checker) hasComments(lines source.Span) bool {
 	file := l.Template.File
 	line := func(from uint32) string { return file.Slice(source.Span{Start: from, End: file.LineEnd(from)}) }
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	if strings.Contains(file.Slice(lines), "#") {
+		return true
+	}
 	own, next := indent(line(lines.Start)), line(lines.End)
 	if word := strings.TrimSpace(next); word != "" && !strings.HasPrefix(word, "#") && indent(next) >= own {
-		return lines
+		return false
 	}
-	for lines.Start > 0 {
-		above := file.LineStart(lines.Start - 1)
-		if indent(line(above)) != own || !strings.HasPrefix(strings.TrimSpace(line(above)), "#") {
-			break
-		}
-		lines.Start = above
+	above := ""
+	if lines.Start > 0 {
+		above = line(file.LineStart(lines.Start - 1))
 	}
-	return lines
+	return indent(above) == own && strings.HasPrefix(strings.TrimSpace(above), "#")
 }

@@ -43,13 +43,13 @@ func findSurprisingScalars(l *Checker) {
 		if p.Type != "string" {
 			continue
 		}
-		l.surprising(p.Default, "the string")
+		l.surprising(p.Default, "the string", p.Name)
 		for _, c := range p.Entry.Value.Get("constraints").All() {
-			l.surprising(c.Value, "the string")
+			l.surprising(c.Value, "the string", p.Name)
 		}
 		for _, c := range p.Entry.Value.Get("constraints").List() {
 			for _, n := range c.Get("allowed_values").List() {
-				l.surprising(n, "the string")
+				l.surprising(n, "the string", p.Name)
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func findSurprisingScalars(l *Checker) {
 // ofTexts are types whose metadata values are strings.
 var ofTexts = []string{"OS::Nova::Server", "OS::Cinder::Volume"}
 
-// surprising checks one scalar.
-func (l *Checker) surprising(n *yaml.Node, meant string) {
+// surprising checks one scalar, of the definition of parameters.
+func (l *Checker) surprising(n *yaml.Node, meant string, parameters ...string) {
 	if n == nil || n.Kind != yaml.Scalar || n.Style != yaml.Plain || n.Target() != nil || n.Len() == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (l *Checker) surprising(n *yaml.Node, meant string) {
 		return
 	}
 	hint := fmt.Sprintf("write '%s' in quotes, if %s is meant", written, meant)
-	fix := &source.Fix{Does: "quote it", Unsafe: true, Edits: []source.Edit{{Span: n.Span, New: "'" + written + "'"}}}
+	fix := &source.Fix{Does: "quote it", Unsafe: true, Parameters: parameters, Edits: []source.Edit{{Span: n.Span, New: "'" + written + "'"}}}
 	if meant == "the number" {
 		hint, fix = fmt.Sprintf("write %s, if that is meant", read), nil
 	}

@@ -21,7 +21,11 @@ func findUnusedParameters(l *Checker) {
 	used, all := l.referred(hot.ToParameter)
 	for _, p := range l.Template.Parameters {
 		if !used[p.Name] && !all {
-			l.Report(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = l.unsafeRemove(p.Entry, l.Template.Keywords().Parameters)
+			fix := l.unsafeRemove(p.Entry, l.Template.Keywords().Parameters)
+			if fix != nil {
+				fix.Parameters = []string{p.Name}
+			}
+			l.Report(p.Entry.Key, fmt.Sprintf("nothing reads the parameter %q", p.Name), "").Fix = fix
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -52,36 +53,115 @@ type mending struct {
 	unsafe  bool
 	before  map[string]*source.File // as it was read, by path
 	refused map[string]bool         // fixes not to apply, by finding
+	others  others
 }
 
-// round applies fixes that do not overlap; false if there are none.
+// round applies fixes that do not overlap; false if there are none. All at once are tried. Where that
+// does harm, half of the fixes are tried that may have done it, those of the templates that nest each
+// other: the other templates are fixed at once, so that one bad fix costs no more in a large folder.
 func (m *mending) round(ctx context.Context) (bool, error) {
-	found := m.run.report()
-	fixes := m.choose(found)
-	if len(fixes) == 0 {
-		return false, nil
+	fixes, err := m.choose(ctx, m.run.report())
+	if err != nil || len(fixes) == 0 {
+		return false, err
 	}
-	// all at once if that works; otherwise half of them, so that a bad one blocks few others
-	for n := len(fixes); ; n /= 2 {
-		next, err := m.try(ctx, found, fixes[:n])
+	for len(fixes) > 0 {
+		next, harmed, err := m.try(ctx, fixes)
 		if err != nil {
 			return false, err
 		}
-		if next != nil {
+		if len(harmed) == 0 {
 			m.run = next
 			return true, nil
 		}
-		if n == 1 {
-			m.refused[fixes[0].essence()] = true
-			return true, nil
+		groups := m.run.groups()
+		suspect := map[string]bool{}
+		for path := range harmed {
+			suspect[groups(path)] = true
+		}
+		bad, good := partition(fixes, func(f Finding) bool { return suspect[groups(absolute(f.File))] })
+		if len(bad) == 0 { // harm elsewhere
+			bad, good = fixes, nil
+		}
+		if len(good) > 0 {
+			if next, harmed, err = m.try(ctx, good); err != nil {
+				return false, err
+			}
+			if len(harmed) == 0 {
+				m.run = next
+			} else {
+				bad = fixes
+			}
+		}
+		fixes = m.half(bad, groups)
+	}
+	return true, nil
+}
+
+// half is the first half of the fixes of each group of templates. A single one is refused.
+func (m *mending) half(fixes []Finding, groups func(string) string) (some []Finding) {
+	by := map[string][]Finding{}
+	for _, f := range fixes {
+		group := groups(absolute(f.File))
+		by[group] = append(by[group], f)
+	}
+	for _, group := range slices.Sorted(maps.Keys(by)) {
+		if all := by[group]; len(all) > 1 {
+			some = append(some, all[:len(all)/2]...)
+		} else {
+			m.refused[all[0].place()] = true
 		}
 	}
+	return some
+}
+
+func partition(all []Finding, is func(Finding) bool) (those, others []Finding) {
+	for _, f := range all {
+		if is(f) {
+			those = append(those, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return those, others
+}
+
+// groups returns a function that names the group of a file: of the templates that were linted
+// together, directly or not.
+func (r *run) groups() func(path string) string {
+	above := map[string]string{}
+	top := func(path string) string {
+		for above[path] != "" {
+			path = above[path]
+		}
+		return path
+	}
+	for i, l := range r.looked {
+		if l == nil {
+			continue
+		}
+		own := top(absolute(r.targets[i].Path))
+		environments := lists.Map(r.Config.compile(r.targets[i].Path, r.Compile).Environments, absolute) // shared by all
+		for _, f := range l.Files {
+			path := absolute(f.Name)
+			if other := top(path); other != own && !slices.Contains(environments, path) {
+				above[other] = own
+			}
+		}
+	}
+	return top
 }
 
 // choose returns the findings whose fixes can be applied together, by file and place.
-func (m *mending) choose(r *Report) (out []Finding) {
+func (m *mending) choose(ctx context.Context, r *Report) (out []Finding, err error) {
 	for f := range r.Active() {
-		if f.Fix != nil && (m.unsafe || !f.Fix.Unsafe) && !f.At.File.Within.Known() && !m.refused[f.essence()] {
+		if f.Fix == nil || f.Fix.Unsafe && !m.unsafe || f.At.File.Within.Known() || m.refused[f.place()] {
+			continue
+		}
+		may, err := m.mayGuess(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if may {
 			out = append(out, f)
 		}
 	}
@@ -96,7 +176,7 @@ func (m *mending) choose(r *Report) (out []Finding) {
 		}
 		last[path] = span.End
 		return false
-	})
+	}), nil
 }
 
 // extent is the span of the edits of a finding's fix.
@@ -116,13 +196,18 @@ func (f Finding) essence() string {
 	return fmt.Sprintf("%s\x00%s\x00%d\x00%s", f.File, f.Code, f.Severity, number.ReplaceAllString(f.Message, "#"))
 }
 
-// try applies some fixes and lints again. It returns nil if a fixed finding remains, or a new
-// one appears.
-func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run, error) {
+// place tells a finding apart from others of the same essence in its file.
+func (f Finding) place() string {
+	return f.essence() + "\x00" + f.At.File.Slice(source.Span{Start: f.At.File.LineStart(f.At.Span.Start), End: f.At.File.LineEnd(f.At.Span.Start)})
+}
+
+// try applies some fixes and lints again. Harmed are the files with a fixed finding that remains, or
+// with a new one.
+func (m *mending) try(ctx context.Context, fixes []Finding) (next *run, harmed map[string]bool, err error) {
 	edits := map[string][]source.Edit{}
 	files := map[string]*source.File{}
 	left := map[string]int{}
-	for f := range found.Active() {
+	for f := range m.run.report().Active() {
 		left[f.essence()]++
 	}
 	for _, f := range fixes {
@@ -131,29 +216,33 @@ func (m *mending) try(ctx context.Context, found *Report, fixes []Finding) (*run
 		edits[path] = append(edits[path], f.Fix.Edits...)
 		left[f.essence()]--
 	}
+	harmed = map[string]bool{}
 	changed := map[string][]byte{}
 	for path, es := range edits {
-		text, err := source.Apply(files[path].Text, es)
-		if err != nil {
-			return nil, nil //nolint:nilerr // a fix that cannot be applied is skipped
+		if changed[path], err = source.Apply(files[path].Text, es); err != nil {
+			harmed[path] = true // a fix that cannot be applied is skipped
 		}
-		changed[path] = text
 	}
-	next, err := m.run.again(ctx, changed)
-	if err != nil {
-		return nil, err
+	if len(harmed) > 0 {
+		return nil, harmed, nil
+	}
+	if next, err = m.run.again(ctx, changed); err != nil {
+		return nil, nil, err
 	}
 	for f := range next.report().Active() {
 		if left[f.essence()]--; left[f.essence()] < 0 {
-			return nil, nil
+			harmed[absolute(f.File)] = true
 		}
+	}
+	if len(harmed) > 0 {
+		return nil, harmed, nil
 	}
 	for path, file := range files {
 		if m.before[path] == nil {
 			m.before[path] = file
 		}
 	}
-	return next, nil
+	return next, nil, nil
 }
 
 // again is a run with some texts changed; unrelated files are not linted again.
