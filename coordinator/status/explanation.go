@@ -123,6 +123,10 @@ func (i *Explanation) follow(subject string, s *Server, r *Role) {
 }
 
 func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
+	var earlier []*Role
+	if r != nil {
+		earlier = s.Roles[:r.Index]
+	}
 	switch {
 	case s.Missing != "":
 		f.Kind, f.Message = KindMissing, s.Missing
@@ -140,6 +144,8 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		describeUpdate(f, r)
 		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
 			i.leadToCell(f, Dependence{Cell: cell}) // the missing part of the change
+		} else if r.Renewal() == ToUpdate {
+			i.leadTo(f, r.Server.Roles, func(e *Role) bool { return e.Status == protocol.RoleRunning }) // its turn comes then
 		}
 		if r.IsBlocked() {
 			i.leadToWriters(f, r)
@@ -148,7 +154,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		i.describeFailure(f, r)
 	case r.Status == protocol.RoleSkipped:
 		f.Kind, f.Cause = KindSkipped, r.Cause
-		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status == protocol.RoleFailed })
+		i.leadTo(f, earlier, func(e *Role) bool { return e.Status == protocol.RoleFailed })
 	case r.IsBlocked():
 		f.Kind, f.Since = KindBlocked, r.Blocked[0].Since
 		i.leadToWriters(f, r)
@@ -163,7 +169,10 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 			return
 		}
 		f.Kind = KindTurn
-		i.leadToEarlier(f, r, func(e *Role) bool { return e.Status != protocol.RoleDone })
+		i.leadTo(f, earlier, func(e *Role) bool { return e.Status != protocol.RoleDone })
+		if len(f.On) == 0 { // one that waits for the rest of a change keeps those back that may wait for it
+			i.leadTo(f, earlier, (*Role).waitsForRest)
+		}
 		if len(f.On) == 0 {
 			f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 		}
@@ -189,13 +198,10 @@ func (i *Explanation) describeFailure(f *Finding, r *Role) {
 	}
 }
 
-// leadToEarlier follows the first role before r on its server that matches.
-func (i *Explanation) leadToEarlier(f *Finding, r *Role, match func(*Role) bool) {
-	for _, e := range r.Server.Roles[:r.Index] {
-		if match(e) {
-			i.lead(f, Dependence{Subject: string(e.Key())}, r.Server, e)
-			return
-		}
+// leadTo follows the first of some roles of the same server that matches.
+func (i *Explanation) leadTo(f *Finding, roles []*Role, match func(*Role) bool) {
+	if at := slices.IndexFunc(roles, match); at >= 0 {
+		i.lead(f, Dependence{Subject: string(roles[at].Key())}, roles[at].Server, roles[at])
 	}
 }
 
@@ -221,6 +227,11 @@ func (i *Explanation) leadToWriter(f *Finding, w protocol.Wait) {
 func (i *Explanation) leadToCell(f *Finding, d Dependence) {
 	c := i.Status.Cells[d.Cell]
 	s, r := i.Status.ByPath[c.Server], i.Status.Role(c.Server, c.Role)
+	for seen := map[*Role]bool{}; r != nil && r.passes != "" && !seen[r]; {
+		seen[r] = true
+		c = i.Status.Cells[r.passes]
+		s, r = i.Status.ByPath[c.Server], i.Status.Role(c.Server, c.Role)
+	}
 	if s == nil {
 		return
 	}

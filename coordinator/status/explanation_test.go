@@ -2,6 +2,7 @@ package status
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -55,4 +56,20 @@ func unexplained(v *Status, r *Role) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// A role that waits since an earlier one waits for the rest of a change leads to what holds that up,
+// through roles that the change only passes.
+func TestWhyOfARoleBehindAChange(t *testing.T) {
+	o := simulationtest.Run(t, simulationtest.NewTogether(712982686), t.TempDir())
+	v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
+	v.Cycles = Deadlocks(v)
+	i := Explain(v, []*Role{v.RoleOf("tier/0/d.late")})
+	var path []string
+	for _, f := range i.Findings {
+		path = append(path, f.Subject)
+	}
+	if want := "tier/0/d.late tier/0/d.r1 c.r0 c.r1"; strings.Join(path, " ") != want || len(i.Cycles) != 1 {
+		t.Errorf("it leads to %v, want %s; %v", path, want, i.Cycles)
+	}
 }

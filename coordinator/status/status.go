@@ -69,6 +69,8 @@ type Role struct {
 	standing protocol.FollowStatus
 	// gone says that the server of the awaited cell has no agent; "" if it has one.
 	gone string
+	// passes is a cell that a change of the plan reaches first, if it only passes through this role.
+	passes contract.CellName
 }
 
 // Came reports whether an agent ever joined.
@@ -212,8 +214,11 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 			r.standing = protocol.FollowStatusOf(r.Plan.Follows, r.Followed, now)
 		}
 		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == protocol.RoleDone || r.Status == protocol.RolePending && c.Added) {
-			if missing, come := c.Missing(now); come || c.Asked {
+			missing, come := c.Missing(now)
+			if come || c.Asked {
 				r.standing.Waits = missing
+			} else {
+				r.passes = missing
 			}
 		}
 		if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {

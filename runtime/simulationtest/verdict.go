@@ -16,6 +16,8 @@ type verdict struct {
 	cells    map[contract.CellName]contract.Cell
 	// excused are the roles believed to wait for good.
 	excused map[contract.RoleKey]bool
+	// waits are those that may wait with their updates.
+	waits map[contract.RoleKey]bool
 }
 
 // check says what is wrong with a deployment at rest: every role is done, failed with its cause, or
@@ -36,6 +38,7 @@ func (w *world) check(s *deploy.Snapshot) {
 	for _, c := range w.program.Plan.Cells {
 		v.cells[c.Name] = c
 	}
+	v.waits = w.waiting(v)
 	v.excuse()
 	for i := range w.program.Plan.Servers {
 		v.server(&w.program.Plan.Servers[i])
@@ -121,11 +124,21 @@ func (v *verdict) hasReason(s contract.Server, index int) bool {
 		return true
 	}
 	for _, earlier := range s.Roles[:index] {
-		if v.excused[s.Path.Role(earlier.Name)] {
+		if key := s.Path.Role(earlier.Name); v.excused[key] || v.held(key) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(v.role(s.Path, s.Roles[index].Name).Blocked, v.never)
+}
+
+// held reports whether a role is asked for its update and may wait for that for ever: it keeps those back
+// that may wait for it.
+func (v *verdict) held(key contract.RoleKey) bool {
+	path, _ := key.Split()
+	server := v.servers[path]
+	return v.waits[key] && slices.ContainsFunc(server.Requests, func(q protocol.Request) bool {
+		return server.Path.Role(q.Role) == key && !slices.ContainsFunc(server.Answers, func(a protocol.Answer) bool { return a.ID == q.ID && a.Final() })
+	})
 }
 
 // never reports whether what a read waits for will never come, while no one can know.
