@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,29 +170,32 @@ func (a *application) run(ctx context.Context, io streams) (result *applied, err
 		s.warnOpenRoot(io, root)
 	}
 	a.warned = true
-	lock, isNew := a.lock, a.lock == nil
+	lock, isNew, unlocked := a.lock, a.lock == nil, error(nil)
 	if !a.dryRun && !a.up {
 		var held *deploy.HeldError
 		lock, err = s.lock(ctx, "hotc apply")
-		if isNew = errors.Is(err, deploy.ErrNotApplied); errors.As(err, &held) {
-			return nil, err
-		}
-		if err == nil {
+		isNew = errors.Is(err, deploy.ErrNotApplied)
+		switch {
+		case err == nil:
 			defer lock.Release()
-		} // otherwise there is none yet, or Apply says what is wrong with it
+		case errors.As(err, &held):
+			return nil, err
+		case !isNew && !errors.Is(err, deploy.ErrUnfinished):
+			unlocked = err // nothing is changed without the lock; a rehearsal may say better what is wrong
+		}
 	}
-	if !a.dryRun {
+	if !a.dryRun && unlocked == nil {
 		if err := s.putAgents(ctx, a.say, a.dir, root, agentsBeside()); err != nil {
 			return nil, err
 		}
 	}
-	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun, SkipHooks: a.skipHooks, Say: a.say,
+	done, err := s.Apply(ctx, operate.Application{Secrets: gifts, DryRun: a.dryRun || unlocked != nil, SkipHooks: a.skipHooks, Say: a.say,
 		Publication: deploy.Publication{Deployment: s.Deployment, Secret: s.Secret, Plan: p, JSON: planJSON,
 			Files: filesOf(a.dir), Now: time.Now(), Enrol: enrol, Restore: a.restore, Root: closed, Lock: lock, New: isNew}})
 	if err != nil && ctx.Err() != nil {
 		return nil, source.Fail(source.OperationFailed, "interrupted", "run the same command again: it continues where this one stopped")
 	}
-	if err != nil {
+	if err = cmp.Or(err, unlocked); err != nil {
 		return nil, err
 	}
 	result = &applied{
