@@ -210,6 +210,9 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if held, err := a.held(ctx, r); held || err != nil {
 			return false, err
 		}
+		if change, err = a.reaching(ctx, r); err != nil { // the rest may have arrived since
+			return false, err
+		}
 		if now, err = a.lookWhole(ctx, r, now); err != nil {
 			return false, err
 		}
