@@ -201,6 +201,7 @@ func (r *Relay) waitsFor(ctx context.Context, s *relay.Session, server *contract
 	if is, _ := r.carried.Of(server.Path); now.State.Going == nil && is.Going != now.Incarnation {
 		who, err := r.drops(ctx, s, server.Path, servers)
 		if who != "" || err != nil {
+			delete(r.going.idle, now.Instance) // its agent is not told yet
 			return strings.Join(owed, ", ") + ": first the roles that follow it run without it: " + string(who), false, err
 		}
 	}

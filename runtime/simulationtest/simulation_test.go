@@ -69,7 +69,7 @@ func TestTogether(t *testing.T) {
 
 // Members join groups and leave them, and Heat supplies another value, while relays come and go.
 func TestJoining(t *testing.T) {
-	total := simulate(t, seedtest.Cases(200, 20), NewJoining)
+	total := simulate(t, seedtest.Cases(200, 20), NewJoining, 233393263 /* a member whose followers are not done yet */)
 	happened(t, total, "followers of groups up to date", "members that are in their group at rest", "followers with what Heat gives last")
 }
 
