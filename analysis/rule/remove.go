@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -49,7 +51,7 @@ func (l *Checker) unsafeRemove(e *yaml.Entry, section string) *source.Fix {
 		e = around
 	}
 	fix := l.removeEntry(e)
-	if fix == nil || l.hasComments(fix.Edits[0].Span) {
+	if fix == nil || l.hasComments(e, fix.Edits[0].Span) {
 		return nil
 	}
 	fix.Unsafe = true
@@ -58,11 +60,18 @@ func (l *Checker) unsafeRemove(e *yaml.Entry, section string) *source.Fix {
 
 // hasComments reports whether the lines of an entry contain a comment, or have their own above them:
 // not if the next entry follows at once without comments, as they may describe that as well.
-func (l *Checker) hasComments(lines source.Span) bool {
+func (l *Checker) hasComments(e *yaml.Entry, lines source.Span) bool {
 	file := l.Template.File
 	line := func(from uint32) string { return file.Slice(source.Span{Start: from, End: file.LineEnd(from)}) }
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-	if strings.Contains(file.Slice(lines), "#") {
+	at := lines.Start
+	for text := range scalars(e) { // a comment is between these
+		if at < text.Start && strings.Contains(file.Slice(source.Span{Start: at, End: text.Start}), "#") {
+			return true
+		}
+		at = max(at, text.End)
+	}
+	if at < lines.End && strings.Contains(file.Slice(source.Span{Start: at, End: lines.End}), "#") {
 		return true
 	}
 	own, next := indent(line(lines.Start)), line(lines.End)
@@ -74,4 +83,23 @@ func (l *Checker) hasComments(lines source.Span) bool {
 		above = line(file.LineStart(lines.Start - 1))
 	}
 	return indent(above) == own && strings.HasPrefix(strings.TrimSpace(above), "#")
+}
+
+// scalars are the spans of an entry's scalars, in their order.
+func scalars(e *yaml.Entry) iter.Seq[source.Span] {
+	return func(yield func(source.Span) bool) {
+		var walk func(n *yaml.Node) bool
+		walk = func(n *yaml.Node) bool {
+			if n.Kind == yaml.Scalar {
+				return yield(n.Span)
+			}
+			for i := range n.Entries {
+				if !yield(n.Entries[i].Key.Span) || !walk(n.Entries[i].Value) {
+					return false
+				}
+			}
+			return !slices.ContainsFunc(n.Items, func(x *yaml.Node) bool { return !walk(x) })
+		}
+		_ = yield(e.Key.Span) && walk(e.Value)
+	}
 }

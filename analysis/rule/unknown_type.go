@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -18,8 +19,8 @@ func findUnknownTypes(l *Checker) {
 	noted := map[string]bool{} // third-party types
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
-		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) {
-			return // mapped by an environment
+		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) || resourcetype.IsTemplate(kind) {
+			return // mapped by an environment, Heat's own or another
 		}
 		if names == nil {
 			names = l.Types.Names()

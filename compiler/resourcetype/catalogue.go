@@ -47,12 +47,18 @@ func (c *Catalogue) heat() *release {
 // Named reports whether the user named the cloud's release of Heat.
 func (c *Catalogue) Named() bool { return c != nil && c.named }
 
-// Lookup finds a type; nil if unknown.
+// Lookup finds a type; nil if unknown. One that Heat's default environment renames is the other.
 func (c *Catalogue) Lookup(name string) *Type {
 	if c != nil && c.own[name] != nil {
 		return c.own[name]
 	}
-	return c.heat().lookup(name)
+	if t := c.heat().lookup(name); t != nil {
+		return t
+	}
+	if other := renamed(name); other != "" {
+		return c.heat().lookup(other)
+	}
+	return nil
 }
 
 // Names are the names of all types, sorted.
