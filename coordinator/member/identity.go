@@ -95,6 +95,10 @@ func (m *Member) readIdentity(ctx context.Context) (*protocol.Identity, int64, e
 	remembered := m.memory.Remembered()
 	m.pinned = cmp.Or(m.pinned, remembered.Identity)
 	pinned := m.pinned
+	if pinned != nil && m.scope == "" {
+		m.within(pinned.ID)
+	}
+	scope, last := m.scope, m.counters[protocol.KindIdentity]
 	m.mu.Unlock()
 	identity, counter, err := protocol.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
 	if err != nil {
@@ -104,6 +108,9 @@ func (m *Member) readIdentity(ctx context.Context) (*protocol.Identity, int64, e
 		return nil, 0, fmt.Errorf("the identity of the deployment %s is of one that this machine has left: %w", m.deployment, ErrOlder)
 	}
 	if !identity.Removed.IsZero() {
+		if identity.ID == scope && counter < last { // it was added again since
+			return nil, 0, fmt.Errorf("the removal of server %s from the deployment %s: %w", m.server, m.deployment, ErrOlder)
+		}
 		return nil, 0, &RemovedError{Server: m.server, Deployment: m.deployment, Since: identity.Removed}
 	}
 	return identity, counter, nil

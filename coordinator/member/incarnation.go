@@ -142,6 +142,9 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err != nil {
 			return protocol.IncarnationRecord{}, err
 		}
+		if !again && node.Version > 0 {
+			slot = append(slot, m.emptied(ctx)...)
+		}
 		turn := store.Version(0)
 		err = m.beginLife(ctx, id)
 		if err == nil {
@@ -181,6 +184,22 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		return next, err
 	}
+}
+
+// emptied are the writes with which a new machine drops what an earlier one has left in the server's
+// own records: its state, which might say that roles of the new one have run, and answers that cannot
+// be read. Others stay: operators wait for them.
+func (m *Member) emptied(ctx context.Context) []store.Op {
+	empty := func(path store.Path) store.Op {
+		return store.Op{Path: path, Version: store.AnyVersion, Write: true, Data: []byte("{}")}
+	}
+	ops, path := []store.Op{empty(m.deployment.State(m.server))}, m.deployment.Answers(m.server)
+	if node, err := m.store.Read(ctx, path); err == nil {
+		if _, _, err := protocol.OpenIfAny[protocol.AnswersRecord](path, node.Data, m.known().key.Public(), m.ownPlace(protocol.KindAnswers)); err != nil {
+			ops = append(ops, empty(path))
+		}
+	}
+	return ops
 }
 
 // mostAhead is how much larger than its node's version the number of an incarnation may be after an
