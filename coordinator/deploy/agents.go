@@ -24,7 +24,7 @@ const MaxAgent = 64 << 20
 // HasAgent reports whether a ROOT has the agent with a digest.
 func HasAgent(ctx context.Context, s store.Session, digest string) (bool, error) {
 	text, err := readAgent(ctx, s, digest)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrRefused) || errors.Is(err, protocol.ErrForged) {
 		return false, nil
 	}
 	if err != nil {

@@ -60,3 +60,18 @@ func TestAnAgentThatAnotherOnePuts(t *testing.T) {
 		}
 	})
 }
+
+// What somebody else has put into the agent's place counts as none, also if it says that it has more
+// parts than anybody reads.
+func TestAnAgentOfAnother(t *testing.T) {
+	digest := protocol.Digest([]byte("agent"))
+	for _, text := range []string{"x", `{"parts":3}`, `{"parts":9999}`} {
+		s := deploytest.InMemory().Open(t)
+		if err := s.Create(t.Context(), []store.NewNode{{Path: ":agents"}, {Path: store.Path(":agents/" + digest), Data: []byte(text)}}); err != nil {
+			t.Fatal(err)
+		}
+		if has, err := deploy.HasAgent(t.Context(), s, digest); has || err != nil {
+			t.Errorf("%s: %v, %v", text, has, err)
+		}
+	}
+}

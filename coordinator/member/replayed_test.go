@@ -115,6 +115,10 @@ func TestPartsThatAreNoPlan(t *testing.T) {
 			a.Write(nodes[i], text)
 		}
 	}
+	a.Write(path, count(9999)) // which would be 7 GiB
+	_, err := m.PlanAgain(t.Context())
+	expectForged(t, "thousands", err, "9999 parts")
+	a.Write(path, head)
 	create(a, nodes[last][:len(nodes[last])-1]+"4", "nobody counts it")
 	if p, err := m.PlanAgain(t.Context()); err != nil || !strings.Contains(string(p.Roles[0].Inputs[0].Expr), "y0y0") {
 		t.Errorf("all of it: %v", err)

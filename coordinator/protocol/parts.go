@@ -21,6 +21,10 @@ const partSize = 768 << 10
 // has its own names for its parts.
 var partsRecord = regexp.MustCompile(`^\{"parts":([1-9][0-9]{0,3})(?:,"of":"([0-9a-f]{16})")?\}$`)
 
+// mostParts bounds what a reader has to hold before it can tell whose text it is. It is more than
+// the default limit of a whole deployment.
+const mostParts = 256
+
 // InParts returns the nodes of a text: one, or one for each part below a node that counts them. A
 // text that looks like such a count is stored as a part.
 func InParts(path store.Path, text []byte, grants []store.Grant) []store.NewNode {
@@ -93,6 +97,9 @@ func ReadParts(ctx context.Context, s store.Session, path store.Path) ([]byte, s
 			return node.Data, node.Version, nil
 		}
 		n, _ := strconv.Atoi(string(count[1]))
+		if n > mostParts {
+			return nil, 0, Forged("the text in "+string(path), "hotc", fmt.Errorf("it has %d parts, more than %d", n, mostParts))
+		}
 		text, err := joinParts(ctx, s, path, string(count[2]), n)
 		if !errors.Is(err, store.ErrNotFound) || bytes.Equal(node.Data, before) {
 			return text, node.Version, err
