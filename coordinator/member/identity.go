@@ -95,10 +95,6 @@ func (m *Member) readIdentity(ctx context.Context) (*protocol.Identity, int64, e
 	remembered := m.memory.Remembered()
 	m.pinned = cmp.Or(m.pinned, remembered.Identity)
 	pinned := m.pinned
-	if pinned != nil && m.scope == "" {
-		m.within(pinned.ID)
-	}
-	scope, last := m.scope, m.counters[protocol.KindIdentity]
 	m.mu.Unlock()
 	identity, counter, err := protocol.OpenIdentity(m.deployment, m.server, m.token, pinned, node.Data)
 	if err != nil {
@@ -108,7 +104,7 @@ func (m *Member) readIdentity(ctx context.Context) (*protocol.Identity, int64, e
 		return nil, 0, fmt.Errorf("the identity of the deployment %s is of one that this machine has left: %w", m.deployment, ErrOlder)
 	}
 	if !identity.Removed.IsZero() {
-		if identity.ID == scope && counter < last { // it was added again since
+		if counter < m.lastIdentity(identity.ID) { // it was added again since
 			return nil, 0, fmt.Errorf("the removal of server %s from the deployment %s: %w", m.server, m.deployment, ErrOlder)
 		}
 		return nil, 0, &RemovedError{Server: m.server, Deployment: m.deployment, Since: identity.Removed}
@@ -154,12 +150,23 @@ func (m *Member) meet(ctx context.Context) error {
 // newestIdentity is readIdentity, but not of a record older than this machine has seen. ErrOlder.
 func (m *Member) newestIdentity(ctx context.Context) (*protocol.Identity, error) {
 	now, counter, err := m.readIdentity(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err == nil && now.ID == m.scope && counter < m.counters[protocol.KindIdentity] {
+	if err == nil && counter < m.lastIdentity(now.ID) {
 		return nil, ErrOlder
 	}
 	return now, err
+}
+
+// lastIdentity is the largest number that was seen on an identity record of a deployment.
+func (m *Member) lastIdentity(id string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.scope == id {
+		return m.counters[protocol.KindIdentity]
+	}
+	if r := m.memory.Remembered(); r.Identity != nil && r.Identity.ID == id {
+		return r.Counters[protocol.KindIdentity]
+	}
+	return 0
 }
 
 // explainForged explains a forged record: the deployment may have been destroyed and applied again since

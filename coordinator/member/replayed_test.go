@@ -129,6 +129,56 @@ func TestPartsThatAreNoPlan(t *testing.T) {
 	}
 }
 
+// The same with the whole plan: operators' commands and relays take nothing else for it.
+func TestPartsThatAreNoWholePlan(t *testing.T) {
+	b, path := deploytest.InMemory(), deploytest.Site.Plan()
+	b.Publish(t, large(t, "x"))
+	a := b.Attacker(t)
+	_, _, before := parts(a, path)
+	b.Publish(t, large(t, "y"))
+	head, nodes, texts := parts(a, path)
+	key, err := deploytest.Secret.Relay(deploytest.Site)
+	if err != nil || len(nodes) < 3 || len(before) < 3 {
+		t.Fatal(len(nodes), len(before), err)
+	}
+	who := map[string]func() error{
+		"an operator's command": func() error {
+			_, err := deploy.ReadPlan(t.Context(), b.Operator(t), deploytest.Site, deploytest.Secret)
+			return err
+		},
+		"a relay": func() error {
+			_, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
+			return err
+		},
+	}
+	for what, attack := range map[string]func(){
+		"a part is cut off":     func() { a.Write(path, strings.Replace(head, `"parts":`+fmt.Sprint(len(nodes)), `"parts":2`, 1)) },
+		"two parts are swapped": func() { a.Write(nodes[0], texts[1]); a.Write(nodes[1], texts[0]) },
+		"one is of before":      func() { a.Write(nodes[1], before[1]) },
+		"all are of before": func() {
+			for i, text := range before {
+				a.Write(nodes[i], text)
+			}
+		},
+		"an empty part": func() { a.Write(nodes[1], "") },
+		"thousands":     func() { a.Write(path, strings.Replace(head, `"parts":`+fmt.Sprint(len(nodes)), `"parts":9999`, 1)) },
+	} {
+		attack()
+		for name, read := range who {
+			expectForged(t, what+", "+name, read())
+		}
+		a.Write(path, head)
+		for i, text := range texts {
+			a.Write(nodes[i], text)
+		}
+	}
+	for name, read := range who {
+		if err := read(); err != nil {
+			t.Errorf("all of it, %s: %v", name, err)
+		}
+	}
+}
+
 // A server is removed, and added again. Who puts back the record that said so ends no agent of the one
 // that is there now, running or started again, whatever else he forges.
 func TestAnOlderRemovalEndsNoAgent(t *testing.T) {
