@@ -50,6 +50,8 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 		if err := json.Unmarshal(text, &from); err != nil {
 			return nil, fmt.Errorf("read the plan of server %s: %w", to.Path, err)
 		}
+	} else if live := slices.IndexFunc(u.live.Servers, func(s contract.Server) bool { return s.Path == to.Path }); live >= 0 && !u.resumed {
+		from = u.live.Servers[live] // somebody has deleted its plan, or a part of that
 	}
 	for i := range from.Roles {
 		v.files = append(v.files, from.Roles[i].AllFiles()...)
@@ -66,7 +68,7 @@ func (u *update) look(ctx context.Context, to *contract.Server) (*serverChange, 
 	if v.same = text != nil && string(text) == string(slice) && maps.Equal(keys.Sets, u.keys.members[to.Path]) && !waits; v.same {
 		return v, nil
 	}
-	if text == nil {
+	if from.Path == "" {
 		for _, r := range to.Roles {
 			v.changes = append(v.changes, RoleChange{Server: to.Path, Role: r.Name, What: []string{"added with its server"}, Effect: EffectRun})
 		}

@@ -129,6 +129,42 @@ func TestPartsThatAreNoPlan(t *testing.T) {
 	}
 }
 
+// An operator changes a plan after somebody has deleted it, a part of it, or what it says: no server
+// counts as new for that, whose roles have run and would not be asked for their hooks; and the change
+// puts it right.
+func TestAChangeOfAPlanThatIsNotThere(t *testing.T) {
+	path := deploytest.Site.ServerPlan("app")
+	remove := func(a deploytest.Attacker, path store.Path) {
+		if err := a.Store.DeleteTree(a.T.Context(), path); err != nil {
+			a.T.Fatal(err)
+		}
+	}
+	for what, attack := range map[string]func(a deploytest.Attacker){
+		"a part":        func(a deploytest.Attacker) { _, nodes, _ := parts(a, path); remove(a, nodes[1]) },
+		"all of it":     func(a deploytest.Attacker) { remove(a, path) },
+		"what it says":  func(a deploytest.Attacker) { a.Write(path, "") },
+		"all it is for": func(a deploytest.Attacker) { a.Write(path, "{}") },
+	} {
+		b := deploytest.InMemory()
+		b.Publish(t, large(t, "x"))
+		app := b.Agent(t, "app")
+		deploytest.Stands(t, app, "web", protocol.RoleDone)
+		attack(b.Attacker(t))
+		without := large(t, "y")
+		without.Servers[1].Roles[0].Hooks = nil
+		if _, err := b.Apply(t, without); !errors.As(err, new(*deploy.NoUpdateHookError)) {
+			t.Errorf("%s, without a hook: %v", what, err)
+		}
+		b.Publish(t, large(t, "y"))
+		if asked, err := app.Asked(t.Context()); err != nil || len(asked.Requests) != 1 || asked.Requests[0].Name != contract.HookUpdate {
+			t.Errorf("%s, with a hook: %+v, %v", what, asked, err)
+		}
+		if p, err := app.PlanAgain(t.Context()); err != nil || !strings.Contains(string(p.Roles[0].Inputs[2].Expr), "y1y1") {
+			t.Errorf("%s, and then: %v", what, err)
+		}
+	}
+}
+
 // The same with the whole plan: operators' commands and relays take nothing else for it.
 func TestPartsThatAreNoWholePlan(t *testing.T) {
 	b, path := deploytest.InMemory(), deploytest.Site.Plan()
