@@ -1,4 +1,5 @@
 """Answers questions about HOT with stock Heat's own code, one JSON line each."""
+import copy
 import json
 import logging
 import sys
@@ -28,8 +29,8 @@ class Attributes(dict):
     def __getitem__(self, key):
         hash(key)
         if isinstance(key, tuple):
-            return attributes.select_from_attribute(dict.__getitem__(self, key[0]), key[1:])
-        return dict.__getitem__(self, key)
+            return attributes.select_from_attribute(self[key[0]], key[1:])
+        return copy.deepcopy(dict.__getitem__(self, key))  # some functions modify a list
 
 
 def stack_of(req):
