@@ -164,7 +164,11 @@ func (m *Member) sessionsEnded() int64 {
 func (m *Member) rejoin(ctx context.Context) error {
 	m.tell("the coordinator has lost its data, or was restored to an older state: roles continue, but their reads and publications wait until the deployment is there again")
 	for {
+		ended := m.sessionsEnded()
 		err := m.tryToRejoin(ctx)
+		if errors.Is(err, ErrDestroyed) && m.sessionsEnded() > ended {
+			continue // it has lost data again meanwhile
+		}
 		if !errors.Is(err, ErrForgets) {
 			return err
 		}
