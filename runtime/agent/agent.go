@@ -188,10 +188,10 @@ func (a *agent) live(ctx context.Context) error {
 	return err
 }
 
-// mayJoinAgain reports whether the deployment, of which nothing is left when the machine joins it, may
-// come back: the machine never was the server, or the coordinator may have lost its data, since it
-// refused the session.
-func (a *agent) mayJoinAgain() bool {
+// mayComeBack reports whether a deployment of which nothing was left while the machine enrolled may be
+// there again: the machine never was the server, or the coordinator has refused its session, as it does
+// after it has lost data.
+func (a *agent) mayComeBack() bool {
 	now, _ := a.store.Connection()
 	return a.journal.Incarnation() == 0 || now.Ended > 0
 }
@@ -203,11 +203,12 @@ func (a *agent) work(ctx context.Context) (done bool, err error) {
 	}
 	a.followConnection(ctx)
 	err = a.enrol(ctx)
-	for errors.Is(err, member.ErrAnew) || errors.Is(err, member.ErrDestroyed) && a.mayJoinAgain() && ctx.Err() == nil {
+	for errors.Is(err, member.ErrAnew) || errors.Is(err, member.ErrDestroyed) && a.mayComeBack() && ctx.Err() == nil {
 		a.console.say("%v", err)
-		if err = a.join(ctx); err == nil {
-			err = a.enrol(ctx)
+		if err := a.join(ctx); err != nil {
+			return false, err
 		}
+		err = a.enrol(ctx)
 	}
 	if err != nil {
 		return false, err

@@ -2,12 +2,14 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/agent"
@@ -70,5 +72,39 @@ func TestADeploymentIsAppliedAnewWhileAMachineJoins(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// refused is a session that the coordinator had refused once, as after a loss of its data.
+type refused struct{ *before }
+
+func (s refused) Connection() (store.Connection, <-chan struct{}) {
+	now, changed := s.before.Connection()
+	now.Ended = 1
+	return now, changed
+}
+
+// A server is taken out of the deployment while its machine, which has lost the coordinator before,
+// enrols again: the agent ends, and says so.
+func TestAServerIsTakenOutWhileItEnrols(t *testing.T) {
+	b := newBed(t)
+	b.server("db", b.sh("mysql", "true"))
+	b.server("app", b.sh("app", "true"))
+	b.apply()
+	b.start("db").mustBeDone()
+	once := sync.OnceFunc(func() {
+		b.anew()
+		b.server("app", b.sh("app", "true"))
+		b.apply()
+	})
+	err := b.start("db", func(c *agent.Config) {
+		open := c.Open
+		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
+			own, err := open(ctx, url, creds...)
+			return refused{&before{Session: own, writes: func(store.Path) bool { return true }, do: once}}, err
+		}
+	}).wait()
+	if removed := (*member.RemovedError)(nil); !errors.As(err, &removed) {
+		t.Errorf("it ends with %v", err)
 	}
 }
