@@ -75,8 +75,12 @@ func TestADeploymentIsAppliedAnewWhileAMachineJoins(t *testing.T) {
 	}
 }
 
-// refused is a session that the coordinator had refused once, as after a loss of its data.
-type refused struct{ *before }
+// refused is a session that the coordinator had refused once, as after a loss of its data. Its reads
+// wait while the gate is locked.
+type refused struct {
+	*before
+	gate *sync.RWMutex
+}
 
 func (s refused) Connection() (store.Connection, <-chan struct{}) {
 	now, changed := s.before.Connection()
@@ -84,26 +88,42 @@ func (s refused) Connection() (store.Connection, <-chan struct{}) {
 	return now, changed
 }
 
-// A server is taken out of the deployment while its machine, which has lost the coordinator before,
-// enrols again: the agent ends, and says so.
-func TestAServerIsTakenOutWhileItEnrols(t *testing.T) {
+func (s refused) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	return s.before.Read(ctx, path)
+}
+
+// The deployment is lost while a machine enrols again, and its server is taken out of what is restored:
+// the agent ends, and says so.
+func TestAServerIsTakenOutOfWhatIsRestored(t *testing.T) {
 	b := newBed(t)
+	app := b.sh("app", "true")
 	b.server("db", b.sh("mysql", "true"))
-	b.server("app", b.sh("app", "true"))
+	b.server("app", app)
 	b.apply()
 	b.start("db").mustBeDone()
-	once := sync.OnceFunc(func() {
-		b.anew()
-		b.server("app", b.sh("app", "true"))
-		b.apply()
+	lose := sync.OnceFunc(func() {
+		if err := deploy.Destroy(t.Context(), b.operator(), deployment); err != nil {
+			t.Error(err)
+		}
 	})
-	err := b.start("db", func(c *agent.Config) {
+	var gate sync.RWMutex
+	db := b.start("db", func(c *agent.Config) {
 		open := c.Open
 		c.Open = func(ctx context.Context, url string, creds ...store.Credential) (store.Session, error) {
 			own, err := open(ctx, url, creds...)
-			return refused{&before{Session: own, writes: func(store.Path) bool { return true }, do: once}}, err
+			return refused{&before{Session: own, writes: func(store.Path) bool { return true }, do: lose}, &gate}, err
 		}
-	}).wait()
+	})
+	db.await("is not applied yet")
+	gate.Lock()
+	b.apply(func(w *deploy.Publication) { w.Restore = true })
+	b.anew()
+	b.server("app", app)
+	b.apply()
+	gate.Unlock()
+	err := db.wait()
 	if removed := (*member.RemovedError)(nil); !errors.As(err, &removed) {
 		t.Errorf("it ends with %v", err)
 	}
