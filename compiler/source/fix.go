@@ -11,8 +11,7 @@ type Fix struct {
 	Does string
 	// Unsafe says that it is a guess, which may change the meaning.
 	Unsafe bool
-	// Parameters are those of the template whose setting it may refuse, or read otherwise: it is for
-	// a template that nobody else sets them of.
+	// Parameters are those that it removes or reads otherwise: it is wrong where another file sets one.
 	Parameters []string
 	// Edits are of the diagnostic's file.
 	Edits []Edit

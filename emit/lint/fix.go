@@ -32,7 +32,7 @@ func Fix(ctx context.Context, targets []Target, o Options, unsafe bool) ([]Chang
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &mending{run: r, unsafe: unsafe, before: map[string]*source.File{}, refused: map[string]bool{}}
+	m := &mending{run: r, unsafe: unsafe, before: map[string]*source.File{}, left: map[string]string{}, others: newOthers(r)}
 	for more := true; more; { // each round has fewer findings than the last, or fewer fixes to try
 		if more, err = m.round(ctx); err != nil {
 			return nil, nil, err
@@ -44,16 +44,34 @@ func Fix(ctx context.Context, targets []Target, o Options, unsafe bool) ([]Chang
 			out = append(out, Change{m.before[path].Name, m.before[path].Text, after})
 		}
 	}
-	return out, m.run.report(), nil
+	return out, m.report(), nil
 }
 
 // mending is the state of one call of Fix.
 type mending struct {
-	run     *run
-	unsafe  bool
-	before  map[string]*source.File // as it was read, by path
-	refused map[string]bool         // fixes not to apply, by finding
-	others  others
+	run    *run
+	unsafe bool
+	before map[string]*source.File // as it was read, by path
+	left   map[string]string       // why fixes are not applied, by the finding's place
+	others *others
+}
+
+// report is of the fixed texts: a fix that was left is not offered again, and the hint says why.
+func (m *mending) report() *Report {
+	r := m.run.report()
+	for i, f := range r.Findings {
+		if f.Fix == nil || m.left[f.place()] == "" {
+			continue
+		}
+		d := *f.Diagnostic
+		why := "not fixed: " + m.left[f.place()]
+		if d.Hint != "" {
+			why = d.Hint + " (" + why + ")"
+		}
+		d.Fix, d.Hint = nil, why
+		r.Findings[i].Diagnostic = &d
+	}
+	return r
 }
 
 // round applies fixes that do not overlap; false if there are none. All at once are tried. Where that
@@ -78,19 +96,18 @@ func (m *mending) round(ctx context.Context) (bool, error) {
 		for path := range harmed {
 			suspect[groups(path)] = true
 		}
-		bad, good := partition(fixes, func(f Finding) bool { return suspect[groups(absolute(f.File))] })
-		if len(bad) == 0 { // harm elsewhere
-			bad, good = fixes, nil
-		}
+		isSuspect := func(f Finding) bool { return suspect[groups(absolute(f.File))] }
+		bad, good := lists.Only(fixes, isSuspect), lists.Only(fixes, func(f Finding) bool { return !isSuspect(f) })
 		if len(good) > 0 {
 			if next, harmed, err = m.try(ctx, good); err != nil {
 				return false, err
 			}
-			if len(harmed) == 0 {
-				m.run = next
-			} else {
-				bad = fixes
-			}
+		}
+		switch {
+		case len(good) > 0 && len(harmed) == 0:
+			m.run = next
+		case len(good) > 0: // harm beyond the groups: any of them may have done it
+			bad, groups = fixes, func(string) string { return "" }
 		}
 		fixes = m.half(bad, groups)
 	}
@@ -108,21 +125,10 @@ func (m *mending) half(fixes []Finding, groups func(string) string) (some []Find
 		if all := by[group]; len(all) > 1 {
 			some = append(some, all[:len(all)/2]...)
 		} else {
-			m.refused[all[0].place()] = true
+			m.left[all[0].place()] = "then it is found again, or something else is"
 		}
 	}
 	return some
-}
-
-func partition(all []Finding, is func(Finding) bool) (those, others []Finding) {
-	for _, f := range all {
-		if is(f) {
-			those = append(those, f)
-		} else {
-			others = append(others, f)
-		}
-	}
-	return those, others
 }
 
 // groups returns a function that names the group of a file: of the templates that were linted
@@ -154,16 +160,20 @@ func (r *run) groups() func(path string) string {
 // choose returns the findings whose fixes can be applied together, by file and place.
 func (m *mending) choose(ctx context.Context, r *Report) (out []Finding, err error) {
 	for f := range r.Active() {
-		if f.Fix == nil || f.Fix.Unsafe && !m.unsafe || f.At.File.Within.Known() || m.refused[f.place()] {
+		if f.Fix == nil || f.Fix.Unsafe && !m.unsafe || f.At.File.Within.Known() || m.left[f.place()] != "" {
 			continue
 		}
-		may, err := m.mayGuess(ctx, f)
-		if err != nil {
-			return nil, err
+		if len(f.Fix.Parameters) > 0 {
+			why, err := m.others.against(ctx, m.run, absolute(f.File), f.Fix.Parameters)
+			if err != nil {
+				return nil, err
+			}
+			if why != "" {
+				m.left[f.place()] = why
+				continue
+			}
 		}
-		if may {
-			out = append(out, f)
-		}
+		out = append(out, f)
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(absolute(a.File), absolute(b.File)), cmp.Compare(a.extent().Start, b.extent().Start))

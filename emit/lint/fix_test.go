@@ -31,6 +31,9 @@ func TestFixKnowsWhoSetsAParameter(t *testing.T) {
 		"an environment of something": {map[string]string{"env.yaml": "parameters: {other: x}\n"}, ".", true, true},
 		"a parent":                    {map[string]string{"root.yaml": "heat_template_version: 2018-08-31\nresources:\n  a: {type: site.yaml, properties: {unused: x}}\n"}, "site.yaml", false, false},
 		"a registry":                  {map[string]string{"env.yaml": "resource_registry:\n  My::Site: site.yaml\n"}, "site.yaml", false, false},
+		"a repository":                {map[string]string{".git/HEAD": "", "t/other.yaml": "", "env/all.yaml": "parameters: {unused: x}\n"}, "site.yaml", false, true},
+		"a large file":                {map[string]string{"package-lock.json": strings.Repeat(" ", 2<<20)}, "site.yaml", true, true},
+		"a large environment":         {map[string]string{"env.yaml": "parameters: {other: x}\n" + strings.Repeat(" ", 2<<20)}, "site.yaml", false, false},
 		"a registry elsewhere":        {map[string]string{"env/all.yaml": "resource_registry:\n  My::Site: ../site.yaml\n"}, ".", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +42,7 @@ func TestFixKnowsWhoSetsAParameter(t *testing.T) {
 				texts[path] = text
 			}
 			files(t, texts)
-			changes, _, err := lint.Fix(t.Context(), targets(t, c.target), wishes(), true)
+			changes, report, err := lint.Fix(t.Context(), targets(t, c.target), wishes(), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,6 +58,11 @@ func TestFixKnowsWhoSetsAParameter(t *testing.T) {
 			if quoted := strings.Contains(after, "'yes'"); quoted != c.quoted {
 				t.Errorf("quoted: %v", quoted)
 			}
+			for _, f := range report.Findings {
+				if f.Fix != nil || !strings.Contains(f.Hint, "not fixed: ") {
+					t.Errorf("it is still offered, or nothing says why it was left: %v, %s", f, f.Hint)
+				}
+			}
 		})
 	}
 }
@@ -63,7 +71,7 @@ func TestFixKnowsWhoSetsAParameter(t *testing.T) {
 func spoilt(n int) map[string]string {
 	texts := map[string]string{}
 	for i := range n {
-		text := "heat_template_version: 2018-08-31\nresources:\n"
+		text := fmt.Sprintf("heat_template_version: 2018-08-31\nparameters:\n  unused%d: {type: string}\nresources:\n", i)
 		if i%2 == 0 {
 			text += "  a: {type: OS::Nova::Server, properties: {flavor: s, flavour: s, image: i, networks: [{network: n}]}}\n"
 		}
@@ -92,6 +100,7 @@ func TestFixLeavesTheHarmful(t *testing.T) {
 
 // BenchmarkFix is to cost as much for each of many templates as for each of a few.
 func BenchmarkFix(b *testing.B) {
+	b.Chdir(b.TempDir())
 	for _, n := range []int{50, 400} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var all []lint.Target

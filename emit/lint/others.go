@@ -1,7 +1,10 @@
 package lint
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,79 +20,94 @@ import (
 // nests this one, perhaps by a registry. Heat then refuses the template without it. So guesses about
 // parameters are left where one of the files around sets them.
 
-// others are what the files around templates set and nest.
+// others are what the files around templates set and nest, each with one of the files that says so.
 type others struct {
-	sets  map[string]bool // keys of environments
-	nests map[string]bool // templates, by absolute path
-	read  map[string]bool // folders
-	// unknown says that there are too many files to tell.
-	unknown bool
+	sets  map[string]string // by key of an environment
+	nests map[string]string // by template, with its absolute path
+	read  map[string]bool   // folders
+	// folders are those to lint, by template; roots are what is read around a folder.
+	folders, roots map[string]string
+	// unknown is why not all of them are known; "" if they are.
+	unknown string
 }
 
 // mostOthers is how many files are looked at.
 const mostOthers = 20_000
 
-// mayGuess reports whether nobody else sets the parameters of which a finding's fix changes the meaning.
-func (m *mending) mayGuess(ctx context.Context, f Finding) (bool, error) {
-	if len(f.Fix.Parameters) == 0 {
-		return true, nil
+func newOthers(r *run) *others {
+	o := &others{sets: map[string]string{}, nests: map[string]string{}, read: map[string]bool{}, folders: map[string]string{}, roots: map[string]string{}}
+	for _, t := range r.targets {
+		if t.Folder != "" {
+			o.folders[absolute(t.Path)] = absolute(t.Folder)
+		}
 	}
-	path := absolute(f.File)
-	if err := m.others.look(ctx, m.run, path); err != nil {
-		return false, err
+	for _, name := range r.Compile.Environments {
+		if text, err := os.ReadFile(name); err == nil {
+			o.note(absolute(name), text)
+		}
 	}
-	return !m.others.unknown && !m.others.nests[path] && !slices.ContainsFunc(f.Fix.Parameters, func(name string) bool { return m.others.sets[name] }), nil
+	return o
+}
+
+// against says why a guess about parameters of a template is left: another file sets one of them, or
+// may do so. It is "" if none does.
+func (o *others) against(ctx context.Context, r *run, path string, parameters []string) (string, error) {
+	if err := o.look(ctx, r.Untrusted, path); err != nil {
+		return "", err
+	}
+	for _, name := range parameters {
+		if by := o.sets[name]; by != "" {
+			return by + " sets the parameter", nil
+		}
+	}
+	if by := o.nests[path]; by != "" {
+		return by + " uses the template, and may set the parameter", nil
+	}
+	return o.unknown, nil
 }
 
 // look reads the environments and templates around one: those of its repository, or else of the folder
-// to lint. Untrusted templates may not be read with files from elsewhere.
-func (o *others) look(ctx context.Context, r *run, path string) error {
-	dir := filepath.Dir(path)
-	for _, t := range r.targets {
-		if t.Folder != "" && absolute(t.Path) == path {
-			dir = absolute(t.Folder)
-		}
-	}
-	for up := dir; !r.Untrusted; up = filepath.Dir(up) {
-		if _, err := os.Stat(filepath.Join(up, ".git")); err == nil {
-			dir = up
-		}
-		if up == filepath.Dir(up) {
-			break
-		}
-	}
-	if o.read == nil {
-		*o = others{sets: map[string]bool{}, nests: map[string]bool{}, read: map[string]bool{}}
-		for _, name := range r.Compile.Environments {
-			if text, err := os.ReadFile(name); err == nil {
-				o.note(absolute(name), text)
+// to lint. With an untrusted template no files from elsewhere are read.
+func (o *others) look(ctx context.Context, untrusted bool, path string) error {
+	dir := cmp.Or(o.folders[path], filepath.Dir(path))
+	root := o.roots[dir]
+	if root == "" {
+		root = dir
+		for up := dir; !untrusted && up != filepath.Dir(up); up = filepath.Dir(up) {
+			if _, err := os.Stat(filepath.Join(up, ".git")); err == nil {
+				root = up
+				break
 			}
 		}
+		o.roots[dir] = root
 	}
-	if o.read[dir] {
+	if o.read[root] {
 		return nil
 	}
-	o.read[dir] = true
+	o.read[root] = true
 	files := 0
-	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			o.unknown = true
+			o.unknown = "cannot look for files that set the parameter: " + err.Error()
 			return nil
-		case e.IsDir() && name != dir && strings.HasPrefix(e.Name(), "."):
+		case e.IsDir() && name != root && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
 		case !e.Type().IsRegular() || !slices.Contains(endings, filepath.Ext(name)):
 			return nil
 		}
 		if files++; files > mostOthers {
-			o.unknown = true
+			o.unknown = fmt.Sprintf("more than %d files in %s might set the parameter", mostOthers, root)
 			return fs.SkipAll
 		}
 		text, err := head(os.DirFS(filepath.Dir(name)), e.Name())
-		if err != nil || len(text) == mostHead {
-			o.unknown = true
+		if err == nil && len(text) == mostHead && settingKey.Match(text) {
+			err = errors.New("it is too large")
+		}
+		if err != nil {
+			o.unknown = fmt.Sprintf("%s might set the parameter, and cannot be read: %v", name, err)
 			return nil
 		}
 		o.note(name, text)
@@ -107,7 +125,7 @@ var (
 func (o *others) note(path string, text []byte) {
 	if versionKey.Match(text) {
 		for _, nested := range (Target{Path: path, Text: text}).names() {
-			o.nests[nested] = true
+			o.nests[nested] = path
 		}
 		return
 	}
@@ -115,12 +133,12 @@ func (o *others) note(path string, text []byte) {
 		return
 	}
 	for _, m := range anyKey.FindAllSubmatch(text, -1) {
-		o.sets[string(m[1])] = true
+		o.sets[string(m[1])] = path
 	}
 	for _, word := range anyWord.FindAll(text, -1) {
 		if name := string(word); environment.IsTemplate(name) {
 			if mapped, err := source.Locate(name, filepath.Dir(path)); err == nil {
-				o.nests[absolute(mapped)] = true
+				o.nests[absolute(mapped)] = path
 			}
 		}
 	}
