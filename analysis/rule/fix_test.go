@@ -58,13 +58,14 @@ func TestFixesHold(t *testing.T) {
 func TestFixesKeepComments(t *testing.T) {
 	const head, rest = "heat_template_version: 2018-08-31\nparameters:\n", "resources: {v: {type: OS::Heat::Value, properties: {value: {get_param: b}}}}\n"
 	for text, want := range map[string]string{
-		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n": "",
-		"  b: {type: string}\n\n  # of a\n  a: {type: string}\n":                          "",
-		"  a:\n    # a name\n    type: string\n  b: {type: string}\n":                     "",
-		"  a:\n    type: string # a name\n  b: {type: string}\n":                          "",
-		"  # of both\n  a: {type: string}\n  b: {type: string}\n":                         "  # of both\n  b: {type: string}\n",
-		"  a: {type: string, description: 'no # comment'}\n\n  b: {type: string}\n":       "\n  b: {type: string}\n",
-		"# of all\n  a: {type: string}\n\n  b: {type: string}\n":                          "# of all\n\n  b: {type: string}\n",
+		"  # of a\n  # more of a\n  a: {type: string}\n\n  # of b\n  b: {type: string}\n":       "",
+		"  b: {type: string}\n\n  # of a\n  a: {type: string}\n":                                "",
+		"  a:\n    # a name\n    type: string\n  b: {type: string}\n":                           "",
+		"  a:\n    type: string # a name\n  b: {type: string}\n":                                "",
+		"  # of both\n  a: {type: string}\n  b: {type: string}\n":                               "  # of both\n  b: {type: string}\n",
+		"  a:\n    type: string\n    description: |\n      # no comment\n  b: {type: string}\n": "  b: {type: string}\n",
+		"  a: {type: string, description: 'no # comment'}\n\n  b: {type: string}\n":             "\n  b: {type: string}\n",
+		"# of all\n  a: {type: string}\n\n  b: {type: string}\n":                                "# of all\n\n  b: {type: string}\n",
 	} {
 		found := chunk{"", map[string]string{"main.yaml": head + text + rest}}.lint()
 		if len(found) != 1 || (found[0].Fix == nil) != (want == "") {

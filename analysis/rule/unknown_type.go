@@ -19,7 +19,7 @@ func findUnknownTypes(l *Checker) {
 	noted := map[string]bool{} // third-party types
 	look := func(r *hot.Resource, kind string) {
 		written, plain := r.TypeNode.Text()
-		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) || resourcetype.IsTemplate(kind) {
+		if !plain || written != kind || l.Types.Lookup(kind) != nil || environment.IsTemplate(kind) || l.Types.DoesNothing(kind) || resourcetype.ComesAsTemplate(kind) {
 			return // mapped by an environment, Heat's own or another
 		}
 		if names == nil {

@@ -22,8 +22,8 @@ func renamed(name string) string {
 	return renames[name]
 }
 
-// IsTemplate reports whether the default environment maps a type to a template of Heat's own, of which
+// ComesAsTemplate reports whether the default environment maps a type to a template of Heat's own, of which
 // the parameters are not known here.
-func IsTemplate(name string) bool {
+func ComesAsTemplate(name string) bool {
 	return name == "AWS::CloudWatch::Alarm" || name == "AWS::RDS::DBInstance"
 }
