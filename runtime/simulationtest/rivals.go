@@ -132,8 +132,10 @@ func (w *world) nowLive(p *contract.Plan, alone bool) {
 	s := w.cluster.openTree(w.secret.Operator(deployment))
 	defer s.Close()
 	live, err := deploy.ReadPlan(context.Background(), s, deployment, w.secret)
-	if err != nil {
-		w.trace("the live plan cannot be read: %v", err)
+	if err != nil { // another change is on its way
+		if w.trace("the live plan cannot be read: %v", err); alone {
+			w.history.violate("a plan was applied, and cannot be read: %v", err)
+		}
 		live = p
 	}
 	if alone && definitions(live) != definitions(p) {
