@@ -62,11 +62,7 @@ func TestTheWholeCoordinatorIsPutBack(t *testing.T) {
 	for _, moment := range []string{"joined", "asked", "answered"} {
 		t.Run(moment, func(t *testing.T) {
 			b := newBed(t)
-			b.server("a", b.levelled("1"))
-			r := b.passing("b", watch("in", "a.r:out"))
-			r.Actions = append(r.Actions, b.task("wipe", "echo wipe >>../count"))
-			b.server("b", r)
-			b.apply()
+			b.followed()
 			pictures := map[string]map[store.Path]string{}
 			first, follower := b.start("a", stays), b.start("b", stays)
 			for _, s := range []contract.ServerPath{"a", "b"} {

@@ -45,6 +45,16 @@ func (c *counting) Read(ctx context.Context, p store.Path) (store.Node, error) {
 	return c.Session.Read(ctx, p)
 }
 
+// followed applies two servers, of which the second follows the first and has an action.
+func (b *bed) followed() {
+	b.t.Helper()
+	b.server("a", b.levelled("1"))
+	r := b.passing("b", watch("in", "a.r:out"))
+	r.Actions = append(r.Actions, b.task("wipe", "echo wipe >>../count"))
+	b.server("b", r)
+	b.apply()
+}
+
 // The list of requests is one from before, or nobody's: what was answered does not run again, values
 // are followed, and later requests are answered.
 func TestAnOlderListOfRequests(t *testing.T) {
@@ -54,11 +64,7 @@ func TestAnOlderListOfRequests(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := newBed(t)
-			b.server("a", b.levelled("1"))
-			r := b.passing("b", watch("in", "a.r:out"))
-			r.Actions = append(r.Actions, b.task("wipe", "echo wipe >>../count"))
-			b.server("b", r)
-			b.apply()
+			b.followed()
 			b.start("a", stays)
 			follower := b.start("b", stays)
 			b.awaitState("b", inPhase(protocol.PhaseDone))
