@@ -116,7 +116,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d runs were the same to the nanosecond", same, seeds)
-	if same < max(seeds/10, 1) {
+	if !seedtest.Few() && same < max(seeds/10, 1) {
 		t.Errorf("only %d of %d runs were the same", same, seeds)
 	}
 }
