@@ -284,7 +284,7 @@ func (h *history) renewed(r *run) {
 	h.mu.Lock()
 	before := h.states[key]
 	h.states[key] = state
-	h.tried[key] = []int{r.of.Version}
+	h.tried[fmt.Sprintf("%v %s", r.process.machine, r.job.Role.Name)] = []int{r.of.Version, h.offered[r.key]}
 	h.mu.Unlock()
 	if before == state && !r.job.Role.Idempotent && !h.world.program.returns(h.world.Faults) {
 		h.violate("%s of %v is brought up to date twice for %s", r.key, r.process, state)

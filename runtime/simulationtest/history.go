@@ -23,18 +23,19 @@ type history struct {
 	counts     map[string]int
 	starts     map[string]int               // MACHINE ROLE
 	versions   map[string][]int             // what it ran as, and was updated to: MACHINE ROLE
-	tried      map[string][]int             // as what it was started since it was last brought up to date, and that: MACHINE ROLE
+	tried      map[string][]int             // as what it was started, or was to run, since it was last brought up to date, and that: MACHINE ROLE
 	inputs     map[string]map[string]string // what it read last: MACHINE ROLE, input
 	accesses   []*access
 	states     map[string]string // with which it was last brought up to date: MACHINE ROLE
 	mixes      map[string]bool   // two versions of one source that a role may have
 	halves     map[string]bool   // first runs that read two versions of a source in mid-change
 	newest     map[contract.RoleKey][]standsSince
+	offered    map[contract.RoleKey]int // the version of the plan that an operator has begun to publish last
 	runs       map[string]int // of roles, by change
 }
 
 func newHistory(w *world) *history {
-	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, tried: map[string][]int{}, inputs: map[string]map[string]string{}, states: map[string]string{}, mixes: map[string]bool{}, halves: map[string]bool{}, newest: map[contract.RoleKey][]standsSince{}, runs: map[string]int{}}
+	return &history{world: w, counts: map[string]int{}, starts: map[string]int{}, versions: map[string][]int{}, tried: map[string][]int{}, inputs: map[string]map[string]string{}, states: map[string]string{}, mixes: map[string]bool{}, halves: map[string]bool{}, newest: map[contract.RoleKey][]standsSince{}, offered: map[contract.RoleKey]int{}, runs: map[string]int{}}
 }
 
 // access is one read or write of a role.

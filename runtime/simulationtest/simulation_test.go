@@ -96,7 +96,7 @@ func TestLosing(t *testing.T) {
 
 // Other operators change the plan at the same time.
 func TestRivals(t *testing.T) {
-	total := simulate(t, seedtest.Cases(200, 20), NewRivals)
+	total := simulate(t, seedtest.Cases(200, 20), NewRivals, 502159529 /* a change that waits for a failed role is taken back */)
 	happened(t, total, "changes beside another operator's", "operators who were told of another")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -58,6 +59,23 @@ func (w *world) published(p *contract.Plan) {
 			_ = json.Unmarshal(r.Source, &of)
 			key := s.Path.Role(r.Name)
 			w.history.newest[key] = append(w.history.newest[key], standsSince{of.Version, now})
+		}
+	}
+}
+
+// offer records that an operator begins to publish a plan. An agent may answer to it, without a run, before it
+// is replaced.
+func (h *history) offer(p *contract.Plan) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for server, role := range p.EachRole() {
+		var of made
+		_ = json.Unmarshal(role.Source, &of)
+		h.offered[server.Path.Role(role.Name)] = of.Version
+		for machine := range h.tried {
+			if strings.HasSuffix(machine, " "+role.Name) && strings.HasPrefix(machine, string(server.Path)+"#") {
+				h.tried[machine] = append(h.tried[machine], of.Version)
+			}
 		}
 	}
 }

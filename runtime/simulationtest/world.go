@@ -274,6 +274,7 @@ func (w *world) publishAs(o *operator, p *contract.Plan, interrupted int, restor
 		publication.After, err = w.after(s, p)
 	}
 	if err == nil {
+		w.history.offer(p)
 		_, err = deploy.Publish(w.ctx, s, publication)
 	}
 	if err == nil {
