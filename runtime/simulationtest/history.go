@@ -31,7 +31,7 @@ type history struct {
 	halves     map[string]bool   // first runs that read two versions of a source in mid-change
 	newest     map[contract.RoleKey][]standsSince
 	offered    map[contract.RoleKey]int // the version of the plan that an operator has begun to publish last
-	runs       map[string]int // of roles, by change
+	runs       map[string]int           // of roles, by change
 }
 
 func newHistory(w *world) *history {
