@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/environment"
@@ -82,6 +83,36 @@ func (l *Checker) ReportType(t *resourcetype.Type, at source.Spanned, message st
 		severity = source.Error
 	}
 	return l.report(severity, l.Template.Place(at), when(message, k), "")
+}
+
+// ReportProperty is ReportType for what is wrong with some of a resource's properties.
+func (l *Checker) ReportProperty(b *Block, names []string, at source.Spanned, message string, k Known) *source.Diagnostic {
+	d := l.ReportType(b.Type, at, message, k)
+	d.Refused = k.If == "" && l.refused(b, names)
+	return d
+}
+
+// refused reports whether the stock Heat of every release checks some properties of a resource, when it is given the
+// template, as the type's table here says. A nested template it checks with what it gets there, and a property with
+// what is not known yet only later (heat: engine/properties.py, _find_deps_any_in_init).
+func (l *Checker) refused(b *Block, names []string) bool {
+	r := b.Resource
+	path, _, _ := strings.Cut(b.Path, ".")
+	if path != "" {
+		names = []string{path}
+	}
+	return l.always(r) && path != "update_policy" && b.Type.Name != "OS::Senlin::Cluster" && // its validate looks at nothing
+		!slices.ContainsFunc(names, func(name string) bool {
+			return l.Types.Varies(b.Type.Name, name) || r.Properties != nil && slices.ContainsFunc(l.callsIn(r.Properties.Value.Get(name)), func(c placed) bool {
+				return c.ref.Kind == hot.ToResource || c.ref.Kind == hot.ToAttribute
+			})
+		})
+}
+
+// always reports whether a definition is that of a resource of the template, which every use of it has. A nested
+// template is used as others say.
+func (l *Checker) always(r *hot.Resource) bool {
+	return r.Condition == nil && l.Template.Resource(r.Name) == r && !slices.ContainsFunc(l.Uses, func(s *program.Stack) bool { return s.StackResource != nil })
 }
 
 // ReportAt is Report in any file.

@@ -31,7 +31,7 @@ func findMissingProperties(l *Checker) {
 				_, there := has.Get(name)
 				_, older := has.Get(below.Instead)
 				if below.Required && !there && !older {
-					l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s needs the property %q", p.name(), name), p.known)
+					l.ReportProperty(t.In, []string{t.key}, t.Node, fmt.Sprintf("%s needs the property %q", p.name(), name), p.known)
 				}
 			}
 		}
@@ -53,9 +53,9 @@ func findMissingProperties(l *Checker) {
 		switch len(needed) {
 		case 0:
 		case 1:
-			l.ReportType(b.Type, b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), Known{})
+			l.ReportProperty(b, needed, b.within(), fmt.Sprintf("%s needs the property %q", b.Of, needed[0]), Known{})
 		default:
-			l.ReportType(b.Type, b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), Known{})
+			l.ReportProperty(b, needed, b.within(), fmt.Sprintf("%s needs the properties %s", b.Of, strings.Join(needed, ", ")), Known{})
 		}
 	}
 }

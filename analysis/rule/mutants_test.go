@@ -43,7 +43,7 @@ func TestMutants(t *testing.T) {
 		news := m.findings()
 		if verdict.Accepted {
 			for _, d := range news {
-				if d.Severity == source.Error && !laterErrors[d.Code] {
+				if d.Refused || d.Severity == source.Error && !laterErrors[d.Code] {
 					t.Errorf("%s\nHeat takes it, hotc says %v\n%s", m, d, seedtest.Replay(t, seed))
 				}
 			}

@@ -17,7 +17,7 @@ func findPropertyLimits(l *Checker) {
 				continue
 			}
 			if err := p.property.Violation(p.value); err != nil {
-				l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s: %s", p.name(), err), p.known)
+				l.ReportProperty(t.In, []string{t.key}, t.Node, fmt.Sprintf("%s: %s", p.name(), err), p.known)
 				break
 			}
 		}

@@ -18,7 +18,7 @@ func findPropertyTypes(l *Checker) {
 	for _, t := range l.Typed() {
 		for p := range l.Parts(t) {
 			if !p.property.Kind.Takes(p.value) {
-				l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name(), p.property.Kind, described(p.value)), p.known)
+				l.ReportProperty(t.In, []string{t.key}, t.Node, fmt.Sprintf("%s must be %s, not %s", p.name(), p.property.Kind, described(p.value)), p.known)
 				break
 			}
 		}

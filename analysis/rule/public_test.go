@@ -70,7 +70,7 @@ func TestPublicTemplates(t *testing.T) {
 		for _, d := range diags.All() {
 			hits[d.Code]++
 			said = said || d.Severity != source.Info
-			if d.Severity == source.Error {
+			if d.Refused || d.Severity == source.Error {
 				errors = append(errors, d.Error())
 			}
 		}

@@ -28,7 +28,7 @@ func findUnknownProperties(l *Checker) {
 			}
 			for _, name := range has.Keys() {
 				if !slices.Contains(may, name) {
-					l.ReportType(t.In.Type, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name(), name, l.Types.Says(t.In.Type)), p.known)
+					l.ReportProperty(t.In, []string{t.key}, t.Node, fmt.Sprintf("%s has no property %q in %s", p.name(), name, l.Types.Says(t.In.Type)), p.known)
 				}
 			}
 		}
@@ -38,7 +38,7 @@ func findUnknownProperties(l *Checker) {
 			if b.Known[e.Name] != nil {
 				continue
 			}
-			d := l.ReportType(b.Type, e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), Known{})
+			d := l.ReportProperty(b, []string{e.Name}, e.Key, fmt.Sprintf("%s has no property %q in %s", b.Of, e.Name, l.Types.Says(b.Type)), Known{})
 			if near := hot.Nearest(e.Name, b.names()); near != "" {
 				d.Meant(e.Name, near)
 			} else if names := b.names(); len(names) <= maxNames {

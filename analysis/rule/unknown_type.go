@@ -29,9 +29,10 @@ func findUnknownTypes(l *Checker) {
 		near := hot.Nearest(kind, names)
 		switch {
 		case near != "" && closeTo(kind, near):
-			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, ignore this warning")
+			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, name its type descriptions with --types").Refused = l.always(r) && !l.Types.Ever(kind)
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
-			l.Report(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
+			d := l.Report(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
+			d.Refused = strings.Contains(kind, "::") && l.always(r) && !l.Types.Ever(kind)
 		case l.lint && !noted[kind]:
 			noted[kind] = true
 			l.Report(r.TypeNode, message+": nothing is known of its properties", "name an environment that maps it with -e, or your cloud's type descriptions with --types").Severity = source.Info

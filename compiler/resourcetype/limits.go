@@ -4,6 +4,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
+	"math"
 )
 
 // Violation returns how a value of the right type violates a property's constraints; nil if it
@@ -13,6 +14,9 @@ func (p *Property) Violation(v value.Value) error {
 		v = map[bool]string{true: "True", false: "False"}[b] // Python's str
 	} else if is || v == nil {
 		return nil
+	}
+	if f, is := v.(float64); is && p.Kind == Integer && math.Abs(f) < 1<<53 {
+		v = int64(f) // Python's int
 	}
 	if p.Kind == String {
 		v = value.ToString(v)

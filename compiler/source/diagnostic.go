@@ -32,6 +32,9 @@ type Diagnostic struct {
 	Notes    []Note
 	Hint     string
 	Fix      *Fix // nil if there is none
+	// Refused says that stock Heat certainly refuses the template for it. The compiler leaves that to the cloud's
+	// Heat; for `hotc lint` it is an error.
+	Refused bool
 }
 
 // Note is a further position or fact that explains a diagnostic.

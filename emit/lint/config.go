@@ -314,6 +314,9 @@ func (c *Config) Excludes(path string) bool {
 // wins over its category, which wins over all; a later scope wins over an earlier one.
 func (c *Config) SeverityOf(path string, d *source.Diagnostic) (source.Severity, bool) {
 	severity, looked := d.Severity, true
+	if d.Refused {
+		severity = source.Error
+	}
 	names := []string{everything, "", string(d.Code)}
 	if r := pack.Of(d.Code); r != nil {
 		names[1] = string(r.Category)
