@@ -156,7 +156,7 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err != nil {
 			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}
-		next := protocol.IncarnationRecord{Number: nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
+		next := protocol.IncarnationRecord{Number: m.nextNumber(there, node.Version), ID: id, Instance: instance, Since: now.UTC()}
 		if again {
 			next.Number = m.tried
 		}
@@ -206,9 +206,17 @@ func (m *Member) emptied(ctx context.Context) []store.Op {
 // older state was restored.
 const mostAhead = 1000
 
+// afterLoss is the number of a machine that is the first of its server since the deployment was restored. It has to be
+// larger than that of an earlier one, which nobody knows: others may have run with what that one had published, and
+// would take a value of the same number for the same value.
+const afterLoss = 100
+
 // nextNumber is the number of the next machine. No number is larger than its node's version, which
 // cannot be set: so readers recognize one that never existed.
-func nextNumber(there protocol.IncarnationRecord, version store.Version) int {
+func (m *Member) nextNumber(there protocol.IncarnationRecord, version store.Version) int {
+	if version == 0 && m.known().identity.Restored {
+		return afterLoss
+	}
 	if there.Number-int(version) > mostAhead { // made up by an earlier machine
 		return int(version) + 1
 	}

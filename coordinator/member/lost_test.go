@@ -91,6 +91,29 @@ func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	expectFailed()
 }
 
+// A server is built anew while the coordinator has lost everything. What the new machine publishes is newer than what
+// the one before has: its followers are updated to it.
+func TestAServerIsReplacedDuringALoss(t *testing.T) {
+	b, p := deploytest.InMemory(), deploytest.ThreeTier()
+	b.Publish(t, p)
+	endpoint := contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"}
+	publishes := func(id string) protocol.Count {
+		t.Helper()
+		put(t, b.MustBegin(t, newRemains(t, "db", id), 0), endpoint.Cell, `"of `+id+`"`)
+		record, err := deploytest.ReadCell(t.Context(), b.Operator(t), endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record.At()
+	}
+	before := publishes("d1")
+	b.Lose(t)
+	b.Restore(t, p)
+	if now := publishes("d2"); !before.Less(now) {
+		t.Errorf("%v after %v", now, before)
+	}
+}
+
 // An older state is put back: the same deployment, in which a machine had not come yet.
 func TestAnOlderStateIsPutBack(t *testing.T) {
 	b := deploytest.InMemory()
