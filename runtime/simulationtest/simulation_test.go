@@ -55,7 +55,7 @@ func TestFollowing(t *testing.T) {
 
 // Changes overtake changes, while hooks are slow and agents are killed in them.
 func TestSuperseding(t *testing.T) {
-	total := simulate(t, seedtest.Cases(200, 20), NewSuperseding, 132, 660000413, 56146236, 550800509)
+	total := simulate(t, seedtest.Cases(200, 20), NewSuperseding, 6732577 /* a plan changes while a machine is replaced */, 132, 660000413, 56146236, 550800509)
 	happened(t, total, "hooks that were superseded while they ran")
 }
 
