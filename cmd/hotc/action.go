@@ -76,7 +76,8 @@ func (r *acted) print(io streams, t *target) {
 	default:
 		fmt.Fprintf(io.out, "%s of %s is requested.\n", r.Action, r.Role)
 	}
-	fmt.Fprintf(io.out, "  hotc action %s %s %s --request %s --wait %s\n", shellQuote(string(r.server)), shellQuote(r.name), shellQuote(r.Action), r.Request, t.flags())
+	again := t.command("action", string(r.server), r.name, r.Action, "--request", r.Request, "--wait")
+	fmt.Fprintf(io.out, "  %s\n", again)
 }
 
 // failure is the error that hotc ends with; nil if nothing failed.
