@@ -35,9 +35,9 @@ func TestNameOfTheStack(t *testing.T) {
 		"outputs site":                   found,
 		"outputs site url":               found,
 		"outputs site url more":          `too many arguments: "more"`,
-		"action site db mysql dump":      found,
-		"action site db mysql dump to=x": found,
-		"action db mysql dump":           "which stack?",
+		"action site db.mysql dump":      found,
+		"action site db.mysql dump to=x": found,
+		"action db.mysql dump":           "which stack?",
 		"admit site db":                  found,
 		"destroy site":                   found,
 		"suspend site --run-hooks":       found,
@@ -64,7 +64,7 @@ func TestNameOfTheStack(t *testing.T) {
 func TestPrintedCommands(t *testing.T) {
 	at := &target{stack: "a:b", url: "zk://127.0.0.1:1/hotc", secretFile: "secret", rootKeyFile: "key"} // no stack's name
 	var action strings.Builder
-	asked := acted{Role: "db.mysql", Action: "dump", Request: "R", server: "db", name: "mysql"}
+	asked := acted{Role: "db.mysql", Action: "dump", Request: "R"}
 	asked.print(streams{out: &action}, at)
 	for _, text := range []string{
 		action.String(),
