@@ -28,9 +28,9 @@ func (p *place) try(template string, flags []string) (int, error) {
 	status, err := p.steps(
 		`hotc secret new secret`,
 		strings.TrimSpace(`hotc compile "$TEMPLATE" -o made $HOTC_BED_FLAGS `+quoted(flags)),
-		`hotc apply made --stack try`,
+		`hotc apply made try`,
 		`openstack stack create -t made/stack.yaml -e secret.env.yaml --wait try`,
-		`hotc status --stack try`,
+		`hotc status try`,
 		`openstack stack output show --all try`,
 	)
 	if err == nil && term.IsTerminal(int(os.Stdin.Fd())) {

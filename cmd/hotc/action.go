@@ -22,7 +22,7 @@ func newActionCommand(io streams) *cobra.Command {
 		a = acting{io: io}
 	)
 	cmd := &cobra.Command{
-		Use:   "action NAME SERVER ROLE ACTION [KEY=VALUE]…",
+		Use:   "action NAME SERVER.ROLE ACTION [KEY=VALUE]…",
 		Short: "Run an action of a role",
 		Long: fmt.Sprintf(`Ask a server's agent to run one of the actions that a role declares. It runs once,
 when no role of the server is running. KEY=VALUE sets an input for this run only and
@@ -32,9 +32,12 @@ do not pass secrets.
 With --wait hotc prints the end of the action's output (%d KiB) and exits with the
 action's exit status. Without it hotc prints the request's id; --request ID asks
 for its result later.`, protocol.LogSize>>10),
-		Args: cobra.MinimumNArgs(3),
+		Args: cobra.MinimumNArgs(2),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			a.session, a.server, a.role, a.name, a.arguments = s, args[0], args[1], args[2], args[3:]
+			if len(args) > 2 && !strings.Contains(args[0], ".") && !strings.Contains(args[2], "=") { // the older SERVER ROLE
+				args = append([]string{args[0] + "." + args[1]}, args[2:]...)
+			}
+			a.session, a.role, a.name, a.arguments = s, args[0], args[1], args[2:]
 			result, err := a.run(ctx)
 			if err != nil {
 				return err
@@ -63,7 +66,6 @@ type acted struct {
 	Ended    time.Time `json:"ended,omitzero"`
 
 	server contract.ServerPath
-	name   string // of the role
 }
 
 func (r *acted) print(io streams, t *target) {
@@ -76,7 +78,8 @@ func (r *acted) print(io streams, t *target) {
 	default:
 		fmt.Fprintf(io.out, "%s of %s is requested.\n", r.Action, r.Role)
 	}
-	fmt.Fprintf(io.out, "  hotc action %s %s %s --request %s --wait %s\n", shellQuote(string(r.server)), shellQuote(r.name), shellQuote(r.Action), r.Request, t.flags())
+	again := t.command("action", string(r.Role), r.Action, "--request", r.Request, "--wait")
+	fmt.Fprintf(io.out, "  %s\n", again)
 }
 
 // failure is the error that hotc ends with; nil if nothing failed.
@@ -97,11 +100,11 @@ func (r *acted) failure() error {
 // acting is one run of `hotc action`.
 type acting struct {
 	*session
-	io                 streams
-	server, role, name string
-	arguments          []string
-	request            string
-	wait               bool
+	io         streams
+	role, name string // SERVER.ROLE, and its action
+	arguments  []string
+	request    string
+	wait       bool
 }
 
 func (a *acting) run(ctx context.Context) (*acted, error) {
@@ -109,11 +112,11 @@ func (a *acting) run(ctx context.Context) (*acted, error) {
 	if err != nil {
 		return nil, err
 	}
-	role, err := operate.FindRole(v, a.server+"."+a.role)
+	role, err := operate.FindRole(v, a.role)
 	if err != nil {
 		return nil, err
 	}
-	result := &acted{Stack: string(a.Deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path, name: role.Name}
+	result := &acted{Stack: string(a.Deployment), Role: role.Key(), Action: a.name, Request: a.request, server: role.Server.Path}
 	if a.request == "" {
 		arguments, err := argumentsOf(a.arguments)
 		if err != nil {

@@ -84,7 +84,7 @@ func instanceName(instance string) string {
 
 // approvalText describes a machine that asks to be a server, with the command that admits it.
 func approvalText(t *target, server contract.ServerPath, k protocol.ApprovalRequest) string {
-	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, protocol.AdmitCommand(server, t.flags(), k.Key))
+	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, t.command("admit", string(server), "--key", k.Key))
 }
 
 // approvalLines list the machines that ask to be one of the servers.

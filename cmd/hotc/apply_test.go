@@ -71,7 +71,7 @@ func TestFlagsMayStandInTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out, "  hotc status --watch --stack site\n") {
+	if !strings.Contains(out, "  hotc status site --watch\n") {
 		t.Errorf("the next command repeats what the environment says:\n%s", out)
 	}
 }
@@ -164,7 +164,7 @@ func TestEveryCommandTellsWhatIsWrong(t *testing.T) {
 	d := newDesk(t)
 	for name, args := range map[string][]string{"status": nil, "why": nil, "logs": {"db.mysql"}, "outputs": nil} {
 		_, err := d.on(t, operatorCommands[name], args...)
-		expectCode(t, err, source.NoDeployment, "there is no deployment site", "hotc apply DIR --stack site")
+		expectCode(t, err, source.NoDeployment, "there is no deployment site", "hotc apply DIR site")
 	}
 	d.apply(t)
 	stranger := *d

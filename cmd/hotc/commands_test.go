@@ -26,7 +26,7 @@ func TestOutputs(t *testing.T) {
 	app := d.agent(t, "app")
 	db := d.agent(t, "db")
 	_, err := d.on(t, newOutputsCommand, "url")
-	expectCode(t, err, source.OperationFailed, "url has no value yet", "hotc why app.web")
+	expectCode(t, err, source.OperationFailed, "url has no value yet", "hotc why site app.web")
 
 	put(t, app, "app.web:port", `8080`)
 	put(t, db, "db.mysql:endpoint", `"a \"quoted\"\nvalue"`)

@@ -256,5 +256,5 @@ func printCompiled(s streams, r *emit.Result, dir, coordinator string) {
 	for _, secret := range p.Secrets {
 		given += operate.SecretFlags(secret.Name)
 	}
-	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s --stack NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
+	fmt.Fprintf(s.out, "next: hotc secret new SECRET-FILE\n      hotc apply %s NAME --coordinator %s --secret-file SECRET-FILE%s\n", shellQuote(dir), shellQuote(coordinator), given)
 }

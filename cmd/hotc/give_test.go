@@ -36,7 +36,7 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	for _, want := range []string{
 		"db.mysql waits for /operator:db_password (input password, site.yaml:9:9)",
-		"the secret parameter db_password is not supplied yet, or not since its reader was replaced; to supply it: hotc apply DIR --stack blog --coordinator zk://zk1/hotc --secret-param db_password=FILE\n",
+		"the secret parameter db_password is not supplied yet, or not since its reader was replaced; to supply it: hotc apply DIR blog --coordinator zk://zk1/hotc --secret-param db_password=FILE\n",
 		"Root causes: the secret parameter db_password is not supplied.",
 	} {
 		if got := tell(time.Time{}); !strings.Contains(got, want) {

@@ -84,11 +84,11 @@ func TestStatusAsksHeat(t *testing.T) {
 				t.Setenv("OS_AUTH_URL", "")
 			}
 			status, err := d.on(t, newStatusCommand)
-			if err != nil || !strings.Contains(status, c.text) || strings.Contains(status, "hotc relay --stack site") != c.relay || strings.Contains(status, "Sup3r") {
+			if err != nil || !strings.Contains(status, c.text) || strings.Contains(status, "hotc relay site") != c.relay || strings.Contains(status, "Sup3r") {
 				t.Errorf("status: %v\n%s", err, status)
 			}
 			why, err := d.on(t, newWhyCommand)
-			if err != nil || !strings.Contains(why, c.text) || strings.Contains(why, "hotc relay --stack site") != c.relay || strings.Contains(why, "Nothing is waiting") != c.done {
+			if err != nil || !strings.Contains(why, c.text) || strings.Contains(why, "hotc relay site") != c.relay || strings.Contains(why, "Nothing is waiting") != c.done {
 				t.Errorf("why: %v\n%s", err, why)
 			}
 			type said struct{ State, Reason, Unknown, Since string }

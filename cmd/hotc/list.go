@@ -210,7 +210,7 @@ func (l *listing) collect(ctx context.Context, io streams, s *rootSession, names
 			fmt.Fprintf(io.out, "%s is removed.\n", x.Stack)
 		default:
 			failed = errReported
-			printError(io.err, source.Fail(source.BadSecret, "cannot remove "+x.Stack+": "+err.Error(), "use the ROOT's key if the ROOT was created with one (--root-key-file), otherwise the deployment's own secret: \"hotc destroy --stack "+shellQuote(x.Stack)+" --secret-file FILE\""), io.errStyle())
+			printError(io.err, source.Fail(source.BadSecret, "cannot remove "+x.Stack+": "+err.Error(), "use the ROOT's key if the ROOT was created with one (--root-key-file), otherwise the deployment's own secret: \"hotc destroy "+shellQuote(x.Stack)+" --secret-file FILE\""), io.errStyle())
 		}
 	}
 	return failed

@@ -2,8 +2,11 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/coordinator/protocol"
 )
 
 // A stack is named as an argument or with --stack, in every command in the same way; what is missing
@@ -32,9 +35,9 @@ func TestNameOfTheStack(t *testing.T) {
 		"outputs site":                   found,
 		"outputs site url":               found,
 		"outputs site url more":          `too many arguments: "more"`,
-		"action site db mysql dump":      found,
-		"action site db mysql dump to=x": found,
-		"action db mysql dump":           "which stack?",
+		"action site db.mysql dump":      found,
+		"action site db.mysql dump to=x": found,
+		"action db.mysql dump":           "which stack?",
 		"admit site db":                  found,
 		"destroy site":                   found,
 		"suspend site --run-hooks":       found,
@@ -53,6 +56,34 @@ func TestNameOfTheStack(t *testing.T) {
 		run(t.Context(), strings.Fields(line), streams{in: strings.NewReader(""), out: io.Discard, err: &errs})
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("hotc %s says %q, want %q", line, errs.String(), want)
+		}
+	}
+}
+
+// A command that hotc prints can be run as it is printed: its NAME is the stack's.
+func TestPrintedCommands(t *testing.T) {
+	at := &target{stack: "a:b", url: "zk://127.0.0.1:1/hotc", secretFile: "secret", rootKeyFile: "key"} // no stack's name
+	var action strings.Builder
+	asked := acted{Role: "db.mysql", Action: "dump", Request: "R"}
+	asked.print(streams{out: &action}, at)
+	for _, text := range []string{
+		action.String(),
+		approvalText(at, "db", protocol.ApprovalRequest{Key: "K="}),
+		(&protocol.TokenUsedError{Deployment: "a:b", Server: "db", Key: "K="}).Error(),
+		(&ascent{target: *at}).downCommand(),
+		at.command("apply", "DIR", "--restore"),
+		at.command("destroy", "--run-hooks", "--yes"),
+		at.command("relay", "--once"),
+		at.command("retry", "db.mysql", "--skip", "--yes"),
+		at.command("status", "--watch"),
+		at.command("why"),
+		at.command("why", "db"),
+	} {
+		printed := regexp.MustCompile(`hotc ([^\n()]+)`).FindStringSubmatch(text)
+		var errs strings.Builder
+		run(t.Context(), strings.Fields(printed[1]), streams{in: strings.NewReader(""), out: io.Discard, err: &errs})
+		if !strings.Contains(errs.String(), `"a:b" is not a valid stack name`) {
+			t.Errorf("%s says %q", printed[0], errs.String())
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestApplyRefusesAStrangersNodes(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--dry-run"}, {}} {
 		_, err := d.on(t, newApplyCommand, append(args, "testdata/site")...)
-		expectCode(t, err, source.NotOurs, "the node site of the deployment site", "everyone may do everything", "hotc destroy --stack site")
+		expectCode(t, err, source.NotOurs, "the node site of the deployment site", "everyone may do everything", "hotc destroy site")
 	}
 	if _, err := d.on(t, newDestroyCommand, "--yes"); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestRetryRefusesWhatWouldComeToNothing(t *testing.T) {
 		code  source.Code
 		texts []string
 	}{
-		{[]string{"app.web"}, source.OperationFailed, []string{"app.web failed because db.mysql did", "hotc retry db.mysql"}},
+		{[]string{"app.web"}, source.OperationFailed, []string{"app.web failed because db.mysql did", "hotc retry site db.mysql"}},
 		{[]string{"app.base"}, source.OperationFailed, []string{"app.base has not failed: it is done"}},
 		{[]string{"lb"}, source.OperationFailed, []string{"no role of server lb has failed"}},
 		{[]string{"db.mysq"}, source.UnknownName, []string{"has no role mysq", "did you mean db.mysql?"}},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -193,11 +194,6 @@ func readKeyFile(path, what, create string) ([]byte, error) {
 	return text, nil
 }
 
-// flags are the flags that select the same deployment in another command, as the user wrote them.
-func (t *target) flags() string {
-	return "--stack " + shellQuote(t.stack) + given("--coordinator", t.url, "--secret-file", t.secretFile)
-}
-
 // given joins pairs of flags and values, those that have a value.
 func given(pairs ...string) (text string) {
 	for i := 0; i < len(pairs); i += 2 {
@@ -208,13 +204,17 @@ func given(pairs ...string) (text string) {
 	return text
 }
 
-// command is a hotc command for the same deployment, quoted for a shell.
+// command is a hotc command for the same deployment, with its flags as the user wrote them, quoted for
+// a shell. The words are without the deployment's NAME.
 func (t *target) command(words ...string) string {
-	text := "hotc"
-	for _, word := range words {
+	text, at := "hotc", 1
+	if words[0] == "apply" {
+		at = 2 // after DIR
+	}
+	for _, word := range slices.Concat(words[:at], []string{t.stack}, words[at:]) {
 		text += " " + shellQuote(word)
 	}
-	text += " " + t.flags()
+	text += given("--coordinator", t.url, "--secret-file", t.secretFile)
 	if words[0] == "apply" || words[0] == "destroy" {
 		text += given("--root-key-file", t.rootKeyFile)
 	}
@@ -245,12 +245,12 @@ func (s *session) explain(ctx context.Context, err error) error {
 		return up.Locked(name, held)
 	case errors.As(err, &changed):
 		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live with another plan",
-			"servers, roles, outputs and reads can be changed in place; these cannot, since they are in the servers' user-data or in the form of published values (\"hotc rule H703\"): leave them as they were, use new names for what is new, or apply under another --stack").With(changed.Differences...)
+			"servers, roles, outputs and reads can be changed in place; these cannot, since they are in the servers' user-data or in the form of published values (\"hotc rule H703\"): leave them as they were, use new names for what is new, or apply under another name").With(changed.Differences...)
 	case errors.As(err, &running):
 		return source.Fail(source.ChangedPlan, "the deployment "+name+" is live, and running roles cannot take the change", "nothing was written: \""+s.target.command("status", "--watch")+"\" shows when they have ended; then run the same command again. Or give the input a `default`, and apply that first").With(running.Lines...)
 	case errors.As(err, &foreign):
 		return source.Fail(source.NotOurs, "another user created the node "+string(foreign.Path)+" of the deployment "+name+", or changed its rights: "+foreign.Why,
-			"nothing was written. Its creator could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; otherwise apply under another --stack, or below another ROOT (\"hotc root\")")
+			"nothing was written. Its creator could run anything on the servers: \""+s.target.command("destroy")+"\" deletes it if it may; otherwise apply under another name, or below another ROOT (\"hotc root\")")
 	case errors.As(err, &lacking):
 		return s.lacksHook(lacking)
 	case errors.As(err, &early):
@@ -264,7 +264,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	case errors.As(err, &shared):
 		return sharedTokens(shared)
 	case errors.As(err, &other):
-		return source.Fail(source.ChangedPlan, other.Error(), "--enrol is chosen when a deployment is created: apply without it, or under another --stack, or run \""+s.target.command("destroy")+"\" first")
+		return source.Fail(source.ChangedPlan, other.Error(), "--enrol is chosen when a deployment is created: apply without it, or under another name, or run \""+s.target.command("destroy")+"\" first")
 	case errors.Is(err, deploy.ErrStands):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" exists: there is nothing to restore", "if it is an older state, \""+s.target.command("apply", "DIR")+"\" of the newest folder updates its plan, and its agents publish again what they have")
 	case errors.Is(err, deploy.ErrNotOurs):

@@ -85,7 +85,7 @@ func TestArguments(t *testing.T) {
 		"up":             "TEMPLATE is missing: hotc up TEMPLATE NAME [flags]",
 		"lint":           "FILE|FOLDER is missing: hotc lint FILE|FOLDER... [flags]",
 		"relay key":      "FILE is missing: hotc relay key FILE NAME [flags]",
-		"action db":      "SERVER is missing: hotc action NAME SERVER ROLE ACTION [KEY=VALUE]… [flags]",
+		"action db":      "SERVER.ROLE is missing: hotc action NAME SERVER.ROLE ACTION [KEY=VALUE]… [flags]",
 		"list a":         `too many arguments: "a": hotc list [flags]`,
 		"explain a b c":  `too many arguments: "c": hotc explain TEMPLATE [REFERENCE] [flags]`,
 		"compile a b -o": "flag needs an argument",
@@ -105,7 +105,7 @@ func TestWhatIsMissingIsAskedForInOneOrder(t *testing.T) {
 	for _, v := range []string{coordinatorVariable, secretFileVariable, relayKeyVariable, rootKeyVariable} {
 		t.Setenv(v, "")
 	}
-	arguments := map[string][]string{"up": {"none.yaml"}, "apply": {"none"}, "retry": {"db"}, "logs": {"db.mysql"}, "admit": {"db"}, "action": {"db", "mysql", "dump"}, "relay key": {t.TempDir() + "/key"},
+	arguments := map[string][]string{"up": {"none.yaml"}, "apply": {"none"}, "retry": {"db"}, "logs": {"db.mysql"}, "admit": {"db"}, "action": {"db.mysql", "dump"}, "relay key": {t.TempDir() + "/key"},
 		"suspend": {"--run-hooks"}, "resume": {"--run-hooks"}}
 	local := map[string]string{"up": "none.yaml", "apply": "none/plan.json"}
 	ask := func(name string, flags ...string) string {

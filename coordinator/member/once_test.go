@@ -108,7 +108,7 @@ func TestALaterMachineIsAdmitted(t *testing.T) {
 		go func() {
 			ended <- anew.AwaitDeployment(deploytest.Within(t, deploytest.Patience), func(why string) { waits <- why })
 		}()
-		if why := deploytest.Soon(t, waits); !strings.Contains(why, "the token of server app was used before, by another machine") || !strings.HasSuffix(why, "(hotc admit app --stack site --key "+later.Key.Public()+")") {
+		if why := deploytest.Soon(t, waits); !strings.Contains(why, "the token of server app was used before, by another machine") || !strings.HasSuffix(why, "(hotc admit site app --key "+later.Key.Public()+")") {
 			t.Errorf("it says %q", why)
 		}
 		b.ExpectAsking(t, "app", later)

@@ -47,14 +47,9 @@ type TokenUsedError struct {
 }
 
 func (e *TokenUsedError) Error() string {
+	admit := fmt.Sprintf("hotc admit %s %s --key %s", ShellWord(string(e.Deployment)), ShellWord(string(e.Server)), e.Key)
 	return fmt.Sprintf("the token of server %s was used before, by another machine: an operator can admit this one (%s)",
-		e.Server, AdmitCommand(e.Server, "--stack "+ShellWord(string(e.Deployment)), e.Key))
-}
-
-// AdmitCommand is the command by which an operator admits a machine with this key; flags name the
-// deployment.
-func AdmitCommand(server contract.ServerPath, flags, key string) string {
-	return fmt.Sprintf("hotc admit %s %s --key %s", ShellWord(string(server)), flags, key)
+		e.Server, admit)
 }
 
 // ShellWord quotes a string as one word of a POSIX shell.

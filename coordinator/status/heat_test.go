@@ -22,7 +22,7 @@ func TestWhatHeatGives(t *testing.T) {
 		"the same":                 {true, "id", `{"a":1}`, "done", ""},
 		"another":                  {true, "id", `2`, "to be updated", "what it follows has changed"},
 		"of another machine":       {true, "other", `2`, "done", ""},
-		"another, which nobody is": {false, "id", `2`, "not reached", "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: {get_param: level}; hotc retry a.r --force runs it with them"},
+		"another, which nobody is": {false, "id", `2`, "not reached", "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: {get_param: level}; hotc retry NAME a.r --force runs it with them"},
 	} {
 		cell := contract.HeatCell("k")
 		role := contract.Role{Name: "r", Follows: []contract.Follow{{Cell: cell, Watch: c.watch}}, Idempotent: c.watch}

@@ -76,7 +76,7 @@ func TestStatesOfAChange(t *testing.T) {
 			word: "not updated", detail: "the role that writes what it follows failed (site.yaml:20:9): a.r: exit status 4 (site.yaml:9:9)",
 			report: `{"behind":{"role":"a.r","reason":"exit status 4","at":"site.yaml:9:9"}}`},
 		"reaches nobody": {state: protocol.RoleState{Status: protocol.RoleDone, Followed: map[contract.CellName]protocol.Count{heat: {0, 1}}}, never: true, value: "2",
-			word: "not reached", detail: "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: {get_param: level}; hotc retry c.r --force runs it with them", report: `{"unreached":["{get_param: level}"]}`},
+			word: "not reached", detail: "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: {get_param: level}; hotc retry NAME c.r --force runs it with them", report: `{"unreached":["{get_param: level}"]}`},
 	} {
 		role := contract.Role{Name: "r", At: "site.yaml:20:9", Idempotent: !c.never, Follows: followed}
 		if c.never {

@@ -139,7 +139,7 @@ func UpdateDetail(r *Role) string {
 		}
 		return r.either("the update hook failed: ", "the role failed when it ran again: ") + CauseText(r.Update.Cause)
 	case Unreached:
-		return "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ") + "; hotc retry " + string(r.Key()) + " --force runs it with them"
+		return "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: " + strings.Join(r.Unreached(), ", ") + "; hotc retry NAME " + string(r.Key()) + " --force runs it with them"
 	case UpToDate:
 		if r.waitsForRest() {
 			return "it was added by a change of the plan, and waits for the rest of it: " + r.rest()

@@ -207,7 +207,7 @@ func statusOf(r *contract.Role, s *contract.Server, now protocol.ServerState, ow
 // failure is the reason of a failed role, with the command that runs it again.
 func failure(what, role string, c *protocol.Cause) string {
 	root := cmp.Or(string(c.Root().Role), role)
-	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry " + root)
+	return signal.ShortReason(what + chain(role, c) + "; once the cause is fixed: hotc retry NAME " + root)
 }
 
 // chain is a chain of causes in one line, as Heat shows it.

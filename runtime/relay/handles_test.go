@@ -109,7 +109,7 @@ func TestTellAFailureForAServer(t *testing.T) {
 	w.relay(t.Context(), "relay", nil)
 	w.until("both are told", func() bool { return len(w.said()) == 2 })
 	for _, got := range w.said() {
-		if want := `{"status":"FAILURE","reason":"db.mysql: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry db.mysql","id":"db"}`; got != "stack-1 hotc_done_handle "+want && got != "nested hotc_handle_db.mysql "+want {
+		if want := `{"status":"FAILURE","reason":"db.mysql: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry NAME db.mysql","id":"db"}`; got != "stack-1 hotc_done_handle "+want && got != "nested hotc_handle_db.mysql "+want {
 			t.Errorf("Heat was told %s", got)
 		}
 	}

@@ -201,7 +201,7 @@ func TestWaitForFollowers(t *testing.T) {
 	p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "g/0.join:x", Watch: true, Member: &contract.Member{Group: "g", Server: "g/0"}}}
 	w := contract.HeatWait{Servers: contract.HeatServers{{Server: "db", ID: "id-db"}, {Server: "g/*", ID: "id-g"}}}
 	for _, c := range []struct{ joined, want string }{
-		{"join=running", "role g/0.join: running"}, {"join=failed", "g/0.join: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry g/0.join"},
+		{"join=running", "role g/0.join: running"}, {"join=failed", "g/0.join: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry NAME g/0.join"},
 		{"join=done", "role db.mysql: to be updated: g/0 has joined the group g"},
 	} {
 		member, follower := ran(p, "g/0", "id-g", c.joined), ran(p, "db", "id-db", "mysql=done backup=done")

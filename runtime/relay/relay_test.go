@@ -383,7 +383,7 @@ func TestFailureAndUpdate(t *testing.T) {
 	}
 	w.report(m, "mysql=done backup=done")
 	w.until("Heat was told", func() bool { return len(w.said()) == 2 })
-	if got := w.said(); got[0] != "w1 FAILED db.mysql: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry db.mysql null" || !strings.HasPrefix(got[1], "w2 COMPLETE all roles are done") {
+	if got := w.said(); got[0] != "w1 FAILED db.mysql: exit status 3 (site.yaml:5:9); once the cause is fixed: hotc retry NAME db.mysql null" || !strings.HasPrefix(got[1], "w2 COMPLETE all roles are done") {
 		t.Errorf("Heat was told %q", got)
 	}
 }

@@ -206,7 +206,7 @@ func TestUpdateWithoutARelay(t *testing.T) {
 		t.Errorf("after a reboot:\n%s", text)
 	}
 	d.stack.Update(t, d.with("batch", "b"))
-	for _, want := range []string{"waits to replace its machine, and no relay is running to check with Heat", "start one where Heat and the coordinator can be reached: hotc relay --stack alone"} {
+	for _, want := range []string{"waits to replace its machine, and no relay is running to check with Heat", "start one where Heat and the coordinator can be reached: hotc relay alone"} {
 		until(t, "hotc status to say "+want, func() bool { return strings.Contains(d.on("status"), want) })
 	}
 	d.relay()

@@ -62,7 +62,7 @@ func TestRollbackOfAnUpdateWithAnotherPlan(t *testing.T) {
 	r := o.start("relay", "--stack", d.name)
 	openstack(t, d.world, "stack", "update", "--existing", "-t", filepath.Join(path, "stack.yaml"), "--rollback", "enabled", d.name)
 	d.becomes("ROLLBACK_FAILED")
-	if reason := d.stack.Status(t).Reason; !strings.Contains(reason, "db.store: exit status 7") || !strings.Contains(reason, "hotc retry db.store") {
+	if reason := d.stack.Status(t).Reason; !strings.Contains(reason, "db.store: exit status 7") || !strings.Contains(reason, "hotc retry NAME db.store") {
 		t.Errorf("the rollback failed with %s", reason)
 	}
 	do(t, r.Process.Kill())

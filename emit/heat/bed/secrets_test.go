@@ -64,12 +64,12 @@ func TestSecretsOfAnOperator(t *testing.T) {
 	key := ""
 	until(t, "the new db to ask", func() bool {
 		console, _ := fresh.Read("var/log/hotc-agent.log")
-		if found := regexp.MustCompile(`can admit this one \(hotc admit db --stack \S+ --key (\S+)\)`).FindStringSubmatch(console); found != nil {
+		if found := regexp.MustCompile(`can admit this one \(hotc admit \S+ db --key (\S+)\)`).FindStringSubmatch(console); found != nil {
 			key = found[1]
 		}
 		return key != ""
 	})
-	if status := d.on("status"); !strings.Contains(status, "instance "+id+" asks to be db, whose token was used before: hotc admit db --stack ") || !strings.Contains(status, " --key "+key) {
+	if status := d.on("status"); !strings.Contains(status, "instance "+id+" asks to be db, whose token was used before: hotc admit "+d.name+" db --key "+key) {
 		t.Errorf("hotc status says\n%s", status)
 	}
 	if said := d.on("admit", "db", "--key", key); !strings.Contains(said, "supply password again") {
