@@ -51,12 +51,11 @@ func (m *Session) Answer(ctx context.Context, answers []protocol.Answer) error {
 		data, err = protocol.Encode(protocol.AnswersRecord{Answers: answers})
 	}
 	if err == nil {
-		data, err = m.signOwn(protocol.KindAnswers, protocol.AnswersRecord{Answers: answers})
+		err = m.overwrite(ctx, m.deployment.Answers(m.server), func() ([]byte, error) {
+			return m.signOwn(protocol.KindAnswers, protocol.AnswersRecord{Answers: answers})
+		})
 	}
 	if err != nil {
-		return fmt.Errorf("write the answers of server %s: %w", m.server, err)
-	}
-	if err = m.overwrite(ctx, m.deployment.Answers(m.server), data); err != nil {
 		return fmt.Errorf("write the answers of server %s: %w", m.server, err)
 	}
 	return nil
@@ -152,9 +151,11 @@ func (m *Member) commitOwn(ctx context.Context, writes func() ([]store.Op, error
 	}
 }
 
-// overwrite writes a node of the server's own, whatever its content.
-func (m *Member) overwrite(ctx context.Context, path store.Path, data []byte) error {
+// overwrite writes a node of the server's own, whatever its content. It is encoded at each attempt: after a loss it is
+// signed for the deployment that was restored.
+func (m *Member) overwrite(ctx context.Context, path store.Path, encoded func() ([]byte, error)) error {
 	return m.commitOwn(ctx, func() ([]store.Op, error) {
-		return []store.Op{{Path: path, Version: store.AnyVersion, Write: true, Data: data}}, nil
+		data, err := encoded()
+		return []store.Op{{Path: path, Version: store.AnyVersion, Write: true, Data: data}}, err
 	})
 }

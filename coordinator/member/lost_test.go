@@ -284,7 +284,12 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 		"answers": {reader, func(t *testing.T, m *member.Session) error {
-			return m.Answer(t.Context(), []protocol.Answer{{ID: "x"}})
+			err := m.Answer(t.Context(), []protocol.Answer{{ID: "x"}})
+			answers, unread := m.Answers(t.Context())
+			if len(answers) != 1 {
+				t.Errorf("it has answered %+v", answers)
+			}
+			return errors.Join(err, unread)
 		}},
 		"reads its state": {reader, func(t *testing.T, m *member.Session) error {
 			_, err := m.State(t.Context())
@@ -295,10 +300,17 @@ func TestADeploymentIsPutBackUnseen(t *testing.T) {
 			return err
 		}},
 		"reports": {reader, func(t *testing.T, m *member.Session) error {
-			return m.Report(t.Context(), protocol.ServerState{}, nil)
+			err := m.Report(t.Context(), protocol.ServerState{Message: "here"}, nil)
+			state, unread := m.State(t.Context())
+			if state.Message != "here" {
+				t.Errorf("it has reported %+v", state)
+			}
+			return errors.Join(err, unread)
 		}},
 		"publishes": {writer, func(t *testing.T, m *member.Session) error {
-			return m.Put(t.Context(), "db.mysql", json.RawMessage("null"), deploytest.Noon)
+			err := m.Put(t.Context(), "db.mysql", json.RawMessage("null"), deploytest.Noon)
+			_, unread := m.Cell(t.Context(), "db.mysql")
+			return errors.Join(err, unread)
 		}},
 		"takes back": {writer, func(t *testing.T, m *member.Session) error {
 			return m.TakeBack(t.Context(), []contract.CellName{"db.mysql"}, false)

@@ -217,7 +217,7 @@ func (m *Member) encodeState(state protocol.ServerState) ([]byte, error) {
 // check of the incarnation in the same commit leaves one writer, and every write is the whole tail.
 func (m *Session) WriteLog(ctx context.Context, role string, tail []byte) error {
 	tail = tail[max(0, len(tail)-protocol.LogSize):]
-	if err := m.overwrite(ctx, m.deployment.Log(m.server, role), tail); err != nil {
+	if err := m.overwrite(ctx, m.deployment.Log(m.server, role), func() ([]byte, error) { return tail, nil }); err != nil {
 		return fmt.Errorf("write the log of %s.%s: %w", m.server, role, err)
 	}
 	return nil

@@ -419,11 +419,7 @@ func (m *Member) sealFor(ctx context.Context, reader contract.ServerPath, say fu
 	if !changed {
 		return nil
 	}
-	data, err := protocol.Encode(keys)
-	if err != nil {
-		return err
-	}
-	if err := m.overwrite(ctx, m.deployment.SealsFor(m.server, reader), data); err != nil {
+	if err := m.overwrite(ctx, m.deployment.SealsFor(m.server, reader), func() ([]byte, error) { return protocol.Encode(keys) }); err != nil {
 		return fmt.Errorf("seal for server %s: %w", reader, err)
 	}
 	return nil
