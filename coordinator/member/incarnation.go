@@ -246,7 +246,7 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 func (m *Member) takeOver(ctx context.Context, f fence, checks []store.Op) (left bool, err error) {
 	next := f.record
 	var old, untouched []store.Op
-	if err := m.LearnAhead(ctx); err != nil { // the predecessor may know, and write, cells that a change has added since
+	if _, err := m.learnPlan(ctx); err != nil { // the predecessor may know, and write, cells that a change has added since
 		return false, err
 	}
 	learnt := m.knownPlans().learnt

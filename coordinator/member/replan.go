@@ -58,14 +58,20 @@ func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 // LearnAhead learns the cells that a change of the plan has added and removed, while a role may
 // run. The role's plan stays as it was read: ReportStart still returns ErrPlanChanged.
 func (m *Member) LearnAhead(ctx context.Context) error {
-	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
-	if err != nil || !exists || version == m.knownPlans().learnt {
+	if news, err := m.learnPlan(ctx); err != nil || !news {
 		return err
 	}
-	if _, _, err = m.readPlan(ctx); err == nil {
-		err = m.showNewKey(ctx)
+	return m.showNewKey(ctx)
+}
+
+// learnPlan is LearnAhead of a machine that may not be the server yet. news says that the plan has changed.
+func (m *Member) learnPlan(ctx context.Context) (news bool, err error) {
+	version, exists, err := m.store.Stat(ctx, m.deployment.ServerPlan(m.server))
+	if err != nil || !exists || version == m.knownPlans().learnt {
+		return false, err
 	}
-	return err
+	_, _, err = m.readPlan(ctx)
+	return true, err
 }
 
 // plans are what is known of the server's part of the plan.
