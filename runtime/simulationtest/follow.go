@@ -433,6 +433,14 @@ func (w *world) lastPlan() *contract.Plan {
 	return &w.program.Plan
 }
 
+// gone reports whether a server of the plan has no agent that would bring its roles up to date, or publish its facts
+// after a loss.
+func (w *world) gone(v *verdict, path contract.ServerPath) bool {
+	s, is := v.servers[path]
+	at := w.current(path)
+	return is && (!finished(s) || at == nil || at.Machine.Once)
+}
+
 // stuck reports whether a role cannot be brought up to date, or has failed to be.
 func (w *world) stuck(v *verdict, s contract.Server, r contract.Role) bool {
 	state, at := v.role(s.Path, r.Name), w.current(s.Path)
@@ -448,14 +456,17 @@ func (w *world) waiting(v *verdict) map[contract.RoleKey]bool {
 	for again := true; again; {
 		again = false
 		for _, s := range w.lastPlan().Servers {
-			at := w.current(s.Path)
-			absent := !finished(v.servers[s.Path]) || at == nil || at.Machine.Once
+			absent := w.gone(v, s.Path) || slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
+				u := v.role(s.Path, r.Name).Update
+				return waits[s.Path.Role(r.Name)] && u != nil && u.Status == protocol.RoleRunning
+			})
 			for _, r := range s.Roles {
 				key := s.Path.Role(r.Name)
 				is := waits[key] || absent
 				for _, in := range r.Inputs {
 					for _, c := range in.Reads {
-						is = is || waits[contract.RoleKey(strings.Split(string(c), ":")[0])]
+						writer, _, _ := strings.Cut(string(c), ":")
+						is = is || waits[contract.RoleKey(writer)] || w.gone(v, contract.ServerPath(writer))
 					}
 				}
 				again = again || is != waits[key]
