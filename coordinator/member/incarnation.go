@@ -246,12 +246,15 @@ func (m *Member) catchUp(ctx context.Context, before fence) error {
 func (m *Member) takeOver(ctx context.Context, f fence, checks []store.Op) (left bool, err error) {
 	next := f.record
 	var old, untouched []store.Op
-	if _, err := m.learnPlan(ctx); err != nil { // the predecessor may know, and write, cells that a change has added since
-		return false, err
+	_, unread := m.learnPlan(ctx) // the predecessor may know, and write, cells that a change has added since
+	if unread != nil && !errors.Is(unread, ErrOlder) {
+		return false, unread
 	}
 	learnt := m.knownPlans().learnt
 	if next.Number > 1 {
-		checks = append(checks, store.Op{Path: m.deployment.ServerPlan(m.server), Version: learnt})
+		if unread == nil {
+			checks = append(checks, store.Op{Path: m.deployment.ServerPlan(m.server), Version: learnt})
+		}
 		if old, untouched, err = m.leftovers(ctx, next.Number, true); err != nil {
 			return false, err
 		}
