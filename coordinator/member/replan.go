@@ -39,13 +39,20 @@ func (m *Member) Removed(ctx context.Context) error {
 	return nil
 }
 
-// PlanAgain reads the server's part of the plan after a change.
+// PlanAgain reads the server's part of the plan after a change. It waits for one that is no older than this machine has
+// followed.
 func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 	var version store.Version
-	s, err := lasts(ctx, m, func() (s *contract.Server, err error) {
+	read := func() (s *contract.Server, err error) {
 		s, version, err = m.readPlan(ctx)
 		return s, err
-	})
+	}
+	s, err := lasts(ctx, m, read)
+	for errors.Is(err, ErrOlder) {
+		if err = m.awaitBack(ctx); err == nil {
+			s, err = lasts(ctx, m, read)
+		}
+	}
 	if err != nil {
 		return nil, m.gone(ctx, err)
 	}

@@ -91,8 +91,12 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		if answer.Started.IsZero() {
 			continue
 		}
+		was := a.plan
 		if newest, err := a.newestPlan(ctx); err != nil || !newest { // it may have changed while the task ran
 			return again, err
+		}
+		if a.plan != was { // by a change that may not have asked for what it owes
+			a.replan()
 		}
 	}
 	if update != "" {
