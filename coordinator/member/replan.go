@@ -39,7 +39,7 @@ func (m *Member) Removed(ctx context.Context) error {
 	return nil
 }
 
-// PlanAgain reads the server's part of the plan after a change. It waits for one that is no older than this machine has
+// PlanAgain reads the server's part of the plan after a change. The server waits for one that is no older than it has
 // followed.
 func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 	var version store.Version
@@ -48,7 +48,7 @@ func (m *Member) PlanAgain(ctx context.Context) (*contract.Server, error) {
 		return s, err
 	}
 	s, err := lasts(ctx, m, read)
-	for errors.Is(err, ErrOlder) {
+	for errors.Is(err, ErrOlder) && m.enrolment.Load() != nil {
 		if err = m.awaitBack(ctx); err == nil {
 			s, err = lasts(ctx, m, read)
 		}
