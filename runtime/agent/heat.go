@@ -11,6 +11,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/mistake"
+	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/signal"
 )
@@ -22,7 +23,7 @@ func (a *agent) tellHeat(ctx context.Context) <-chan signal.Status {
 		return nil
 	}
 	s := a.outcome(ctx)
-	if ctx.Err() != nil || a.journal.Signalled("") == string(s.Status) {
+	if ctx.Err() != nil || s.Status == "" || a.journal.Signalled("") == string(s.Status) {
 		return nil
 	}
 	told := make(chan signal.Status, 1)
@@ -45,7 +46,7 @@ func (a *agent) noteSignalled(status signal.Status) {
 	}
 }
 
-// outcome is the signal of a server whose roles have ended.
+// outcome is the signal of a server whose roles have ended; it has no status if another machine is the server now.
 func (a *agent) outcome(ctx context.Context) signal.Signal {
 	s := signal.Signal{Status: signal.Success, Reason: "all roles are done", ID: string(a.Boot.Server)}
 	for _, r := range a.board.copy().Roles {
@@ -55,6 +56,9 @@ func (a *agent) outcome(ctx context.Context) signal.Signal {
 		}
 	}
 	values, err := a.valuesForHeat(ctx)
+	if errors.Is(err, member.ErrFenced) {
+		return signal.Signal{}
+	}
 	if err != nil {
 		s.Status, s.Reason = signal.Failure, fmt.Sprintf("%s: %v", a.Boot.Server, err)
 		return s
@@ -87,6 +91,9 @@ func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contrac
 		record, err := a.member.Cell(ctx, o.Cell)
 		if err != nil {
 			return nil, err
+		}
+		if record.State != protocol.Valued && record.Incarnation != a.session.Incarnation.Number { // emptied by the next machine
+			return nil, member.ErrFenced
 		}
 		if record.State != protocol.Valued {
 			return nil, fmt.Errorf("the output %s of role %s has no value for the stack", o.Name, r.Name)
