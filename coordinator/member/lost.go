@@ -254,6 +254,9 @@ const olderStands = `the coordinator has an older state of the deployment, from 
 // has it.
 func (m *Member) leaveWord(ctx context.Context, waits string) {
 	ctx = context.WithValue(ctx, rejoining{}, true)
+	if _, ready, err := m.store.Stat(ctx, m.deployment.Ready()); err != nil || !ready {
+		return // who applies it still creates its nodes
+	}
 	path := m.deployment.State(m.server)
 	node, err := m.store.Read(ctx, path)
 	if err != nil || m.known().key.Public() == "" {
