@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -123,7 +124,7 @@ type groupWait struct {
 
 	mu    sync.Mutex
 	known map[contract.CellName]protocol.CellRecord // the non-empty ones
-	lost  map[int]bool                              // members whose agent came and went
+	lost  map[int]contract.CellName                 // awaited in vain of members whose agent came and went
 
 	awaited contract.CellName // the awaited cell
 	stop    context.CancelFunc
@@ -131,7 +132,7 @@ type groupWait struct {
 }
 
 func (l *life) look(group string) *groupWait {
-	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]bool{}, news: make(chan struct{}, 1)}
+	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]contract.CellName{}, news: make(chan struct{}, 1)}
 	for _, f := range l.follows {
 		if f.Member != nil && f.Member.Group == group {
 			w.follows = append(w.follows, f)
@@ -253,6 +254,7 @@ func (w *groupWait) wait(ctx context.Context, count, least int) (records, error)
 		}
 		open := w.open(follows, now, count, least)
 		if open == nil { // by what may have changed since it was read
+			w.findAgain(ctx)
 			if now, err = w.lookAnew(ctx); err == nil {
 				open = w.open(w.follows, now, count, least)
 			}
@@ -285,6 +287,14 @@ func (w *groupWait) wait(ctx context.Context, count, least int) (records, error)
 	}
 }
 
+// findAgain makes members awaited again whose agent has come back.
+func (w *groupWait) findAgain(ctx context.Context) {
+	maps.DeleteFunc(w.lost, func(_ int, cell contract.CellName) bool {
+		away, err := w.life.host.Cells.Away(ctx, cell)
+		return err == nil && !away
+	})
+}
+
 func (w *groupWait) forget(cell contract.CellName) {
 	w.mu.Lock()
 	delete(w.known, cell)
@@ -306,7 +316,7 @@ func (w *groupWait) open(follows []contract.Follow, now records, count, least in
 	}
 	for i := range follows {
 		m := follows[i].Member
-		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] {
+		if m.Number < count && !g.Out[m.Number] && w.lost[m.Number] == "" {
 			if is := now(follows[i].Cell).State; is == protocol.Empty || is == protocol.Unknown {
 				return &follows[i]
 			}
@@ -339,7 +349,7 @@ func (w *groupWait) await(ctx context.Context, f *contract.Follow) error {
 		case stopsAgent(err):
 			return err
 		case errors.As(err, &lost):
-			w.lost[f.Member.Number] = true
+			w.lost[f.Member.Number] = f.Cell
 		}
 	}
 	if ctx.Err() != nil {

@@ -19,6 +19,8 @@ type readings struct {
 	Cells
 	answers map[contract.CellName][]reading
 	awaited []contract.CellName
+	lost    int // the first waits find the writer gone
+	away    bool
 }
 
 type reading struct {
@@ -36,8 +38,13 @@ func (r *readings) Cell(_ context.Context, cell contract.CellName) (protocol.Cel
 
 func (r *readings) AwaitRecord(ctx context.Context, cell contract.CellName, _ member.AwaitOptions) (protocol.CellRecord, error) {
 	r.awaited = append(r.awaited, cell)
+	if len(r.awaited) <= r.lost {
+		return protocol.CellRecord{}, &member.LostProducerError{Cell: cell}
+	}
 	return protocol.CellRecord{}, nil
 }
+
+func (r *readings) Away(context.Context, contract.CellName) (bool, error) { return r.away, nil }
 
 func (r *readings) Follow(context.Context, contract.CellName, func()) error { return nil }
 
@@ -50,7 +57,12 @@ func (r *readings) Members(context.Context, string) (protocol.MembersRecord, err
 // firstList is the first list of a group of three, whose input wants so many.
 func firstList(t *testing.T, atLeast int, answers ...[]reading) ([]int, *readings, error) {
 	t.Helper()
-	cells := &readings{answers: map[contract.CellName][]reading{}}
+	return decide(t, &readings{}, atLeast, answers...)
+}
+
+func decide(t *testing.T, cells *readings, atLeast int, answers ...[]reading) ([]int, *readings, error) {
+	t.Helper()
+	cells.answers = map[contract.CellName][]reading{}
 	l := &life{host: &Host{Cells: cells}, cells: &cellCache{}}
 	for n, all := range answers {
 		cell := contract.CellName(fmt.Sprintf("web/%d.r:out", n))
@@ -109,6 +121,16 @@ func TestTheFirstListIsTheOneThatSufficed(t *testing.T) {
 			if !slices.Contains(cells.awaited, "web/1.r:out") {
 				t.Errorf("%s, at_least %d: nothing was awaited", what, atLeast)
 			}
+		}
+	}
+}
+
+// A member whose agent was gone for too long, but has come back, is awaited like any other.
+func TestAMemberWhoseAgentHasComeBack(t *testing.T) {
+	for away, want := range map[bool][]int{true: {0}, false: {0, 1}} {
+		list, _, err := decide(t, &readings{lost: 1, away: away}, 2, []reading{valued}, []reading{empty, empty, empty, valued})
+		if err != nil || !slices.Equal(list, want) {
+			t.Errorf("away %v: %v, %v; want %v", away, list, err, want)
 		}
 	}
 }
