@@ -148,6 +148,16 @@ func (m *Member) WriterLost(ctx context.Context, cell contract.CellName) (<-chan
 	return m.followProducer(ctx, ref.Server, 0), nil
 }
 
+// Away reports whether the agent of a cell's writer had joined, and is gone.
+func (m *Member) Away(ctx context.Context, cell contract.CellName) (bool, error) {
+	ref, err := m.place(cell)
+	if err != nil {
+		return false, err
+	}
+	missing, err := m.missing(ctx, ref.Server)
+	return missing == departed, err
+}
+
 // followProducer sends the time since when the agent of a server is gone, once it has been gone for
 // ifDown. It runs concurrently with the wait for the value, so that neither depends on the other's
 // requests.

@@ -543,3 +543,58 @@ func TestAnotherDeploymentWhileAMachineEnrols(t *testing.T) {
 	}
 	deploytest.ExpectValue(t, b.Agent(t, "app"), "db.mysql:endpoint", `"here"`)
 }
+
+// losing loses the coordinator's data, and restores it, right before a look whether the deployment
+// stands: a node was missing, and it was not lost then.
+type losing struct {
+	store.Session
+	lose func()
+	path store.Path // is missing once
+}
+
+func (s *losing) Read(ctx context.Context, path store.Path) (store.Node, error) {
+	if path == s.path {
+		s.path = ""
+		return store.Node{}, &store.PathError{Op: "read", Path: path, Err: store.ErrNotFound}
+	}
+	return s.Session.Read(ctx, path)
+}
+
+func (s *losing) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
+	if path == deploytest.Site.Ready() && s.path == "" && s.lose != nil {
+		s.lose()
+		s.lose = nil
+	}
+	return s.Session.Stat(ctx, path)
+}
+
+// An agent ends for good when its deployment was destroyed. That is not what it takes a loss for that
+// comes right after it found a node missing: it goes on sealing once the deployment is there again.
+func TestALossRightAfterANodeWasMissing(t *testing.T) {
+	p, lost := deploytest.WithPassword(), &losing{}
+	b := deploytest.InMemory()
+	b.Publish(t, p)
+	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
+	writer := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
+		lost.Session = b.Open(t, creds...)
+		return lost
+	}}.MustBegin(t, db, 0)
+	b.MustBegin(t, app, 0)
+	put(t, writer, deploytest.Password, `"hush"`)
+	var reader *member.Session
+	again := make(chan bool)
+	lost.path = deploytest.Site.SealsFor("db", "app")
+	lost.lose = func() {
+		b.Lose(t)
+		b.Restore(t, p)
+		go func() { reader = b.MustBegin(t, app, 1); close(again) }()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- writer.KeepSealed(t.Context(), func(err error) { t.Error(err) }) }()
+	select {
+	case err := <-ended:
+		t.Fatal(err)
+	case <-again:
+	}
+	deploytest.ExpectValue(t, reader, deploytest.Password, `"hush"`)
+}

@@ -229,9 +229,15 @@ func (m *Member) fillRecord(ctx context.Context, ref contract.CellRef, record pr
 
 func (m *Member) readSeals(ctx context.Context, writer, reader contract.ServerPath) (protocol.SealsRecord, error) {
 	path := m.deployment.SealsFor(writer, reader)
-	node, err := m.store.Read(ctx, path)
+	node, err := lasts(ctx, m, func() (store.Node, error) {
+		node, err := m.store.Read(ctx, path)
+		if err != nil {
+			err = m.goneOf(ctx, writer, "the keys for "+string(reader), err)
+		}
+		return node, err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, m.goneOf(ctx, writer, "the keys for "+string(reader), err))
+		return nil, fmt.Errorf("read the keys that %s has sealed for %s: %w", writer, reader, err)
 	}
 	keys, err := protocol.Decode[protocol.SealsRecord](path, node.Data)
 	if keys == nil {

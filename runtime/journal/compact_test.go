@@ -118,6 +118,49 @@ func TestValuesThatWereWrittenOften(t *testing.T) {
 	}
 }
 
+// A value that was replaced may have been a secret: nothing of it stays in the folder, whether this
+// agent has replaced it or one that has left it there.
+func TestAReplacedValueLeavesTheDisk(t *testing.T) {
+	folder := t.TempDir()
+	stays := func(when, text string) {
+		t.Helper()
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if all, _ := os.ReadFile(filepath.Join(folder, f.Name())); strings.Contains(string(all), text) {
+				t.Errorf("%s, %s is in the file %s", when, text, f.Name())
+			}
+		}
+	}
+	j := open(t, folder, machine)
+	for n, secret := range []string{`"first"`, `"second"`, `"third"`} {
+		if err := j.Keep("db.r:a", protocol.CellRecord{State: protocol.Valued, Version: n + 1, Value: []byte(secret)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stays("replaced", "first")
+	stays("replaced", "second")
+	j.Close()
+	path := filepath.Join(folder, "values")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(text), "third", "older", 1)
+	foreign := strings.NewReplacer("third", "foreign", j.ID(), "another").Replace(string(text))
+	if err := os.WriteFile(path, []byte(older+foreign+string(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := open(t, folder, machine).Kept()
+	if err != nil || string(kept["db.r:a"].Value) != `"third"` {
+		t.Errorf("%s (%v)", kept["db.r:a"].Value, err)
+	}
+	stays("opened again", "older")
+	stays("opened again", "foreign")
+}
+
 // failing is a disk of which calls fail from one on, and what is done after it is lost.
 type failing struct {
 	journal.Folder

@@ -43,14 +43,17 @@ type Folder string
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
 
 func (f Folder) Lock() (io.Closer, error) {
+	above := f.above()
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("create the state folder: %w", err)
 	}
 	if err := f.claim(); err != nil {
 		return nil, err
 	}
-	if err := Folder(filepath.Dir(string(f))).Sync(); err != nil { // it has the folder's name
-		return nil, fmt.Errorf("sync the folder of the state folder: %w", err)
+	for _, folder := range above { // which have the names
+		if err := folder.Sync(); err != nil {
+			return nil, fmt.Errorf("sync the folder of the state folder: %w", err)
+		}
 	}
 	lock, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -64,6 +67,18 @@ func (f Folder) Lock() (io.Closer, error) {
 		return nil, fmt.Errorf("lock %s: %w", f.path("lock"), err)
 	}
 	return lock, nil
+}
+
+// above are the folder above, and those in which one above it is still to be made.
+func (f Folder) above() []Folder {
+	all := []Folder{Folder(filepath.Dir(string(f)))}
+	for {
+		last := all[len(all)-1]
+		if _, err := os.Stat(string(last)); !errors.Is(err, fs.ErrNotExist) {
+			return all
+		}
+		all = append(all, Folder(filepath.Dir(string(last))))
+	}
 }
 
 // claim closes the folder to other users: an image may bring one in which everybody may write. It

@@ -394,8 +394,15 @@ func TestAStateFolderThatWasOpen(t *testing.T) {
 }
 
 // A machine that loses its power may lose the name of a folder that was just made, and all in it,
-// unless the folder above is synced: where that cannot be done, the journal is not used.
+// unless the folder above is synced: where that cannot be done, the journal is not used. The same holds
+// for a folder above that was just made.
 func TestTheFolderAboveIsSynced(t *testing.T) {
+	for _, folder := range []string{"state", "new/state", "new/as/well/state"} {
+		t.Run(folder, func(t *testing.T) { aboveIsSynced(t, folder) })
+	}
+}
+
+func aboveIsSynced(t *testing.T, folder string) {
 	above := t.TempDir()
 	if err := os.Chmod(above, 0o300); err != nil { // its entries can be made, and it cannot be opened
 		t.Fatal(err)
@@ -408,7 +415,7 @@ func TestTheFolderAboveIsSynced(t *testing.T) {
 		err := unix.Capget(&header, &data[0])
 		data[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
 		if err = errors.Join(err, unix.Capset(&header, &data[0])); err == nil {
-			_, err = journal.Folder(filepath.Join(above, "state")).Lock()
+			_, err = journal.Folder(filepath.Join(above, folder)).Lock()
 		}
 		locked <- err
 	}()

@@ -39,6 +39,7 @@ func (j *Journal) Keep(cell contract.CellName, r protocol.CellRecord) error {
 	if err != nil {
 		return err
 	}
+	before := kept[cell].Value
 	kept[cell] = r
 	if !j.behind {
 		// The last line may be torn: begin a new one.
@@ -48,7 +49,8 @@ func (j *Journal) Keep(cell contract.CellName, r protocol.CellRecord) error {
 		j.valuesSize += len(text) + 2
 		j.behind = err != nil
 	}
-	if j.behind || full(j.valuesSize, &j.valuesLimit) {
+	replaced := before != nil && !bytes.Equal(before, r.Value) // it may have been a secret: it does not stay
+	if j.behind || replaced || full(j.valuesSize, &j.valuesLimit) {
 		if rewriteErr := j.compactKept(); j.behind {
 			return fmt.Errorf("store the published values: %w", cmp.Or(rewriteErr, err))
 		}
@@ -101,11 +103,18 @@ func (j *Journal) loadKept() (member.Kept, error) {
 		return nil, fmt.Errorf("open the published values: %w", err)
 	}
 	j.kept, j.valuesSize = member.Kept{}, len(text)
+	lines := 0
 	for line := range bytes.Lines(text) {
+		if len(line) > 1 { // no empty one
+			lines++
+		}
 		var l keptLine
 		if json.Unmarshal(line, &l) == nil && l.Journal == j.id {
 			j.kept[l.Cell] = l.Record
 		}
+	}
+	if lines > len(j.kept) { // what was replaced, or of another journal; it stays if there is no room
+		_ = j.compactKept()
 	}
 	return j.kept, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -83,15 +84,17 @@ func (r *resolver) Joined(group string, count, possible int) ([]int, error) {
 	}
 	w := l.look(group)
 	w.resolver = r
-	if l.task == nil {
-		if count > possible {
-			return nil, fmt.Errorf("the group %s has %d members, but was compiled for at most %d", group, count, possible)
-		}
-		if err := w.wait(r.ctx, count, r.in.AtLeast); err != nil {
-			return nil, err
-		}
+	if l.task != nil {
+		return w.decideNow(r.ctx)
 	}
-	return w.decide(r.ctx)
+	if count > possible {
+		return nil, fmt.Errorf("the group %s has %d members, but was compiled for at most %d", group, count, possible)
+	}
+	now, err := w.wait(r.ctx, count, r.in.AtLeast)
+	if err != nil {
+		return nil, err
+	}
+	return w.decide(now)
 }
 
 // pinMembers decides, for a run that is for a change or requested by an operator, the
@@ -104,7 +107,7 @@ func (l *life) pinMembers() error {
 		if _, known := l.members.of(f.Member.Group); known {
 			continue
 		}
-		if _, err := l.look(f.Member.Group).decide(l.ctx); err != nil {
+		if _, err := l.look(f.Member.Group).decideNow(l.ctx); err != nil {
 			return err
 		}
 	}
@@ -121,7 +124,7 @@ type groupWait struct {
 
 	mu    sync.Mutex
 	known map[contract.CellName]protocol.CellRecord // the non-empty ones
-	lost  map[int]bool                              // members whose agent came and went
+	lost  map[int]contract.CellName                 // awaited in vain of members whose agent came and went
 
 	awaited contract.CellName // the awaited cell
 	stop    context.CancelFunc
@@ -129,7 +132,7 @@ type groupWait struct {
 }
 
 func (l *life) look(group string) *groupWait {
-	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]bool{}, news: make(chan struct{}, 1)}
+	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]contract.CellName{}, news: make(chan struct{}, 1)}
 	for _, f := range l.follows {
 		if f.Member != nil && f.Member.Group == group {
 			w.follows = append(w.follows, f)
@@ -140,18 +143,31 @@ func (l *life) look(group string) *groupWait {
 
 func (w *groupWait) wake() { store.Wake(w.news) }
 
-// decide reads the current members.
-func (w *groupWait) decide(ctx context.Context) ([]int, error) {
-	now := w.life.cells.record
-	if w.life.task == nil || w.life.task.Pins == nil {
-		w.mu.Lock()
-		clear(w.known)
-		w.mu.Unlock()
-		var err error
-		if now, err = w.look(ctx, w.follows); err != nil {
-			return nil, err
-		}
+// records are cells as a follower of the group sees them.
+type records func(contract.CellName) protocol.CellRecord
+
+// lookAnew reads the cells of all members, whatever is known of them.
+func (w *groupWait) lookAnew(ctx context.Context) (records, error) {
+	w.mu.Lock()
+	clear(w.known)
+	w.mu.Unlock()
+	return w.look(ctx, w.follows)
+}
+
+// decideNow decides the members of a run that waits for none.
+func (w *groupWait) decideNow(ctx context.Context) ([]int, error) {
+	if w.life.task.Pins != nil {
+		return w.decide(w.life.cells.record)
 	}
+	now, err := w.lookAnew(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.decide(now)
+}
+
+// decide makes the members by these records the run's.
+func (w *groupWait) decide(now records) ([]int, error) {
 	if w.resolver == nil || w.resolver.in.AtLeast == 0 {
 		for _, f := range w.follows {
 			if now(f.Cell).State == protocol.Unknown {
@@ -175,8 +191,8 @@ func (w *groupWait) decide(ctx context.Context) ([]int, error) {
 	return list, nil
 }
 
-// look reads cells of members, as a follower of the group sees them.
-func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(contract.CellName) protocol.CellRecord, error) {
+// look reads cells of members.
+func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (records, error) {
 	cells := w.life.host.Cells
 	groups, err := MembersOf(ctx, cells, follows)
 	if err != nil {
@@ -192,10 +208,10 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 			switch {
 			case stopsAgent(err), ctx.Err() != nil:
 				return nil, errors.Join(context.Cause(ctx), err)
-			case errors.Is(err, protocol.ErrForged), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrRefused):
-				return nil, err // nothing says that the member is not there
-			case err != nil: // its writer has written nonsense, or it is no longer in the plan
+			case saysGone(err):
 				r = protocol.CellRecord{State: protocol.Gone}
+			case err != nil:
+				return nil, err // nothing says that the member is not there
 			case r.State != protocol.Empty && r.State != protocol.Unknown:
 				w.mu.Lock()
 				w.known[f.Cell] = r
@@ -207,8 +223,22 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (func(c
 	return protocol.Followed(follows, groups, func(c contract.CellName) protocol.CellRecord { return all[c] }), nil
 }
 
-// wait waits until count members have an outcome, or at least least are in the group.
-func (w *groupWait) wait(ctx context.Context, count, least int) error {
+// saysGone reports whether an error of reading a member's cell is about the member: its writer has
+// written nonsense, or it is no longer in the plan.
+func saysGone(err error) bool {
+	for _, not := range []error{protocol.ErrForged, store.ErrNotFound, store.ErrRefused} {
+		if errors.Is(err, not) {
+			return false
+		}
+	}
+	_, nonsense := errors.AsType[*protocol.RecordError](err)
+	_, left := errors.AsType[*member.FailedCellError](err)
+	return nonsense || left || errors.Is(err, member.ErrNotInPlan)
+}
+
+// wait waits until count members have an outcome, or at least least are in the group, and returns
+// the records that say so.
+func (w *groupWait) wait(ctx context.Context, count, least int) (records, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer w.leave()
@@ -220,17 +250,26 @@ func (w *groupWait) wait(ctx context.Context, count, least int) error {
 	for {
 		now, err := w.look(ctx, follows)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		open := w.open(follows, now, count, least)
+		if open == nil { // by what may have changed since it was read
+			w.findAgain(ctx)
+			if now, err = w.lookAnew(ctx); err == nil {
+				open = w.open(w.follows, now, count, least)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 		if open == nil {
 			w.resolver.last = ""
-			return nil
+			return now, nil
 		}
 		if !began {
 			began = true
 			if err := cells.FollowMembers(ctx, w.group, w.wake); err != nil {
-				return err
+				return nil, err
 			}
 			for _, f := range follows {
 				if least == 0 {
@@ -238,14 +277,22 @@ func (w *groupWait) wait(ctx context.Context, count, least int) error {
 				}
 				err := cells.Follow(ctx, f.Cell, func() { w.forget(f.Cell) })
 				if _, left := errors.AsType[*member.FailedCellError](err); err != nil && !left { // which was removed from the plan
-					return err
+					return nil, err
 				}
 			}
 		}
 		if err := w.await(ctx, open); err != nil {
-			return err
+			return nil, err
 		}
 	}
+}
+
+// findAgain makes members awaited again whose agent has come back.
+func (w *groupWait) findAgain(ctx context.Context) {
+	maps.DeleteFunc(w.lost, func(_ int, cell contract.CellName) bool {
+		away, err := w.life.host.Cells.Away(ctx, cell)
+		return err == nil && !away
+	})
 }
 
 func (w *groupWait) forget(cell contract.CellName) {
@@ -256,7 +303,7 @@ func (w *groupWait) forget(cell contract.CellName) {
 }
 
 // open is a cell that is still awaited; nil if none is.
-func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) protocol.CellRecord, count, least int) *contract.Follow {
+func (w *groupWait) open(follows []contract.Follow, now records, count, least int) *contract.Follow {
 	g := protocol.Groups(follows, now)[w.group]
 	in := 0
 	for _, is := range g.In {
@@ -269,7 +316,7 @@ func (w *groupWait) open(follows []contract.Follow, now func(contract.CellName) 
 	}
 	for i := range follows {
 		m := follows[i].Member
-		if m.Number < count && !g.Out[m.Number] && !w.lost[m.Number] {
+		if m.Number < count && !g.Out[m.Number] && w.lost[m.Number] == "" {
 			if is := now(follows[i].Cell).State; is == protocol.Empty || is == protocol.Unknown {
 				return &follows[i]
 			}
@@ -302,7 +349,7 @@ func (w *groupWait) await(ctx context.Context, f *contract.Follow) error {
 		case stopsAgent(err):
 			return err
 		case errors.As(err, &lost):
-			w.lost[f.Member.Number] = true
+			w.lost[f.Member.Number] = f.Cell
 		}
 	}
 	if ctx.Err() != nil {

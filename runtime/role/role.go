@@ -49,6 +49,7 @@ import (
 type Cells interface {
 	AwaitRecord(ctx context.Context, cell contract.CellName, o member.AwaitOptions) (protocol.CellRecord, error)
 	Cell(ctx context.Context, cell contract.CellName) (protocol.CellRecord, error)
+	Away(ctx context.Context, cell contract.CellName) (bool, error)
 	Follow(ctx context.Context, cell contract.CellName, changed func()) error
 	Members(ctx context.Context, group string) (protocol.MembersRecord, error)
 	FollowMembers(ctx context.Context, group string, changed func()) error
