@@ -401,13 +401,16 @@ func (m *Member) checkFence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := m.deployment.Server(m.server)
+	path, since := m.deployment.Server(m.server), m.returns.Load()
 	node, err := m.store.Read(ctx, path)
 	if err != nil {
 		return fmt.Errorf("read the incarnation of server %s: %w", m.server, m.gone(ctx, err))
 	}
 	there := protocol.ParseIncarnation(node)
-	if there.ID != f.record.ID {
+	if there.ID != f.record.ID { // or the coordinator has lost its data since the commit failed
+		if back, lost := m.comeBack(ctx, since, store.ErrVersion); back || lost != nil {
+			return lost
+		}
 		return fenced(there)
 	}
 	now := fence{there, node.Version, f.turn}
