@@ -165,15 +165,12 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		}
 		replaced = there.ID
 		left, err := m.takeOver(ctx, fence{next, node.Version, turn}, slot)
-		if errors.Is(err, store.ErrVersion) {
-			tried = next.Number
-			continue
-		}
 		if err == nil {
 			err = m.catchUp(ctx, before)
 		}
 		switch {
-		case errors.Is(err, store.ErrVersion):
+		case errors.Is(err, store.ErrVersion): // it may have been the server meanwhile
+			tried = next.Number
 			continue
 		case err != nil:
 			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
