@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -113,7 +114,9 @@ func (c *Constraint) read(v value.Value) error {
 		if !ok {
 			return fmt.Errorf("expected a regular expression, not %s", value.TypeName(v))
 		}
-		c.Pattern, c.match = text, pattern(text)
+		if c.Pattern, c.match = text, pattern(text); c.match == nil {
+			return unfinished(text)
+		}
 	case "custom_constraint":
 		c.Custom = value.ToString(v)
 	}
@@ -320,6 +323,22 @@ func pattern(text string) *regexp.Regexp {
 		return nil
 	}
 	return re
+}
+
+// unfinished is what is wrong with a pattern in Python, too: a bracket or parenthesis that is never closed or opened, a
+// range from a later character to an earlier one, or a backslash at the end. Of other errors, and of what Go reads
+// otherwise, Heat is the judge.
+func unfinished(text string) error {
+	_, err := syntax.Parse(text, syntax.Perl)
+	wrong, is := errors.AsType[*syntax.Error](err)
+	if !is || strings.Contains(text, "(?") || strings.Contains(text, "[[") {
+		return nil
+	}
+	switch wrong.Code {
+	case syntax.ErrMissingBracket, syntax.ErrMissingParen, syntax.ErrUnexpectedParen, syntax.ErrInvalidCharRange, syntax.ErrTrailingBackslash:
+		return fmt.Errorf("the regular expression is invalid: %s", wrong.Code)
+	}
+	return nil
 }
 
 // matches reports whether the pattern matches the whole value. What only Python can

@@ -1,8 +1,11 @@
 package hot
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -220,5 +223,39 @@ func TestConstraintMessages(t *testing.T) {
 		if err := template.Parameter("p").Check(v); err == nil || err.Error() != c.want {
 			t.Errorf("%s with %s: %v, want %s", c.declaration, c.value, err, c.want)
 		}
+	}
+}
+
+// What is refused as a regular expression Python refuses, too.
+func TestInvalidPatterns(t *testing.T) {
+	hottest.Skip(t)
+	g := rand.New(rand.NewPCG(seedtest.One(t), 0))
+	parts := []string{"[", "]", "(", ")", "-", "a", "z", `\`, "|", "*", "+", "^", ".", "{", "}", "1", ",", "$", "?", ":", `\d`, `\]`, `\(`, "b-", "[^", "Z"}
+	var refused []string
+	for range 20_000 {
+		text := ""
+		for range 1 + g.IntN(9) {
+			text += parts[g.IntN(len(parts))]
+		}
+		if unfinished(text) != nil {
+			refused = append(refused, text)
+		}
+	}
+	python := exec.Command("/usr/bin/python3", "-W", "ignore", "-c", `
+import json, re, sys
+for text in json.load(sys.stdin):
+    try:
+        re.compile(text)
+        print(text)
+    except re.error:
+        pass`)
+	question, err := json.Marshal(refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	python.Stdin = bytes.NewReader(question)
+	accepted, err := python.CombinedOutput()
+	if err != nil || len(accepted) > 0 || len(refused) < 1000 {
+		t.Errorf("of %d Python takes %s, %v", len(refused), accepted, err)
 	}
 }
