@@ -237,11 +237,12 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 }
 
 // lacks reports whether an output of a role that has run has no value, or one of another type: it was
-// not so in the plan then.
+// not so in the plan then. What this machine has published is merely lost, and comes back.
 func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
+	kept, _ := a.journal.Kept()
 	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
 		record, err := a.member.Cell(ctx, o.Cell)
-		return err == nil && (record.State == protocol.Empty || record.State == protocol.Valued && protocol.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
+		return err == nil && (record.State == protocol.Empty && kept[o.Cell].State != protocol.Valued || record.State == protocol.Valued && protocol.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
 	})
 }
 
