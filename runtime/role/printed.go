@@ -39,7 +39,8 @@ func forgetBeginning(name string, keep int64) {
 	}
 	defer file.Close()
 	var is unix.Stat_t
-	if unix.Fstat(int(file.Fd()), &is) != nil || is.Mode&unix.S_IFMT != unix.S_IFREG || is.Blocks*512 <= 2*keep || is.Size <= keep {
+	if err := unix.Fstat(int(file.Fd()), &is); err != nil || is.Mode&unix.S_IFMT != unix.S_IFREG ||
+		is.Blocks*512 <= 2*keep || is.Size <= keep {
 		return
 	}
 	_ = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, is.Size-keep)
