@@ -17,6 +17,7 @@ import (
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/machine"
 	"github.com/hotc-dev/hotc/runtime/process"
+	"github.com/hotc-dev/hotc/runtime/role"
 )
 
 // gcPercent keeps the heap small: an agent waits far more than it computes, and its roles need
@@ -46,6 +47,7 @@ func runAgent(ctx context.Context, args []string, s streams) error {
 	config.InstallNothing = *nothing
 	config.Once, config.EndLeftovers, config.Grace, config.Console = *once, *leftovers, *grace, s.err
 	debug.SetGCPercent(gcPercent)
+	defer role.BoundPrints(ctx, config.Work)()
 	if *beside {
 		return runBesideCloudInit(ctx, machine.Here(), settings, config, startAnew)
 	}

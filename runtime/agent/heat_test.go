@@ -237,6 +237,32 @@ func TestHeatIsToldOfARoleThatResourcesWaitForBeforeTheNextOneIsDone(t *testing.
 	}
 }
 
+// The plan gets a role while another one runs: Heat is told of it as of the others.
+func TestHeatIsToldOfARoleThatCameMeanwhile(t *testing.T) {
+	b := newBed(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	s := b.server("web", b.sh("base", "until [ -e "+gate+" ]; do sleep 0.05; done"))
+	b.apply()
+	h := newHeat(t)
+	web := b.start("web", h.alone("hotc_handle_web.app"))
+	b.awaitState("web", runs)
+	s.Roles = append(s.Roles, with(b.sh("app", ""), signals("hotc_handle_web.app")))
+	s.Writes = append(s.Writes, "web.app")
+	b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: "web.app", Server: "web", Role: "app"})
+	b.apply()
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	web.mustBeDone()
+	one, other := h.next(), h.next() // the other is that of all roles
+	if !strings.HasSuffix(one.Path+other.Path, "/hotc_handle_web.app/signal") {
+		one, other = other, one
+	}
+	if !strings.HasSuffix(other.Path, "/hotc_handle_web.app/signal") || one.Status+other.Status != "SUCCESSSUCCESS" {
+		t.Errorf("Heat got %+v and %+v", one, other)
+	}
+}
+
 func TestWhoWaitsForARoleThatWillNotRunIsToldWhy(t *testing.T) {
 	b := newBed(t)
 	b.server("web", b.sh("breaks", "echo no space left >&2; exit 3"), with(b.sh("app", ""), signals("hotc_handle_web.app")))

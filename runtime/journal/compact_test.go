@@ -136,7 +136,8 @@ func TestAReplacedValueLeavesTheDisk(t *testing.T) {
 	}
 	j := open(t, folder, machine)
 	for n, secret := range []string{`"first"`, `"second"`, `"third"`} {
-		if err := j.Keep("db.r:a", protocol.CellRecord{State: protocol.Valued, Version: n + 1, Value: []byte(secret)}); err != nil {
+		r := protocol.CellRecord{State: protocol.Valued, Version: n + 1, Value: []byte(secret)}
+		if err := j.Keep("db.r:a", r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,7 +70,8 @@ func (m Machine) InstanceID() (string, error) {
 	if id := strings.TrimSpace(string(text)); id != "" {
 		return id, nil
 	}
-	return "", fmt.Errorf("cloud-init has not stored the instance's id: %w", errors.Join(err, fileErr))
+	err = cmp.Or(errors.Join(err, fileErr), errors.New("what it has stored is empty"))
+	return "", fmt.Errorf("cloud-init has not stored the instance's id: %w", err)
 }
 
 // Name is the server's name in Nova or, if the cloud does not provide it, the host name

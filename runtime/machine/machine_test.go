@@ -54,6 +54,7 @@ func TestWhatCloudInitWroteDown(t *testing.T) {
 		"cloud-init 18":    {map[string]string{data: `{"v1":{"instance-id":"i-7","local-hostname":"db-1"}}`}, `"i-7"`, `"db-1"`},
 		"only the id file": {map[string]string{id: "i-7\n"}, `"i-7"`, "!has not stored the server's name"},
 		"nothing":          {nil, "!has not stored the instance's id", "!has not stored the server's name"},
+		"empty":            {map[string]string{data: "{}", id: "\n"}, "!id: what it has stored is empty", "!no server name"},
 		"damaged":          {map[string]string{data: `{"v1"`}, "!instance data", "!instance data"},
 	} {
 		t.Run(name, func(t *testing.T) {

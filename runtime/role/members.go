@@ -132,7 +132,8 @@ type groupWait struct {
 }
 
 func (l *life) look(group string) *groupWait {
-	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{}, lost: map[int]contract.CellName{}, news: make(chan struct{}, 1)}
+	w := &groupWait{life: l, group: group, known: map[contract.CellName]protocol.CellRecord{},
+		lost: map[int]contract.CellName{}, news: make(chan struct{}, 1)}
 	for _, f := range l.follows {
 		if f.Member != nil && f.Member.Group == group {
 			w.follows = append(w.follows, f)

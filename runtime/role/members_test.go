@@ -36,7 +36,8 @@ func (r *readings) Cell(_ context.Context, cell contract.CellName) (protocol.Cel
 	return protocol.CellRecord{State: now.state, Incarnation: 1}, now.err
 }
 
-func (r *readings) AwaitRecord(ctx context.Context, cell contract.CellName, _ member.AwaitOptions) (protocol.CellRecord, error) {
+func (r *readings) AwaitRecord(ctx context.Context, cell contract.CellName,
+	_ member.AwaitOptions) (protocol.CellRecord, error) {
 	r.awaited = append(r.awaited, cell)
 	if len(r.awaited) <= r.lost {
 		return protocol.CellRecord{}, &member.LostProducerError{Cell: cell}
@@ -67,7 +68,8 @@ func decide(t *testing.T, cells *readings, atLeast int, answers ...[]reading) ([
 	for n, all := range answers {
 		cell := contract.CellName(fmt.Sprintf("web/%d.r:out", n))
 		cells.answers[cell] = all
-		l.follows = append(l.follows, contract.Follow{Cell: cell, Watch: true, Member: &contract.Member{Group: "web", Number: n}})
+		of := &contract.Member{Group: "web", Number: n}
+		l.follows = append(l.follows, contract.Follow{Cell: cell, Watch: true, Member: of})
 	}
 	r := &resolver{life: l, ctx: t.Context(), in: &input{Input: contract.Input{AtLeast: atLeast}}, ahead: true}
 	list, err := r.Joined("web", len(answers), len(answers))
@@ -128,7 +130,8 @@ func TestTheFirstListIsTheOneThatSufficed(t *testing.T) {
 // A member whose agent was gone for too long, but has come back, is awaited like any other.
 func TestAMemberWhoseAgentHasComeBack(t *testing.T) {
 	for away, want := range map[bool][]int{true: {0}, false: {0, 1}} {
-		list, _, err := decide(t, &readings{lost: 1, away: away}, 2, []reading{valued}, []reading{empty, empty, empty, valued})
+		later := []reading{empty, empty, empty, valued}
+		list, _, err := decide(t, &readings{lost: 1, away: away}, 2, []reading{valued}, later)
 		if err != nil || !slices.Equal(list, want) {
 			t.Errorf("away %v: %v, %v; want %v", away, list, err, want)
 		}
