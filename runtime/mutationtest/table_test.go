@@ -15,7 +15,7 @@ var mutations = []mutation{
 		"return file, disk.Sync()", "return file, nil",
 		"runtime/journal .*"},
 	{"no sync of the folder above", "runtime/journal/disk.go",
-		"Folder(filepath.Dir(string(f))).Sync()", "error(nil)",
+		"err := folder.Sync()", "err := error(nil)",
 		"runtime/journal .*"},
 	{"what others have put into the state folder is used", "runtime/journal/disk.go",
 		"err = refuse(f.path(entries[i].Name()), info, true)", "_ = info",
