@@ -103,7 +103,7 @@ func (l *Checker) refused(b *Block, names []string) bool {
 	}
 	return l.always(r) && path != "update_policy" && b.Type.Name != "OS::Senlin::Cluster" && // its validate looks at nothing
 		!slices.ContainsFunc(names, func(name string) bool {
-			return l.Types.Varies(b.Type.Name, name) || r.Properties != nil && slices.ContainsFunc(l.callsIn(r.Properties.Value.Get(name)), func(c placed) bool {
+			return resourcetype.Varies(b.Type.Name, name) || r.Properties != nil && slices.ContainsFunc(l.callsIn(r.Properties.Value.Get(name)), func(c placed) bool {
 				return c.ref.Kind == hot.ToResource || c.ref.Kind == hot.ToAttribute
 			})
 		})

@@ -26,13 +26,13 @@ func findUnknownTypes(l *Checker) {
 			names = l.Types.Names()
 		}
 		message := fmt.Sprintf("stock Heat %s has no resource type %q", l.Types.Release(), kind)
-		near := hot.Nearest(kind, names)
+		near, refused := hot.Nearest(kind, names), l.always(r) && !resourcetype.Ever(kind)
 		switch {
 		case near != "" && closeTo(kind, near):
-			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, name its type descriptions with --types").Refused = l.always(r) && !l.Types.Ever(kind)
+			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, name its type descriptions with --types").Refused = refused
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
 			d := l.Report(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
-			d.Refused = strings.Contains(kind, "::") && l.always(r) && !l.Types.Ever(kind)
+			d.Refused = refused && strings.Contains(kind, "::")
 		case l.lint && !noted[kind]:
 			noted[kind] = true
 			l.Report(r.TypeNode, message+": nothing is known of its properties", "name an environment that maps it with -e, or your cloud's type descriptions with --types").Severity = source.Info

@@ -1,10 +1,11 @@
 package resourcetype
 
 import (
+	"math"
+
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/value"
-	"math"
 )
 
 // Violation returns how a value of the right type violates a property's constraints; nil if it

@@ -130,12 +130,12 @@ func (r *release) lookup(name string) *Type {
 }
 
 // Ever reports whether any release has a type, or accepts it and creates nothing.
-func (c *Catalogue) Ever(kind string) bool {
+func Ever(kind string) bool {
 	return slices.ContainsFunc(all(), func(r *release) bool { return r.lookup(kind) != nil || slices.Contains(r.table().Nothing, kind) })
 }
 
 // Varies reports whether releases differ in what they say of a type's property, or whether it has it.
-func (c *Catalogue) Varies(kind, property string) bool {
+func Varies(kind, property string) bool {
 	return slices.ContainsFunc(all(), func(r *release) bool {
 		var patch Type // what it says does not matter
 		line, has := r.table().lines[kind]

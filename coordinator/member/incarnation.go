@@ -205,7 +205,7 @@ const mostAhead = 1000
 
 // afterLoss is the number of a machine that is the first of its server since the deployment was restored. It has to be
 // larger than that of an earlier one, which nobody knows: others may have run with what that one had published, and
-// would take a value of the same number for the same value.
+// would take a value of the same number for the same value. It is not if that one came first after another restore.
 const afterLoss = 100
 
 // nextNumber is the number of the next machine. No number is larger than its node's version, which

@@ -118,8 +118,9 @@ func (f *followed) forgetLost() {
 // held reports whether a role must not run yet for a change, or for what it follows: it would run
 // twice for the same change, or wait for a role of its own server that can run only after it.
 func (a *agent) held(ctx context.Context, r *contract.Role) (bool, error) {
-	if c := a.coming[r.Name]; c.Asked && !a.hasPlanOf(c) || a.readsPending(r) {
-		return true, nil // the plan is about to be read
+	c := a.coming[r.Name]
+	if c.Asked && !a.hasPlanOf(c) || a.readsPending(r) { // a changed role runs with the plan that was announced
+		return true, nil
 	}
 	missing, come, err := a.waits(ctx, r)
 	return come && missing != "", err

@@ -92,7 +92,7 @@ func (a *agent) values(ctx context.Context, r contract.Role, wanted func(contrac
 		if err != nil {
 			return nil, err
 		}
-		if record.State != protocol.Valued && record.Incarnation != a.session.Incarnation.Number { // emptied by the next machine
+		if record.State != protocol.Valued && record.Incarnation > a.session.Incarnation.Number { // emptied by the next machine
 			return nil, member.ErrFenced
 		}
 		if record.State != protocol.Valued {

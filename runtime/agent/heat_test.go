@@ -174,6 +174,23 @@ func TestHeatIsToldOfTheFirstFailure(t *testing.T) {
 	}
 }
 
+// The stack needs an output that a change has added and that the role's hook does not write: Heat is told so, and does
+// not wait for it.
+func TestHeatIsToldOfAnOutputThatIsMissing(t *testing.T) {
+	b := newBed(t)
+	b.server("web", with(b.sh("app", ""), b.onUpdate("")))
+	b.apply()
+	b.start("web").mustBeDone()
+	b.plan.Servers, b.plan.Cells = nil, nil
+	b.server("web", with(b.sh("app", ""), b.onUpdate(""), output("url", contract.String), func(r *contract.Role) { r.Outputs[0].Heat = true }))
+	b.apply()
+	h := newHeat(t)
+	b.start("web", h.tell).mustBeDone()
+	if got := h.next(); got.Status != "FAILURE" || got.Reason != "web: the output url of role app has no value for the stack" {
+		t.Errorf("Heat got %+v", got)
+	}
+}
+
 func TestValuesThatHeatCannotTakeFailTheStackInsteadOfHangingIt(t *testing.T) {
 	b := newBed(t)
 	large := "head -c 600000 /dev/zero | tr '\\0' x >$heat_outputs_path."
