@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -545,26 +546,34 @@ func TestAnotherDeploymentWhileAMachineEnrols(t *testing.T) {
 }
 
 // losing loses the coordinator's data, and restores it, right before a look whether the deployment
-// stands: a node was missing, and it was not lost then.
+// stands: a node was missing, and it was not lost then. An agent looks in more goroutines than one.
 type losing struct {
 	store.Session
+	look sync.Mutex
 	lose func()
 	path store.Path // is missing once
 }
 
 func (s *losing) Read(ctx context.Context, path store.Path) (store.Node, error) {
-	if path == s.path {
+	s.look.Lock()
+	missing := path == s.path
+	if missing {
 		s.path = ""
+	}
+	s.look.Unlock()
+	if missing {
 		return store.Node{}, &store.PathError{Op: "read", Path: path, Err: store.ErrNotFound}
 	}
 	return s.Session.Read(ctx, path)
 }
 
 func (s *losing) Stat(ctx context.Context, path store.Path) (store.Version, bool, error) {
+	s.look.Lock()
 	if path == deploytest.Site.Ready() && s.path == "" && s.lose != nil {
 		s.lose()
 		s.lose = nil
 	}
+	s.look.Unlock()
 	return s.Session.Stat(ctx, path)
 }
 
