@@ -15,18 +15,21 @@ import (
 )
 
 // Renew is Put for a run that may be a later one of its role: a different value replaces the
-// current one, as the cell's next version.
-func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, now time.Time) error {
-	return m.put(ctx, cell, value, &renewal{stamp}, now)
+// current one, as the cell's next version. lack is why it is not made of the newest; nil if it is.
+func (m *Session) Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, lack *protocol.Cause, now time.Time) error {
+	return m.put(ctx, cell, value, &renewal{stamp, protocol.Shorten(lack)}, now)
 }
 
-// renewal says that a value may replace another, and its stamp.
-type renewal struct{ stamp protocol.Stamp }
+// renewal says that a value may replace another, its stamp, and why it is not made of the newest.
+type renewal struct {
+	stamp protocol.Stamp
+	lack  *protocol.Cause
+}
 
 // follow returns the record that replaces another, which may have been reset: the same value keeps
 // its version.
 func (n *renewal) follow(there, kept, fresh protocol.CellRecord) protocol.CellRecord {
-	fresh.Stamp = n.stamp.Keeping(there.Stamp)
+	fresh.Stamp, fresh.Cause = n.stamp.Keeping(there.Stamp), n.lack
 	if there.State == protocol.Empty && there.Version > 0 && kept.Value != nil && kept.At() == there.At() && bytes.Equal(kept.Value, fresh.Value) {
 		fresh.Version = there.Version
 	}

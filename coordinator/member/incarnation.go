@@ -153,6 +153,12 @@ func (m *Member) enrol(ctx context.Context, id, instance string, enrolledBefore 
 		if err == nil {
 			turn, _, err = m.store.Stat(ctx, m.deployment.Life(m.server, id))
 		}
+		if err == nil && before.record.Number > 0 && turn == before.turn { // writes still in transit for the lost state would fit
+			turn, err = m.takeTurn(ctx, id)
+		}
+		if errors.Is(err, store.ErrVersion) {
+			continue
+		}
 		if err != nil {
 			return protocol.IncarnationRecord{}, fmt.Errorf("enrol server %s: %w", m.server, m.gone(ctx, err))
 		}

@@ -85,13 +85,13 @@ func TestInterruptedPublicationsAreRecovered(t *testing.T) {
 				return m.Put(ctx, deploytest.Password, json.RawMessage(`"hush"`), deploytest.Noon)
 			}, protocol.Valued, 1, `"hush"`},
 			{"next version of a secret", deploytest.Password, `"hush"`, func(ctx context.Context, m *member.Session) error {
-				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon)
+				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"newer"`), nil, nil, deploytest.Noon)
 			}, protocol.Valued, 2, `"newer"`},
 			{"failure", "db.mysql", "", func(ctx context.Context, m *member.Session) error {
 				return m.Report(ctx, protocol.ServerState{Phase: protocol.PhaseFailed}, map[contract.CellName]*protocol.Cause{"db.mysql": {Reason: "no"}})
 			}, protocol.Failed, 1, ""},
 			{"the same value after a retry", deploytest.Password, `"hush"`, func(ctx context.Context, m *member.Session) error {
-				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"hush"`), nil, deploytest.Noon)
+				return m.Renew(ctx, deploytest.Password, json.RawMessage(`"hush"`), nil, nil, deploytest.Noon)
 			}, protocol.Valued, 1, `"hush"`},
 		} {
 			t.Run(c.name+" "+name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestASecretWhoseAnswerWasLostReachesItsReaders(t *testing.T) {
 	defer stopDB()
 	for _, value := range []string{`"hush"`, `"newer"`} {
 		*next = answerLost
-		if err := db.Renew(t.Context(), deploytest.Password, json.RawMessage(value), nil, deploytest.Noon); err != nil || *next != nil {
+		if err := db.Renew(t.Context(), deploytest.Password, json.RawMessage(value), nil, nil, deploytest.Noon); err != nil || *next != nil {
 			t.Fatalf("interrupted: %v, %v", *next == nil, err)
 		}
 		for got := ""; got != value; {
@@ -181,7 +181,7 @@ func TestARefusedValueIsNotKept(t *testing.T) {
 			put(t, m, deploytest.Password, value)
 		}
 		*next = refusedAsTooLarge
-		if err := m.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon); err == nil {
+		if err := m.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, nil, deploytest.Noon); err == nil {
 			t.Fatal("it was not refused")
 		}
 		if kept := machine.Disk.Record(deploytest.Password); string(kept.Value) != value || kept.Version != version {
@@ -215,7 +215,7 @@ func TestWritesOfAnAgentThatDied(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- m.KeepSealed(ctx, func(error) {}) }()
 			defer func() { stop(); <-ended }()
-			err := m.Renew(ctx, deploytest.Password, json.RawMessage(value), nil, deploytest.Noon)
+			err := m.Renew(ctx, deploytest.Password, json.RawMessage(value), nil, nil, deploytest.Noon)
 			for err == nil {
 				var record protocol.CellRecord
 				if record, err = app.Cell(ctx, deploytest.Password); string(record.Value) == value {

@@ -607,3 +607,52 @@ func TestALossRightAfterANodeWasMissing(t *testing.T) {
 	}
 	deploytest.ExpectValue(t, reader, deploytest.Password, `"hush"`)
 }
+
+// delayed keeps a commit of a cell back, as a network does, until its server has another fence.
+type delayed struct {
+	store.Session
+	mu   sync.Mutex
+	ops  []store.Op
+	late error
+}
+
+var errDelayed = errors.New("the answer does not come")
+
+func (s *delayed) Commit(ctx context.Context, ops ...store.Op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writes := func(path store.Path) bool {
+		return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Write && op.Path == path })
+	}
+	if s.ops == nil && writes(deploytest.Site.Cell(contract.CellRef{Cell: "db.mysql:endpoint", Server: "db"})) {
+		s.ops = ops
+		return errDelayed
+	}
+	err := s.Session.Commit(ctx, ops...)
+	if err == nil && s.late == nil && writes(deploytest.Site.Server("db")) && s.ops != nil {
+		s.late = s.Session.Commit(ctx, s.ops...)
+	}
+	return err
+}
+
+// What a machine has sent before the coordinator lost its data arrives when the machine has taken its
+// server back: it is signed for the state that was lost, and would count as forged.
+func TestACommitOfTheLostStateArrives(t *testing.T) {
+	p, late := deploytest.ThreeTier(), &delayed{}
+	b := deploytest.InMemory()
+	b.Publish(t, p)
+	db := newRemains(t, "db", "d1")
+	m := deploytest.Bed{Open: func(t *testing.T, creds ...store.Credential) store.Session {
+		late.Session = b.Open(t, creds...)
+		return late
+	}}.MustBegin(t, db, 0)
+	if err := m.Put(t.Context(), "db.mysql:endpoint", json.RawMessage(`"old"`), deploytest.Noon); !errors.Is(err, errDelayed) {
+		t.Fatal(err)
+	}
+	b.Lose(t, db)
+	b.Restore(t, p)
+	put(t, m, "db.mysql:endpoint", `"old"`)
+	if !errors.Is(late.late, store.ErrVersion) {
+		t.Errorf("the late commit: %v, want ErrVersion", late.late)
+	}
+}

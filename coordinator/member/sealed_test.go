@@ -73,7 +73,7 @@ func TestASecretOfAnotherType(t *testing.T) {
 			t.Fatalf("it reads %+v, %v", record, err)
 		}
 	}
-	if err := db.Renew(t.Context(), deploytest.Password, json.RawMessage(`"hush-hush"`), nil, deploytest.Noon); err != nil {
+	if err := db.Renew(t.Context(), deploytest.Password, json.RawMessage(`"hush-hush"`), nil, nil, deploytest.Noon); err != nil {
 		t.Fatal(err)
 	}
 	deploytest.ExpectValue(t, app, deploytest.Password, `"hush-hush"`)
@@ -255,7 +255,7 @@ func TestAValueIsReplacedWhileItIsSealed(t *testing.T) {
 	defer stopApp()
 	renewed := make(chan error, 1)
 	renew := func() {
-		renewed <- again.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, deploytest.Noon)
+		renewed <- again.Renew(t.Context(), deploytest.Password, json.RawMessage(`"newer"`), nil, nil, deploytest.Noon)
 	}
 	do.Store(&renew)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -79,8 +79,6 @@ type FollowStatus struct {
 	// Behind is why the role does not run for what has changed: part of it comes, or would have to
 	// come, from a failed run.
 	Behind *Cause
-	// Lacks is why the role's inputs are not the newest, even where they have not changed.
-	Lacks *Cause
 }
 
 // Due reports whether the role has to run.
@@ -125,13 +123,8 @@ func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, 
 			continue
 		}
 		cause := lacking(f, r)
-		if cause != nil {
-			if s.Lacks == nil {
-				s.Lacks = cause
-			}
-			if s.Behind == nil && (r.State == Failed || changesWith(f, follows, ran, all)) {
-				s.Behind = cause
-			}
+		if cause != nil && s.Behind == nil && (r.State == Failed || changesWith(f, follows, ran, all)) {
+			s.Behind = cause
 		}
 		switch {
 		case r.State == Empty:
@@ -221,4 +214,16 @@ func StampOf(r *contract.Role, key contract.RoleKey, run Count, now func(contrac
 		}
 	}
 	return stamp
+}
+
+// LackOf is why what a run of a role writes is not made of the newest, even where nothing has changed
+// since; nil if it is.
+func LackOf(r *contract.Role, key contract.RoleKey, now func(contract.CellName) CellRecord) *Cause {
+	all := together(r.Follows, now)
+	for i := range r.Follows {
+		if cause := lacking(&r.Follows[i], all(&r.Follows[i])); cause != nil {
+			return &Cause{Role: key, At: r.At, Reason: "it is not brought up to date: what it follows failed", Cause: cause}
+		}
+	}
+	return nil
 }

@@ -47,7 +47,7 @@ func BenchmarkChangedValue(b *testing.B) {
 		var started []time.Duration
 		for i := range valueRounds {
 			started = append(started, f.round(func(ctx context.Context) error {
-				return f.writer.Renew(ctx, followedCell, json.RawMessage(strconv.Itoa(i)), nil, time.Now())
+				return f.writer.Renew(ctx, followedCell, json.RawMessage(strconv.Itoa(i)), nil, nil, time.Now())
 			}))
 			f.settle()
 		}

@@ -28,7 +28,7 @@ func (a *agent) publishFacts(ctx context.Context) error {
 			continue
 		}
 		// One that has changed since the last start is the next version, for its followers.
-		err = a.session.Renew(ctx, cell, value, nil, a.Now())
+		err = a.session.Renew(ctx, cell, value, nil, nil, a.Now())
 		var marked *member.FailedCellError
 		switch {
 		case errors.As(err, &marked):

@@ -432,11 +432,8 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	if change > 0 {
 		stamp = stamp.Keeping(protocol.PlanStamp(change))
 	}
-	var cause *protocol.Cause
-	switch {
-	case standing.Lacks != nil:
-		cause = &protocol.Cause{Role: a.key(r.Name), At: r.At, Reason: "it is not brought up to date: what it follows failed", Cause: standing.Lacks}
-	case noted.Update != nil && noted.Update.Status == protocol.RoleFailed:
+	cause := protocol.LackOf(r, a.key(r.Name), now.of)
+	if cause == nil && noted.Update != nil && noted.Update.Status == protocol.RoleFailed {
 		cause = noted.Update.Cause
 	}
 	return a.say(ctx, r, noted, stamp, member.HowFar{Stamp: stamp.Keeping, Cause: cause})

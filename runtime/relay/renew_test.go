@@ -19,7 +19,7 @@ func TestOutputsAreRenewed(t *testing.T) {
 	w.relay(t.Context(), "relay", nil)
 	put := func(value string, version int) {
 		t.Helper()
-		if err := m.Renew(t.Context(), "db.mysql:endpoint", json.RawMessage(value), nil, noon); err != nil {
+		if err := m.Renew(t.Context(), "db.mysql:endpoint", json.RawMessage(value), nil, nil, noon); err != nil {
 			t.Fatal(err)
 		}
 		state := ran(w.plan, "db", "", "mysql=done backup=done").State

@@ -134,7 +134,8 @@ func (l *life) put(o *output, value json.RawMessage) error {
 	if same, written := o.holds(sum); written && !same {
 		return l.failedWrite(o, fmt.Errorf("%w: set `publish: end` to publish only the last value, when the role has ended", member.ErrOtherValue))
 	}
-	err := l.host.Cells.Renew(l.ctx, o.Cell, value, l.stamp(), l.host.Now())
+	stamp, lack := l.stamp()
+	err := l.host.Cells.Renew(l.ctx, o.Cell, value, stamp, lack, l.host.Now())
 	switch {
 	case err == nil:
 		o.note(sum)

@@ -113,14 +113,15 @@ func (l *life) followed() journal.Followed {
 	return all
 }
 
-// stamp is the stamp of the run's outputs.
-func (l *life) stamp() protocol.Stamp {
+// stamp is the stamp of the run's outputs, and why they are not made of the newest.
+func (l *life) stamp() (protocol.Stamp, *protocol.Cause) {
 	l.mu.Lock()
 	run := protocol.Count{l.host.Journal.Incarnation(), l.now.Runs}
 	l.mu.Unlock()
-	stamp := protocol.StampOf(&l.role, l.host.Key(l.role.Name), run, l.cells.record)
+	key := l.host.Key(l.role.Name)
+	stamp := protocol.StampOf(&l.role, key, run, l.cells.record)
 	if l.host.Change > 0 {
 		stamp = stamp.Keeping(protocol.PlanStamp(l.host.Change))
 	}
-	return stamp
+	return stamp, protocol.LackOf(&l.role, key, l.cells.record)
 }

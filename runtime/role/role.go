@@ -53,7 +53,7 @@ type Cells interface {
 	Follow(ctx context.Context, cell contract.CellName, changed func()) error
 	Members(ctx context.Context, group string) (protocol.MembersRecord, error)
 	FollowMembers(ctx context.Context, group string, changed func()) error
-	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, now time.Time) error
+	Renew(ctx context.Context, cell contract.CellName, value json.RawMessage, stamp protocol.Stamp, lack *protocol.Cause, now time.Time) error
 	Put(ctx context.Context, cell contract.CellName, value json.RawMessage, now time.Time) error
 	File(ctx context.Context, digest string) ([]byte, error)
 	WriteLog(ctx context.Context, role string, tail []byte) error
