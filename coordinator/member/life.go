@@ -56,12 +56,16 @@ func (m *Member) beginLife(ctx context.Context, id string) error {
 }
 
 // checkIdentity returns ErrAnew unless the life that the machine has begun is in the deployment that
-// it has joined: what it signs for another one counts as forged. If the deployment is destroyed after
-// this, the life is gone.
+// it has joined, and that is whole: what it signs for another one counts as forged, and an apply that
+// is not finished, and was restored from a snapshot, finds its nodes written. If the deployment is
+// destroyed after this, the life is gone.
 func (m *Member) checkIdentity(ctx context.Context, id string) error {
 	now, err := m.newestIdentity(ctx)
+	ready := false
 	if err == nil && now.ID == m.known().identity.ID {
-		return nil
+		if _, ready, err = m.store.Stat(ctx, m.deployment.Ready()); ready {
+			return nil
+		}
 	}
 	if format := (*protocol.FormatError)(nil); err == nil || errors.Is(err, ErrNotInPlan) || errors.As(err, &format) {
 		err = ErrAnew

@@ -531,6 +531,16 @@ func TestAnotherDeploymentWhileAMachineEnrols(t *testing.T) {
 		t.Fatalf("it enrolled: %v", err)
 	}
 	b.ExpectLife(t, "d1", false)
+	*do = func() { // the coordinator is restored to what an apply had begun
+		if err := b.Operator(t).DeleteTree(t.Context(), deploytest.Site.Ready()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := slow.Begin(t, db, 0); !errors.Is(err, member.ErrAnew) {
+		t.Fatalf("it enrolled where the apply is not finished: %v", err)
+	}
+	b.ExpectLife(t, "d1", false)
+	b.Publish(t, p)
 	m := slow.MustBegin(t, db, 0)
 	*do = func() {
 		b.Lose(t)
