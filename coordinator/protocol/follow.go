@@ -54,6 +54,15 @@ func (r *CellRecord) At() Count {
 	return Count{r.Incarnation, r.Version}
 }
 
+// Input is At for a role that runs with the record: who does without what has failed has the same
+// again if it fails again.
+func (r *CellRecord) Input() Count {
+	if r.State == Failed {
+		return Count{-1, -1}
+	}
+	return r.At()
+}
+
 // versionDigits are the hex digits of a number that every JSON reader represents exactly.
 const versionDigits = 12
 
@@ -100,7 +109,7 @@ func FollowStatusOf(follows []contract.Follow, ran map[contract.CellName]Count, 
 		if _, given := f.Cell.Parameter(); given && !had {
 			continue // it ran before the plan made it follow this, with the value of then
 		}
-		if f.Watch && r.State != Empty && r.At() != at {
+		if f.Watch && r.State != Empty && r.Input() != at {
 			s.Newer = true
 		}
 		if had && !f.Watch && r.State == Valued && r.At() != at && f.Cell.FromOutside() {
@@ -169,7 +178,7 @@ func changesWith(f *contract.Follow, follows []contract.Follow, ran map[contract
 		for i := range follows {
 			other := &follows[i]
 			r := all(other)
-			if r.State == Empty || r.At() == ran[other.Cell] || !belong(change[n], other, all) {
+			if r.State == Empty || r.Input() == ran[other.Cell] || !belong(change[n], other, all) {
 				continue
 			}
 			if other.Watch {

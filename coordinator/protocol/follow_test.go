@@ -56,6 +56,28 @@ func TestStampOfWhatDoesWithoutAFailedInput(t *testing.T) {
 	}
 }
 
+// A role that does without a failed input does not run again when that fails again. It does when the
+// failure takes the place of a value, even of one with the same number, as after a loss.
+func TestOneFailureIsAsGoodAsAnother(t *testing.T) {
+	follows := []contract.Follow{{Cell: "a:o", Watch: true, Optional: true}}
+	ran := func(r protocol.CellRecord) map[contract.CellName]protocol.Count {
+		return map[contract.CellName]protocol.Count{"a:o": r.Input()}
+	}
+	failed := protocol.CellRecord{State: protocol.Failed, Incarnation: 1, Version: 1, Cause: &protocol.Cause{Reason: "it failed"}}
+	value := protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 1}
+	again := failed
+	again.Incarnation = 2
+	for _, c := range []struct {
+		name        string
+		before, now protocol.CellRecord
+		due         bool
+	}{{"it failed again", failed, again, false}, {"it failed", value, failed, true}, {"it has a value", failed, value, true}} {
+		if is := protocol.FollowStatusOf(follows, ran(c.before), func(contract.CellName) protocol.CellRecord { return c.now }); is.Due() != c.due {
+			t.Errorf("%s: due %v", c.name, is.Due())
+		}
+	}
+}
+
 // A role is not given half of a change, even where the halves belong together by a third cell alone.
 func TestBehindWithWhatBelongsTogether(t *testing.T) {
 	follow := func(cell contract.CellName, watch bool, sources ...contract.Source) contract.Follow {

@@ -374,7 +374,7 @@ func due(r *contract.Role) journal.Followed {
 func pinned(r *contract.Role, now seen) (versions journal.Followed, pins seen) {
 	versions, pins = journal.Followed{}, seen{}
 	for cell, record := range protocol.Having(r.Follows, now.of) {
-		if versions[cell] = record.At(); record.State == protocol.Valued {
+		if versions[cell] = record.Input(); record.State == protocol.Valued {
 			pins[cell] = record
 		}
 	}

@@ -107,7 +107,7 @@ func (l *life) followed() journal.Followed {
 	for i := range l.role.Follows {
 		f := &l.role.Follows[i]
 		if r := l.cells.record(f.Cell); r.State != "" && l.members.has(f) {
-			all[f.Cell] = r.At()
+			all[f.Cell] = r.Input()
 		}
 	}
 	return all
