@@ -329,7 +329,7 @@ func (m *Member) leftovers(ctx context.Context, number int, takesOver bool) (old
 		switch {
 		case errors.As(err, &bad), errors.Is(err, protocol.ErrForged):
 			found[i] = store.Op{Path: m.deployment.Cell(ref), Version: version, Write: true, Data: data}
-		case err != nil && m.hasLeft(cells[i]):
+		case err != nil && m.hasLeft(cells[i]), errors.Is(err, errMissing): // an older plan was restored, which lacks it
 		case err != nil:
 			return err
 		case record.State == protocol.Empty:

@@ -114,12 +114,12 @@ func (s *lasting) Stat(ctx context.Context, path store.Path) (store.Version, boo
 // signsOfLoss are errors that may mean that the coordinator's state is not the one that this machine has seen.
 var signsOfLoss = []error{store.ErrNotFound, store.ErrVersion, store.ErrRefused, protocol.ErrForged}
 
-// comeBack waits, if an error means that the coordinator has lost the deployment, until the machine
-// is its server again. since is m.returns when the failed operation began: another goroutine may
-// have come back meanwhile.
+// comeBack waits, if the coordinator has lost the deployment, as an error or an ended session means,
+// until the machine is its server again: an older state may have all that an operation needs. since is
+// m.returns when the operation began: another goroutine may have come back meanwhile.
 func (m *Member) comeBack(ctx context.Context, since int64, err error) (back bool, lost error) {
 	isSign := slices.ContainsFunc(signsOfLoss, func(sign error) bool { return errors.Is(err, sign) })
-	if !isSign || m.enrolment.Load() == nil || ctx.Value(rejoining{}) != nil {
+	if !isSign && m.sessionsEnded() <= m.ended.Load() || m.enrolment.Load() == nil || ctx.Value(rejoining{}) != nil {
 		return false, nil
 	}
 	select {
