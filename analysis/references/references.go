@@ -55,7 +55,10 @@ type checker struct {
 	inCondition  bool // inside the definition of a condition
 	// inOutput says that Heat accepts what it cannot evaluate, and returns no value then.
 	inOutput bool
-	diags    *source.Diagnostics
+	// unread says that Heat creates nothing of a resource, and so reads none of its properties: it
+	// follows references to resources alone.
+	unread bool
+	diags  *source.Diagnostics
 }
 
 func (c *checker) check() {
@@ -71,7 +74,9 @@ func (c *checker) check() {
 				c.dependsOn(p.Node, severity)
 			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is checked once
 				c.looked[p.Node] = true
+				c.unread = p.Kind == program.InProperty && c.program.Types.DoesNothing(c.kind(r.Name))
 				c.calls(p.Node, severity)
+				c.unread = false
 				c.withoutElse(p.Node)
 			}
 		}
@@ -155,7 +160,7 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 		return c.supplied(call)
 	})
 	if err != nil {
-		if c.inOutput && e.Malformed() == nil {
+		if (c.inOutput || c.unread) && e.Malformed() == nil {
 			severity = source.Warning
 		}
 		c.wrong(err, severity)
@@ -238,7 +243,7 @@ func (c *checker) reference(r hot.Ref, severity source.Severity) {
 	if r.Name == "" && r.Computed {
 		return
 	}
-	if c.inOutput && r.Kind != hot.ToAttribute {
+	if c.inOutput && r.Kind != hot.ToAttribute || c.unread && r.Kind == hot.ToParameter {
 		severity = source.Warning
 	}
 	switch r.Kind {

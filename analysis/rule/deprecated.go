@@ -40,7 +40,11 @@ func findDeprecatedProperties(l *Checker) {
 		for _, e := range b.Node.All() {
 			if p := b.Known[e.Name]; p != nil && p.Deprecated != nil {
 				d := l.Report(e.Key, fmt.Sprintf("the property %q of %s is %s in %s", e.Name, b.Of, ailing(p.Status), l.Types.Says(b.Type)), *p.Deprecated)
-				if newer := b.newer(e.Name); newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
+				newer := b.newer(e.Name)
+				if newer != "" { // Heat goes on translating it
+					d.Severity = source.Info
+				}
+				if newer != "" && b.Node.Entry(newer) == nil && !e.Merged && l.Template.File.Slice(e.Key.Span) == e.Name {
 					d.Fix = &source.Fix{Does: fmt.Sprintf("rename it to %q", newer), Edits: []source.Edit{{Span: e.Key.Span, New: newer}}}
 				}
 			}

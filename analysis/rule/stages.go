@@ -11,7 +11,7 @@ func stages() []*Rule {
 	add := func(c Category, t Evidence, s source.Severity, codes ...source.Code) {
 		out = append(out, lists.Map(codes, func(code source.Code) *Rule { return &Rule{Code: code, Category: c, Severity: s, Evidence: t} })...)
 	}
-	add(Reading, HeatRefuses, source.Error, source.CannotRead, source.NotYAML, source.Tab, source.SecondDocument, source.TooDeep, source.NotText, source.BadTag)
+	add(Reading, HeatRefuses, source.Error, source.CannotRead, source.NotYAML, source.Tab, source.SecondDocument, source.TooDeep, source.NotText, source.BadTag, source.Unrendered)
 	add(Reading, TextShows, source.Warning, source.DuplicateKey)
 	add(Language, HeatRefuses, source.Error, source.NotATemplate, source.UnknownVersion, source.BadSection, source.BadArgument, source.UnknownParameter, source.UnknownResource,
 		source.UnknownFunction, source.BadParameter, source.BadEnvironment, source.Recursion, source.NameTwice, source.HeatCycle)

@@ -101,7 +101,7 @@ func (t *Template) Keywords() *Keywords { return t.Version.Keywords() }
 // ParseTemplate reads a template. It returns nil if the text cannot be parsed; after
 // errors in a section it continues, to find them all.
 func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
-	root := yaml.Parse(file, diags)
+	root := yaml.ParseTemplate(file, diags)
 	if root == nil {
 		return nil
 	}
@@ -143,7 +143,10 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 // (heatclient/common/template_format.py, parse).
 func (t *Template) keepsIndentation(diags *source.Diagnostics) bool {
 	start := t.Root.Span.Start
-	if t.Root.Style != yaml.Block || len(t.Root.Entries) < 2 || start == t.File.LineStart(start) || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
+	if t.Root.Style != yaml.Block || len(t.Root.Entries) < 2 || len(bytes.TrimSpace(t.File.Text[:start])) > 0 {
+		return true
+	}
+	if second := t.Root.Entries[1].Key.Span.Start; second == t.File.LineStart(second) {
 		return true
 	}
 	diags.Error(source.NotYAML, t.Place(t.Root.Entries[0].Key), "the whole template is indented: Heat's client strips the white space before the first key, which then no longer lines up with the others", "remove the indentation, or start the file with a comment")

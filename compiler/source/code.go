@@ -16,6 +16,7 @@ const (
 	NotText             Code = "H107" // not UTF-8, or control characters
 	NotJSON             Code = "H109" // a template that starts with { but is not JSON
 	BadTag              Code = "H108" // a YAML tag or value that Heat refuses
+	Unrendered          Code = "H110" // a template of Jinja, not rendered yet
 	NotATemplate        Code = "H201" // no heat_template_version, or not a map
 	UnknownVersion      Code = "H202" // a version unknown to hotc
 	BadSection          Code = "H203" // an invalid section

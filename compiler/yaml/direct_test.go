@@ -28,7 +28,7 @@ func compareDirect(t testing.TB, text string) bool {
 	if root == nil {
 		return false
 	}
-	whole := parseWhole(file, &want)
+	whole := parseWhole(file, &want, false)
 	if whole == nil {
 		t.Errorf("read directly, but %v: %q", want.All()[0], text)
 		return true

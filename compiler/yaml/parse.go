@@ -25,7 +25,15 @@ const (
 
 // Parse parses a YAML or JSON text into nodes with their positions, with scalars as
 // Heat reads them. It returns nil after an error.
-func Parse(file *source.File, diags *source.Diagnostics) *Node {
+func Parse(file *source.File, diags *source.Diagnostics) *Node { return parse(file, diags, false) }
+
+// ParseTemplate is Parse for a template, whose white space at the beginning Heat's client strips
+// (heatclient/common/template_format.py, parse).
+func ParseTemplate(file *source.File, diags *source.Diagnostics) *Node {
+	return parse(file, diags, true)
+}
+
+func parse(file *source.File, diags *source.Diagnostics, stripped bool) *Node {
 	if looksLikeJSON(file.Text) {
 		if root, err := parseJSON(file.Text); err == nil {
 			p := &parser{file: file, diags: diags}
@@ -33,12 +41,16 @@ func Parse(file *source.File, diags *source.Diagnostics) *Node {
 			return root
 		}
 	}
-	return ParseYAML(file, diags)
+	return parseYAML(file, diags, stripped)
 }
 
 // ParseYAML is Parse for what Heat reads as YAML even if it is JSON: environments, in which
 // 1e3 is a string.
 func ParseYAML(file *source.File, diags *source.Diagnostics) *Node {
+	return parseYAML(file, diags, false)
+}
+
+func parseYAML(file *source.File, diags *source.Diagnostics, stripped bool) *Node {
 	if at, ok := notText(file.Text); ok {
 		diags.Error(source.NotText, source.Place{File: file, Span: source.Span{Start: at, End: at + 1}},
 			"the file is not UTF-8, or contains a control character", "save the file as plain UTF-8 text")
@@ -49,16 +61,29 @@ func ParseYAML(file *source.File, diags *source.Diagnostics) *Node {
 			return root
 		}
 	}
-	return parseWhole(file, diags)
+	return parseWhole(file, diags, stripped)
 }
 
-func parseWhole(file *source.File, diags *source.Diagnostics) *Node {
+func parseWhole(file *source.File, diags *source.Diagnostics, stripped bool) *Node {
+	var found source.Diagnostics
+	root := readWhole(file, &found, stripped)
+	if at, is := jinja(file, &found); is && root == nil {
+		diags.Error(source.Unrendered, at, "this is a template of Jinja, which is not rendered yet", "render it, and give hotc the result")
+		return nil
+	}
+	for _, d := range found.All() {
+		diags.Add(d)
+	}
+	return root
+}
+
+func readWhole(file *source.File, diags *source.Diagnostics, stripped bool) *Node {
 	p := &parser{file: file, diags: diags, lines: yamlLines(file.Text), anchors: map[*yaml.Node]*anchored{}, names: map[string]bool{}}
 	document, problem := decode(file, file.Text)
 	if problem != nil {
-		if other, repair := repaired(file.Text); other != nil {
+		if other, repair := repaired(file.Text, stripped); other != nil {
 			if again, stillWrong := decode(file, other); stillWrong == nil {
-				document, problem, p.repair = again, nil, repair
+				document, problem, p.repair, p.lines = again, nil, repair, yamlLines(other)
 			}
 		}
 	}
@@ -165,6 +190,24 @@ func syntaxError(file *source.File, err error) *source.Diagnostic {
 	}
 	return &source.Diagnostic{Code: source.NotYAML, At: lineOf(file, line), Message: "invalid YAML: " + m[2],
 		Hint: "check the indentation, quotes and colons of this line and the one before it"}
+}
+
+// rendered are what Jinja replaces: a statement, or an expression.
+var rendered = regexp.MustCompile(`\{%.*?%\}|\{\{.*?\}\}`)
+
+// jinja finds what makes a text that is not YAML a template of Jinja: the first error is in such a line.
+func jinja(file *source.File, found *source.Diagnostics) (source.Place, bool) {
+	all := found.All()
+	if len(all) == 0 || all[0].At.File == nil {
+		return source.Place{}, false
+	}
+	line, _ := file.Position(all[0].At.Span.Start)
+	at := rendered.FindStringIndex(file.Line(line))
+	if at == nil {
+		return source.Place{}, false
+	}
+	start := file.LineOffset(line)
+	return source.Place{File: file, Span: source.Span{Start: start + uint32(at[0]), End: start + uint32(at[1])}}, true
 }
 
 // indentingTab finds a tab in the indentation of the lines around a syntax error.

@@ -84,7 +84,7 @@ func comparePassing(t *testing.T, name, text string) bool {
 		return false // it is left to be read in one
 	}
 	var diags source.Diagnostics
-	whole := parseWhole(file, &diags)
+	whole := parseWhole(file, &diags, false)
 	if whole == nil {
 		t.Errorf("%s: it passes, and cannot be read in one: %v", name, diags.All()[0])
 		return true

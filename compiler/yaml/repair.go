@@ -8,7 +8,7 @@ import (
 
 // Three things that Heat's YAML library accepts and ours does not: "\/" in a quoted
 // scalar, as in JSON; a question mark in a plain scalar within brackets, as in URLs;
-// and a line `%YAML 1.2`. A text that does not parse is parsed again with replacements
+// and a line `%YAML 1.2`. And what its client strips from a template. A text that does not parse is parsed again with replacements
 // of the same length, so that all offsets stay correct.
 
 var (
@@ -28,9 +28,12 @@ type repair struct {
 }
 
 // repaired is the text with replacements, nil if there is nothing to replace.
-func repaired(text []byte) ([]byte, repair) {
+func repaired(text []byte, stripped bool) ([]byte, repair) {
 	out, done := bytes.Clone(text), repair{}
 	changed := false
+	for i := len(out) - len(bytes.TrimLeft(out, " \t\r\n")) - 1; stripped && i >= 0 && out[i] != '\n'; i-- {
+		out[i], changed = '\n', true
+	}
 	if at := laterYAML.FindIndex(out); at != nil {
 		out[at[1]-2] = '1'
 		changed = true

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/emit"
 )
@@ -137,8 +138,25 @@ var (
 	sectionKey = regexp.MustCompile(`(?m)^["']?(resource_registry|parameter_defaults|parameter_merge_strategies)["']?\s*:`)
 )
 
-// isHeats reports whether a text is a Heat template or environment.
+// What Heat's CloudFormation lacks.
+var (
+	awsType = regexp.MustCompile(`\bType["']?\s*:\s*["']?(AWS::[\w:]+|Custom::[\w:]+)`)
+	awsOnly = regexp.MustCompile(`(?m)^["']?Transform["']?\s*:|[:\-\[,]\s*!(?:Sub|Ref|GetAtt|Join|If|Select|Split|FindInMap|ImportValue|Base64)\s`)
+)
+
+// isHeats reports whether a text is a Heat template or environment. A template of CloudFormation is
+// not if it has what only AWS has.
 func isHeats(text []byte) bool {
+	if bytes.Contains(text, []byte("AWSTemplateFormatVersion")) && !bytes.Contains(text, []byte("OS::")) && (awsOnly.Match(text) || hasAWSType(text)) {
+		return false
+	}
 	mentions := bytes.Contains(text, []byte("emplate_version")) || bytes.Contains(text, []byte("TemplateFormatVersion"))
 	return mentions && versionKey.Match(text) || sectionKey.Match(text)
+}
+
+func hasAWSType(text []byte) bool {
+	return slices.ContainsFunc(awsType.FindAllSubmatch(text, -1), func(m [][]byte) bool {
+		name := string(m[1])
+		return !resourcetype.Ever(name) && !resourcetype.ComesAsTemplate(name)
+	})
 }

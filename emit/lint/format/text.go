@@ -3,6 +3,9 @@ package format
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/terminal"
@@ -10,10 +13,18 @@ import (
 )
 
 func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
-	suppressed := len(r.Findings)
+	suppressed, also := len(r.Findings), repeats(r)
 	for f := range r.Active() {
 		suppressed--
-		source.Print(w, f.Diagnostic, source.Style{Ink: ink, FixFlag: f.MendedBy()})
+		lines, first := also[f.Diagnostic]
+		if !first {
+			continue
+		}
+		shown := *f.Diagnostic
+		if len(lines) > 0 {
+			shown.Notes = append(slices.Clip(shown.Notes), source.Note{Message: "the same in line " + strings.Join(lines, ", ")})
+		}
+		source.Print(w, &shown, source.Style{Ink: ink, FixFlag: f.MendedBy()})
 	}
 	errors, warnings := r.Count()
 	sum := fmt.Sprintf("%s: %s, %s", source.Counted(len(r.Files), "file"), source.Counted(errors, "error"), source.Counted(warnings, "warning"))
@@ -34,6 +45,27 @@ func text(w io.Writer, r *lint.Report, ink terminal.Ink) error {
 	}
 	_, err := fmt.Fprintln(w, sum)
 	return err
+}
+
+// repeats are the findings to print, and the lines of later ones in the same file that say the same.
+func repeats(r *lint.Report) map[*source.Diagnostic][]string {
+	type saying struct {
+		file, message, hint, fix string
+		code                     source.Code
+		severity                 source.Severity
+	}
+	first, also := map[saying]*source.Diagnostic{}, map[*source.Diagnostic][]string{}
+	for f := range r.Active() {
+		says := saying{f.File, f.Message, f.Hint, f.MendedBy(), f.Code, f.Severity}
+		before := first[says]
+		if before == nil || len(f.Notes) > 0 || !f.At.Known() {
+			first[says], also[f.Diagnostic] = f.Diagnostic, nil
+			continue
+		}
+		line, _ := f.At.File.Position(f.At.Span.Start)
+		also[before] = append(also[before], strconv.Itoa(line))
+	}
+	return also
 }
 
 // lines writes diagnostics in the form of compilers, which editors and pipelines read.
