@@ -230,15 +230,18 @@ func (w *world) heed() {
 		if !w.sleep(time.Minute) {
 			return
 		}
-		w.operating <- struct{}{}
-		p := w.known.begun
-		waits := p != nil && slices.ContainsFunc(w.snapshot().Servers, func(s deploy.ServerSnapshot) bool { return strings.Contains(s.State.Message, "hotc apply") })
-		<-w.operating
-		if waits {
-			err := w.publish(p, 0)
-			w.trace("applied again, as a server waits for it: %v", err)
-			w.history.count("applied again for a server that waits")
-		}
+		w.applyAgain()
+	}
+}
+
+func (w *world) applyAgain() {
+	w.operating <- struct{}{} // otherwise another change might come before it
+	defer func() { <-w.operating }()
+	p := w.known.begun
+	if p != nil && slices.ContainsFunc(w.snapshot().Servers, func(s deploy.ServerSnapshot) bool { return strings.Contains(s.State.Message, "hotc apply") }) {
+		err := w.publishLast(p, 0)
+		w.trace("applied again, as a server waits for it: %v", err)
+		w.history.count("applied again for a server that waits")
 	}
 }
 
@@ -250,6 +253,11 @@ func (w *world) restored() bool { return int(w.repaired.Load()) == len(w.Faults.
 func (w *world) publish(p *contract.Plan, interrupted int) error {
 	w.operating <- struct{}{}
 	defer func() { <-w.operating }()
+	return w.publishLast(p, interrupted)
+}
+
+// publishLast is publish where operating is held.
+func (w *world) publishLast(p *contract.Plan, interrupted int) error {
 	for ; ; interrupted = 0 {
 		if err := w.repair(); err != nil {
 			return err
