@@ -1,6 +1,7 @@
 package member
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -236,8 +237,8 @@ func (m *Member) awaitBack(ctx context.Context) error {
 		}
 		if !said {
 			m.tell(olderStands)
-			m.leaveWord(ctx, olderStands)
 		}
+		m.leaveWord(ctx, olderStands) // again, where the coordinator has lost it, too
 		select {
 		case <-changes:
 		case <-time.After(lookAgain):
@@ -271,7 +272,7 @@ func (m *Member) leaveWord(ctx context.Context, waits string) {
 		state = protocol.ServerState{Incarnation: f.record.Number, Phase: protocol.PhaseWaiting, Since: time.Now().UTC()}
 	}
 	state.Message = cmp.Or(waits, state.Message)
-	if data, err := m.encodeState(state); err == nil {
+	if data, err := m.encodeState(state); err == nil && !bytes.Equal(data, node.Data) {
 		_ = m.store.Commit(ctx, store.Op{Path: path, Version: node.Version, Write: true, Data: data})
 	}
 }
