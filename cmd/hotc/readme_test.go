@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/docs/docstest"
 )
 
 // What the README shows of diagnostics is what hotc prints.
@@ -43,11 +45,34 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// The README's first example is a template that is compiled, and takes as long as the text says.
+func TestReadmeExample(t *testing.T) {
+	t.Chdir("../..")
+	page, err := docstest.Read("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("testdata/two/site.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Blocks) == 0 || page.Blocks[0].Text != string(example) {
+		t.Errorf("the first example is not testdata/two/site.yaml")
+	}
+	var out strings.Builder
+	if status := run(t.Context(), []string{"simulate", "testdata/two/site.yaml"}, streams{in: strings.NewReader(""), out: &out, err: &out}); status != 0 {
+		t.Fatalf("status %d: %s", status, out.String())
+	}
+	if !strings.Contains(out.String(), "2m20s in all, 4m30s if Heat ordered whole servers") {
+		t.Errorf("it takes another time now:\n%s", out.String())
+	}
+}
+
 // The pictures of the documentation are what hotc draws of the examples.
 func TestPicturesOfTheDocumentation(t *testing.T) {
 	dir := t.TempDir()
 	for picture, args := range map[string][]string{
-		"timeline.svg": {"simulate", "testdata/three-tier/site.yaml", "--svg", filepath.Join(dir, "timeline.svg")},
+		"timeline.svg": {"simulate", "testdata/two/site.yaml", "--svg", filepath.Join(dir, "timeline.svg")},
 		"cluster.svg":  {"graph", "testdata/slurm/cluster.yaml"},
 	} {
 		t.Run(picture, func(t *testing.T) {

@@ -184,3 +184,81 @@ func TestShows(t *testing.T) {
 		}
 	}
 }
+
+// The bounds of a paragraph or an item of a list, and of a table's cell, in words.
+const (
+	mostWords     = 120
+	mostCellWords = 40
+)
+
+// walls are the pages that are still to be split.
+var walls = []string{}
+
+// A page is read in paragraphs: none is a wall, and no cell of a table is one.
+func TestParagraphsAreShort(t *testing.T) {
+	for _, page := range pages(t) {
+		if slices.Contains(walls, page) {
+			continue
+		}
+		paragraphs(text(t, page), func(words, number int) {
+			if words > mostWords {
+				t.Errorf("%s:%d: a paragraph has %d words, and not %d", page, number, words, mostWords)
+			}
+		}, func(words, number int) {
+			if words > mostCellWords {
+				t.Errorf("%s:%d: a cell has %d words, and not %d", page, number, words, mostCellWords)
+			}
+		})
+	}
+}
+
+func TestParagraphs(t *testing.T) {
+	var blocks, cells []int
+	paragraphs("# a head\none two\nthree\n\n* four\n  five\n* six\n\n    $ code is not counted\n\n```\nnor here\n```\nseven\n| a b | c |\n|---|---|\n| d | e f g |\n",
+		func(words, _ int) { blocks = append(blocks, words) }, func(words, _ int) { cells = append(cells, words) })
+	if want := []int{3, 3, 2, 1}; !slices.Equal(blocks, want) {
+		t.Errorf("paragraphs of %d words, not %d", blocks, want)
+	}
+	if want := []int{2, 1, 1, 1, 1, 3}; !slices.Equal(cells, want) {
+		t.Errorf("cells of %d words, not %d", cells, want)
+	}
+}
+
+var item = regexp.MustCompile(`^ *(?:[-*]|\d+\.) `)
+
+// paragraphs calls block with the words and the first line of each paragraph and item of a list,
+// and cell with those of each cell of a table.
+func paragraphs(text string, block, cell func(words, number int)) {
+	words, first, open := 0, 0, false
+	end := func() {
+		if words > 0 {
+			block(words, first)
+		}
+		words = 0
+	}
+	for i, line := range strings.Split(text, "\n") {
+		found := len(strings.Fields(line))
+		switch {
+		case fence.MatchString(line):
+			end()
+			open = !open
+		case open, strings.HasPrefix(line, "    ") && words == 0:
+		case strings.HasPrefix(line, "|"):
+			end()
+			for _, c := range strings.Split(strings.Trim(line, "|"), "|") {
+				cell(len(strings.Fields(c)), i+1)
+			}
+		case found == 0, strings.HasPrefix(line, "#"), strings.HasPrefix(line, "<!--"):
+			end()
+		default:
+			if item.MatchString(line) {
+				end()
+			}
+			if words == 0 {
+				first = i + 1
+			}
+			words += found
+		}
+	}
+	end()
+}

@@ -67,7 +67,7 @@ func arrange(g *Graph) *layout {
 	l.assignColumns()
 	l.leaveGaps(g)
 	l.orderRows()
-	l.place()
+	l.place(g)
 	return l
 }
 
@@ -217,27 +217,32 @@ func number(column []*box) {
 }
 
 // place sets the boxes' coordinates; columns are centred.
-func (l *layout) place() {
+func (l *layout) place(g *Graph) {
+	busy := make([]int, len(l.columns)) // arrows that pass the space behind each column
+	for _, e := range g.Edges {
+		left, right := l.ends(e)
+		for i := left.column; i < right.column; i++ {
+			busy[i]++
+		}
+	}
 	x := 0.0
 	heights := make([]float64, len(l.columns))
 	for i, column := range l.columns {
 		width := 0.0
-		busy := 0 // arrows that leave or enter the column on the right
 		for _, b := range column {
-			busy += len(l.out[b]) + len(l.in[b])
 			width = max(width, b.w)
 			heights[i] += b.h + rowGap
 		}
 		for _, b := range column {
 			b.x, b.w = x, width
 		}
-		x += width + columnGap + min(120, float64(busy)*12)
+		l.w = x + width
+		x += width + columnGap + min(160, float64(busy[i])*20)
 		if i+1 < len(l.more) && l.more[i+1] {
-			x -= columnGap + min(120, float64(busy)*12) - rowGap
+			x -= columnGap + min(160, float64(busy[i])*20) - rowGap
 		}
 		l.h = max(l.h, heights[i]-rowGap)
 	}
-	l.w = x - columnGap
 	for i, column := range l.columns {
 		y := (l.h - (heights[i] - rowGap)) / 2
 		for _, b := range column {

@@ -4,6 +4,9 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,5 +81,51 @@ func TestDeadlockIsRed(t *testing.T) {
 	}
 	if len(red) != 2 || !red["db.mysql → app.serve"] || !red["app.serve → db.mysql"] {
 		t.Errorf("%v", red)
+	}
+}
+
+// Each arrow has its label, labels cover neither each other nor a box, and nothing is left blank.
+func TestLabels(t *testing.T) {
+	label := regexp.MustCompile(`<rect x="([-0-9.]+)" y="([-0-9.]+)" width="([0-9.]+)" height="(15)" rx="4"`)
+	box := regexp.MustCompile(`<rect x="([-0-9.]+)" y="([-0-9.]+)" width="([0-9.]+)" height="([0-9.]+)" rx="8"`)
+	found := func(pattern *regexp.Regexp, svg string) (all [][4]float64) {
+		for _, m := range pattern.FindAllStringSubmatch(svg, -1) {
+			var r [4]float64
+			for i := range r {
+				r[i], _ = strconv.ParseFloat(m[i+1], 64)
+			}
+			all = append(all, r)
+		}
+		return all
+	}
+	overlap := func(a, b [4]float64) bool {
+		return a[0] < b[0]+b[2] && b[0] < a[0]+a[2] && a[1] < b[1]+b[3] && b[1] < a[1]+a[3]
+	}
+	for _, template := range []string{"testdata/deadlock.yaml", "testdata/groups.yaml", "../../testdata/slurm/cluster.yaml", "../../testdata/three-tier/site.yaml"} {
+		t.Run(filepath.Base(filepath.Dir(template))+"/"+filepath.Base(template), func(t *testing.T) {
+			g := drawn(t, template, false)
+			svg := string(g.SVG(template))
+			labels, boxes := found(label, svg), found(box, svg)
+			if len(labels) != len(g.Edges) || len(boxes) != len(g.Servers) {
+				t.Errorf("%d labels and %d boxes for %d arrows and %d servers", len(labels), len(boxes), len(g.Edges), len(g.Servers))
+			}
+			bottom := 0.0
+			for _, b := range boxes {
+				bottom = max(bottom, b[1]+b[3])
+			}
+			for i, l := range labels {
+				for _, other := range append(slices.Clone(boxes), labels[:i]...) {
+					if overlap(l, other) {
+						t.Errorf("the label at %v is over what is at %v", l, other)
+					}
+				}
+			}
+			size := regexp.MustCompile(`viewBox="[-0-9.]+ ([-0-9.]+) [0-9.]+ ([0-9.]+)"`).FindStringSubmatch(svg)
+			top, _ := strconv.ParseFloat(size[1], 64)
+			height, _ := strconv.ParseFloat(size[2], 64)
+			if blank := top + height - bottom; blank < 0 || blank > 50 {
+				t.Errorf("%.0f pixels are below the last box", blank)
+			}
+		})
 	}
 }

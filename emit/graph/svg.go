@@ -4,33 +4,40 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-const margin = 48
+// The space around the boxes, in pixels: above them are the title and the legend.
+const (
+	margin   = 48
+	headRoom = 76
+)
 
 // SVG draws the graph. The picture is self-contained.
 func (g *Graph) SVG(title string) []byte {
 	l := arrange(g)
-	p := &picture{layout: l, dense: len(g.Edges) > 80, labels: map[[2]int]bool{}}
-	loops := 0.0
+	p := &picture{layout: l, dense: len(g.Edges) > 80, labels: map[[2]int]bool{}, crossed: map[[2]int][]*Edge{}}
+	loops := 0.0 // beside the last column, where arrows within it turn
 	for _, e := range g.Edges {
-		if l.byName[e.To.Server].column <= l.byName[e.From.Server].column {
-			loops = 60
+		from, to := l.byName[e.From.Server], l.byName[e.To.Server]
+		if from.column == to.column && from.column == len(l.columns)-1 {
+			loops = 130
 		}
+		p.cross(e)
 	}
-	width, height := math.Max(l.w+2*margin+2*loops, 560), l.h+margin+120
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="%.0f -76 %.0f %.0f" font-family="system-ui,'DejaVu Sans',sans-serif">`+"\n", width, height, -margin-loops, width, height)
+	width, height := math.Max(l.w+2*margin+loops, 560), headRoom+l.h+margin/2
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="%d %d %.0f %.0f" font-family="system-ui,'DejaVu Sans',sans-serif">`+"\n", width, height, -margin, -headRoom, width, height)
 	p.printf("<defs>\n")
 	for _, color := range []string{runColor, deployColor, deadlockColor} {
 		p.printf(`<marker id="%s" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.8 L10 5 L0 9.2 z" fill="%s"/></marker>`+"\n", color[1:], color)
 	}
 	p.printf("</defs>\n")
-	p.printf(`<rect x="%.0f" y="-76" width="100%%" height="100%%" fill="#ffffff"/>`+"\n", -margin-loops)
-	p.text(-margin-loops+20, -48, 15, "#1c2733", "bold", "start", title)
-	p.legend(-margin-loops+20, -26)
+	p.printf(`<rect x="%d" y="%d" width="100%%" height="100%%" fill="#ffffff"/>`+"\n", -margin, -headRoom)
+	p.text(20-margin, -48, 15, "#1c2733", "bold", "start", title)
+	p.legend(20-margin, -26)
 	for _, b := range l.boxes {
 		p.box(b)
 	}
@@ -52,6 +59,22 @@ type picture struct {
 	layout *layout
 	dense  bool // too many arrows for labels
 	labels map[[2]int]bool
+	// crossed are the arrows that pass each cell of the grid.
+	crossed map[[2]int][]*Edge
+}
+
+// cross notes where an arrow passes, so that other arrows' labels do not cover it.
+func (p *picture) cross(e *Edge) {
+	for _, c := range p.route(e) {
+		steps := int(math.Abs(c.d.x-c.a.x)+math.Abs(c.d.y-c.a.y))/(cell/2) + 8
+		for i := range steps + 1 {
+			at := c.at(float64(i) / float64(steps))
+			k := [2]int{int(math.Floor(at.x / cell)), int(math.Floor(at.y / cell))}
+			if !slices.Contains(p.crossed[k], e) {
+				p.crossed[k] = append(p.crossed[k], e)
+			}
+		}
+	}
 }
 
 type canvas struct{ strings.Builder }
@@ -109,7 +132,7 @@ func (p *picture) edge(e *Edge) {
 	p.printf(`<path d="%s" fill="none" stroke="%s" stroke-width="%.1f" stroke-opacity="%.2f" marker-end="url(#%s)"%s><title>%s</title></path>`+"\n",
 		d.String(), color, width, opacity, color[1:], style, html.EscapeString(e.tip()))
 	if label := e.label(""); label != "" && (!p.dense || e.Deadlocked) {
-		p.label(route, e.secret(), shorten(label, 26), color)
+		p.label(e, route, shorten(label, 26), color)
 	}
 }
 
@@ -132,12 +155,12 @@ func (e *Edge) tip() string {
 }
 
 // label draws a label on an arrow where there is none yet.
-func (p *picture) label(route []curve, secret bool, text, color string) {
-	w := float64(len([]rune(text)))*5.9 + 8
+func (p *picture) label(e *Edge, route []curve, text, color string) {
+	secret, w := e.secret(), float64(len([]rune(text)))*5.9+8
 	if secret {
 		w += lockWidth
 	}
-	spot, found := p.room(route, w)
+	spot, found := p.room(e, route, w)
 	if !found {
 		return // the arrow's tooltip has it
 	}
@@ -150,19 +173,40 @@ func (p *picture) label(route []curve, secret bool, text, color string) {
 	p.over.printf(`<text x="%.1f" y="%.1f" font-size="10.5" fill="%s" text-anchor="middle">%s</text>`+"\n", spot.x, spot.y+3.5, color, html.EscapeString(text))
 }
 
-// room finds a spot on an arrow or, failing that, beside it.
-func (p *picture) room(route []curve, w float64) (point, bool) {
+// room finds a spot on an arrow or, failing that, beside it: one that covers no label and no box,
+// and of these the one that covers the fewest other arrows.
+func (p *picture) room(e *Edge, route []curve, w float64) (best point, found bool) {
+	least := 0
 	for _, aside := range []float64{0, -11, 11} {
 		for _, c := range route {
-			for _, t := range []float64{0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72} {
+			for _, t := range []float64{0.5, 0.42, 0.58, 0.34, 0.66, 0.3, 0.7, 0.26, 0.74, 0.22, 0.78, 0.18, 0.82} {
 				try := c.at(t)
-				if try.y += aside; p.free(try, w) {
-					return try, true
+				if try.y += aside; !p.free(try, w) {
+					continue
+				}
+				covers := p.covers(e, try, w)
+				if aside != 0 {
+					covers++
+				}
+				if !found || covers < least {
+					best, least, found = try, covers, true
 				}
 			}
 		}
 	}
-	return point{}, false
+	return best, found
+}
+
+// covers is the number of other arrows that a label of an arrow would cover.
+func (p *picture) covers(e *Edge, at point, w float64) int {
+	others := map[*Edge]bool{}
+	cells(at, w, func(k [2]int) {
+		for _, other := range p.crossed[k] {
+			others[other] = others[other] || other != e
+		}
+	})
+	delete(others, e)
+	return len(others)
 }
 
 // lockWidth is the space for the symbol of a secret.
@@ -172,13 +216,18 @@ const lockWidth = 11
 const cell = 8
 
 func (p *picture) free(at point, w float64) bool {
+	for _, b := range p.layout.boxes {
+		if at.x+w/2 > b.x-4 && at.x-w/2 < b.x+b.w+4 && at.y+8 > b.y && at.y-8 < b.y+b.h {
+			return false
+		}
+	}
 	free := true
 	cells(at, w, func(k [2]int) { free = free && !p.labels[k] })
 	return free
 }
 
 func cells(at point, w float64, visit func([2]int)) {
-	for x := at.x - w/2; x <= at.x+w/2; x += cell {
+	for x := at.x - w/2 - cell/2; x <= at.x+w/2+cell/2; x += cell {
 		for _, y := range []float64{at.y - 7, at.y, at.y + 7} {
 			visit([2]int{int(math.Floor(x / cell)), int(math.Floor(y / cell))})
 		}

@@ -139,11 +139,10 @@ func (c *chart) bar(y float64, p timeline.Process, t timeline.Task, n int) {
 	}
 	c.printf(`<g><title>%s: %s to %s, blocked %s</title>`+"\n", html.EscapeString(name), clock(t.Start), clock(end), clock(t.Blocked))
 	c.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3" fill="%s"/>`+"\n", c.x(t.Start), y, math.Max(1, c.x(end)-c.x(t.Start)-1), barHeight, color)
-	free, freeWidth := c.x(t.Start), 0.0 // the widest unblocked stretch, for the label
-	from := t.Start
-	widest := func(to float64) {
-		if w := c.x(to) - c.x(from); w > freeWidth {
-			free, freeWidth = c.x(from), w
+	free, from, labelled := 0.0, t.Start, false // the label is in the first stretch that is wide enough
+	room := func(to float64) {
+		if !labelled && c.x(to)-c.x(from) > float64(len(label))*smallChar+8 {
+			free, labelled = c.x(from), true
 		}
 	}
 	for _, w := range t.Waits {
@@ -152,13 +151,13 @@ func (c *chart) bar(y float64, p timeline.Process, t timeline.Task, n int) {
 		if to < 0 {
 			to, stroke = c.end, "#c0392b"
 		}
-		widest(w.From)
+		room(w.From)
 		from = to
 		c.printf(`<rect x="%.1f" y="%.1f" width="%.1f" height="%d" fill="url(#blocked)" stroke="%s" stroke-width="0.8"><title>%s waits for %s%s</title></rect>`+"\n",
 			c.x(w.From), y, math.Max(1, c.x(to)-c.x(w.From)-1), barHeight, stroke, html.EscapeString(name), html.EscapeString(w.Cell), forEver(w))
 	}
-	widest(end)
-	if float64(len(label))*smallChar+8 < freeWidth {
+	room(end)
+	if labelled {
 		color := "#ffffff"
 		if t.Heat {
 			color = "#33414e"

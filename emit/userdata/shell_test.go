@@ -404,6 +404,36 @@ func TestWithoutAgentItSaysWhy(t *testing.T) {
 	})
 }
 
+// Who follows docs/howto/upgrade.md on a live server runs the new agent from the next start on.
+func TestUpgradeInPlace(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto/upgrade.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edit, _ := strings.Cut(string(page), "\nsed -i ")
+	edit, _, found := strings.Cut(edit, "\n")
+	if !found {
+		t.Fatal("the page edits no file")
+	}
+	s := newServer(t, "cut")
+	s.write("usr/bin/hotc-agent", agent)
+	s.install(digests(agent), "{}", "")
+	s.until("the agent", func() bool { return s.ran() == 1 })
+	s.until("the end", func() bool { return !s.looping() })
+
+	s.write("usr/local/bin/hotc-agent", "#!/bin/sh\necho \"new run --boot $*\" >>\"$HOTC_ROOT/ran\"\n")
+	for _, x := range [][2]string{{"amd64", runtime.GOARCH}, {"/etc/hotc/start", s.path("etc/hotc/start")}} {
+		edit = strings.ReplaceAll(edit, x[0], x[1])
+	}
+	s.write("edit", "set -e\nsum=$(sha256sum "+s.path("usr/local/bin/hotc-agent")+" | cut -d' ' -f1)\nsed -i "+edit+"\n")
+	s.run(s.path("edit"))
+	s.run(s.path("var/lib/cloud/scripts/per-boot/hotc-agent"))
+	s.until("the new agent", func() bool { return strings.Contains(s.read("ran"), "new run") })
+	if s.ran() != 1 {
+		t.Errorf("ran %q", s.read("ran"))
+	}
+}
+
 func TestSupervision(t *testing.T) {
 	s := newServer(t)
 	s.write("usr/bin/hotc-agent", agent)
