@@ -2,7 +2,9 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -141,7 +143,7 @@ func (l *lowering) steps(out []waits.Step, list []program.Step) []waits.Step {
 				out = append(out, waits.Step{Op: waits.Write, Cell: l.cells[o.Cell()], At: s.At, What: "output " + strconv.Quote(o.Name)})
 			}
 		case program.Fork:
-			out = append(out, waits.Step{Op: waits.Choice, At: s.At, Ways: lists.Map(s.Ways, func(way []program.Step) []waits.Step { return l.steps(nil, way) })})
+			out = append(out, waits.Step{Op: waits.Choice, At: s.At, Ways: lists.Map(l.open(s.Ways), func(way []program.Step) []waits.Step { return l.steps(nil, way) })})
 		case program.AnyOrder:
 			out = append(out, unordered(l.steps(nil, s.Ways[0]))...)
 		case program.ReadAny:
@@ -152,6 +154,34 @@ func (l *lowering) steps(out []waits.Step, list []program.Step) []waits.Step {
 		}
 	}
 	return out
+}
+
+// open are the ways that may be taken: not those that assume another value of an input than it has.
+func (l *lowering) open(ways [][]program.Step) [][]program.Step {
+	return slices.DeleteFunc(slices.Clone(ways), func(way []program.Step) bool {
+		return slices.ContainsFunc(way, func(s program.Step) bool { return s.Op == program.Assume && l.denies(s) })
+	})
+}
+
+// denies says whether an input is known, and is not what a step assumes.
+func (l *lowering) denies(s program.Step) bool {
+	in := lists.Find(l.role.Inputs, func(in *program.Input) bool { return in.Name == s.Name })
+	bound := l.analysis.Inputs[in]
+	if in == nil || bound == nil || bound.Time != contract.Static || !bound.Expr.IsValue() {
+		return false
+	}
+	switch bound.Expr.Value.(type) {
+	case string, bool, int64:
+	default:
+		return false
+	}
+	text := fmt.Sprint(bound.Expr.Value)
+	if text == s.Text {
+		return s.Differs
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(text))
+	other, wrong := strconv.Atoi(strings.TrimSpace(s.Text))
+	return !s.Differs && (err != nil || wrong != nil || number != other) // -eq compares numbers
 }
 
 // unordered puts forks among steps of unknown order at both ends.

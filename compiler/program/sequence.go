@@ -44,6 +44,9 @@ type Step struct {
 	// Ways are the branches of a fork; exactly one is taken. An AnyOrder has a single one,
 	// with the steps that happen in any order.
 	Ways [][]Step
+	// Text is what an Assume compares an input with; Differs, that the input has another value.
+	Text    string
+	Differs bool
 }
 
 // StepOp is the kind of a step.
@@ -56,6 +59,7 @@ const (
 	Fork     // one of the ways is taken
 	AnyOrder // all steps happen, in unknown order
 	ReadAny  // some unknown input may be read
+	Assume   // at the beginning of a way, which is taken only where the input has this text
 )
 
 // Walk visits all steps, including those within forks, in source order.

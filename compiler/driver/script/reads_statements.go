@@ -3,6 +3,7 @@ package script
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -109,17 +110,81 @@ func (w *walker) choices(c *syntax.IfClause) (cond []program.Step, ways [][]prog
 	ways, ends = [][]program.Step{then}, []leaving{end}
 	switch {
 	case c.Else == nil:
-		return cond, append(ways, nil), append(ends, goesOn)
+		ways, ends = append(ways, nil), append(ends, goesOn)
 	case len(c.Else.Cond) == 0:
 		other, end := w.statements(c.Else.Then)
-		return cond, append(ways, other), append(ends, end)
+		ways, ends = append(ways, other), append(ends, end)
+	default:
+		again, more, moreEnds := w.choices(c.Else)
+		if len(again) > 0 {
+			joined, end := w.branch(place(c.Else.Position, c.Else.ThenPos), more, moreEnds, nil)
+			more, moreEnds = [][]program.Step{append(again, joined...)}, []leaving{end}
+		}
+		ways, ends = append(ways, more...), append(ends, moreEnds...)
 	}
-	again, more, moreEnds := w.choices(c.Else)
-	if len(again) == 0 {
-		return cond, append(ways, more...), append(ends, moreEnds...)
+	if len(c.Cond) == 1 {
+		w.assume(c.Cond[0], ways[:1], ways[1:])
 	}
-	joined, end := w.branch(place(c.Else.Position, c.Else.ThenPos), more, moreEnds, nil)
-	return cond, append(ways, append(again, joined...)), append(ends, end)
+	return cond, ways, ends
+}
+
+// assume puts before the branches of a test what it says of an input, if there is anything in them.
+func (w *walker) assume(test *syntax.Stmt, holds, fails [][]program.Step) {
+	says, is := w.comparison(test)
+	if !is || !slices.ContainsFunc(slices.Concat(holds, fails), func(way []program.Step) bool { return len(way) > 0 }) {
+		return
+	}
+	for i := range holds {
+		holds[i] = slices.Concat([]program.Step{says}, holds[i])
+	}
+	says.Differs = !says.Differs
+	for i := range fails {
+		fails[i] = slices.Concat([]program.Step{says}, fails[i])
+	}
+}
+
+// comparison reads a test of an input that the script does not set: [ "$index" = 0 ], also with test
+// or double brackets.
+func (w *walker) comparison(s *syntax.Stmt) (says program.Step, is bool) {
+	var words []*syntax.Word
+	operator := ""
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if n := len(c.Args); len(c.Assigns) == 0 && (n == 5 && c.Args[0].Lit() == "[" || n == 4 && c.Args[0].Lit() == "test") {
+			words, operator = []*syntax.Word{c.Args[1], c.Args[3]}, c.Args[2].Lit()
+		}
+	case *syntax.TestClause:
+		if b, binary := c.X.(*syntax.BinaryTest); binary {
+			left, plain := b.X.(*syntax.Word)
+			if right, too := b.Y.(*syntax.Word); plain && too {
+				words, operator = []*syntax.Word{left, right}, b.Op.String()
+			}
+		}
+	}
+	if len(words) == 0 || s.Negated || len(s.Redirs) > 0 || !slices.Contains([]string{"=", "==", "!=", "-eq", "-ne"}, operator) {
+		return says, false
+	}
+	text, literal := literalOf(words[1])
+	name := w.analyser.inputs[variableOf(words[0])]
+	if !literal || name == "" || strings.ContainsAny(text, "*?[\\") || w.analyser.survey.assigned[variableOf(words[0])] {
+		return says, false
+	}
+	return program.Step{Op: program.Assume, Name: name, At: w.at(s), Text: text, Differs: operator == "!=" || operator == "-ne"}, true
+}
+
+// variableOf is the variable whose value is a word, quoted or not; "" if it is another word.
+func variableOf(word *syntax.Word) string {
+	if len(word.Parts) != 1 {
+		return ""
+	}
+	part := word.Parts[0]
+	if quoted, is := part.(*syntax.DblQuoted); is && len(quoted.Parts) == 1 {
+		part = quoted.Parts[0]
+	}
+	if p, is := part.(*syntax.ParamExp); is && p.Param != nil && p.Exp == nil && p.Repl == nil && p.Slice == nil && p.Index == nil && !p.Length && !p.Excl {
+		return p.Param.Value
+	}
+	return ""
 }
 
 // statement walks one statement, with the waits before it and the writes after it.
@@ -259,12 +324,16 @@ func (w *walker) binary(c *syntax.BinaryCmd) ([]program.Step, leaving) {
 		if w.cannotFail(c.X) {
 			return append(left, right...), rightEnd
 		}
-		return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
+		ways := [][]program.Step{nil, right}
+		w.assume(c.X, ways[1:], ways[:1])
+		return append(left, fork(w.at(c), ways...)...), perhaps(leftEnd, rightEnd)
 	}
 	if rightEnd == failsHere || w.cannotFail(c.X) {
 		return left, leftEnd
 	}
-	return append(left, fork(w.at(c), nil, right)...), perhaps(leftEnd, rightEnd)
+	ways := [][]program.Step{nil, right}
+	w.assume(c.X, ways[:1], ways[1:])
+	return append(left, fork(w.at(c), ways...)...), perhaps(leftEnd, rightEnd)
 }
 
 func perhaps(left, right leaving) leaving {
