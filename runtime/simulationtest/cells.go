@@ -314,7 +314,9 @@ func (c *cluster) checkServer(s contract.Server, follow bool) (found []string) {
 			case x.machine != c.serverAt(s.Path, x.commit+1):
 				wrong(x.commit, "%s is written by a machine that is not %s", name, s.Path)
 			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number && (follow || stamped):
-				if same := content(now) == content(before); now.State != before.State || now.Version != before.Version && (same || now.Version != before.Version+1 && !(c.lossesBefore(x.commit) && now.Version > before.Version)) || now.Version == before.Version && !same {
+				same := content(now) == content(before)
+				next := now.Version == before.Version+1 && !same || now.Version > before.Version+1 && c.lossesBefore(x.commit) // a value in between was lost
+				if now.State != before.State || now.Version != before.Version && !next || now.Version == before.Version && !same {
 					wrong(x.commit, "version %d of %s follows version %d, the same value %v", now.Version, name, before.Version, same)
 				}
 			case now.State != protocol.Empty && before.State != protocol.Empty && before.Incarnation == number:
