@@ -17,10 +17,13 @@ func newGraphCommand(s streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "graph TEMPLATE",
-		Short: "Draw servers, their roles and the values that they exchange",
+		Short: "Draw servers with their roles and values, or resources",
 		Long: `Draw servers as boxes with their roles in order, and the values between them as arrows,
 coloured by when they are known. Secret values are marked, and the dependency cycle of a
-deadlock is red. Members of a group that run the same roles share a box.`,
+deadlock is red. Members of a group that run the same roles share a box.
+
+Of a template without roles, draw the resources and the order in which Heat creates them, with
+the dependencies that Heat adds by itself.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "dot" && format != "mermaid" && format != "svg" {

@@ -75,8 +75,8 @@ func (s *Server) title() string {
 	return s.Name
 }
 
-// New builds the graph of an analysed program. Members of groups share a box unless single is
-// set.
+// New builds the graph of an analysed program: without roles, of its resources. Members of groups
+// share a box unless single is set.
 func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single bool) *Graph {
 	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[contract.CellName]*program.Output{}}
 	for _, s := range p.Servers {
@@ -92,8 +92,13 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 			}
 		}
 	}
+	plain := true
 	for role := range p.Roles {
+		plain = false
 		b.role(role, a)
+	}
+	if plain {
+		b.resources(p)
 	}
 	for _, w := range a.Waits {
 		b.server(w.Resource)
@@ -144,6 +149,17 @@ func (b *builder) server(path contract.ServerPath) *Server {
 		b.graph.Servers = append(b.graph.Servers, b.servers[name])
 	}
 	return b.servers[name]
+}
+
+// resources adds a box for each resource of a program without roles.
+func (b *builder) resources(p *program.Program) {
+	for _, s := range p.Stacks() {
+		for _, r := range s.Template.Resources {
+			if !s.Absent(r.Name) {
+				b.server(s.PathOf(r.Name))
+			}
+		}
+	}
 }
 
 func (b *builder) role(role *program.Role, a *binding.Analysis) {

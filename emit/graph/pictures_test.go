@@ -34,7 +34,7 @@ func drawn(t *testing.T, template string, single bool) *graph.Graph {
 
 // Each picture stands beside its template, in three languages.
 func TestPictures(t *testing.T) {
-	for _, name := range []string{"deadlock", "groups"} {
+	for _, name := range []string{"deadlock", "groups", "plain"} {
 		g := drawn(t, "testdata/"+name+".yaml", false)
 		for kind, got := range map[string][]byte{"dot": g.DOT(), "mmd": g.Mermaid(), "svg": g.SVG(name + ".yaml")} {
 			t.Run(name+"."+kind, func(t *testing.T) {

@@ -48,10 +48,11 @@ func (g *Graph) DOT() []byte {
 	var b strings.Builder
 	b.WriteString("digraph hotc {\n  rankdir=LR; compound=true; node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
 	for i, s := range g.Servers {
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=\"rounded,filled\"; color=\"#9fb1c3\"; fillcolor=\"#f4f7fa\"; fontname=\"sans-serif\";\n", i, strconv.Quote(s.title()))
 		if len(s.Roles) == 0 {
-			fmt.Fprintf(&b, "    %s [label=\"\", shape=point];\n", dotID(Port{Server: s.Name}))
+			fmt.Fprintf(&b, "  %s [label=%s];\n", dotID(Port{Server: s.Name}), strconv.Quote(s.title()))
+			continue
 		}
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=\"rounded,filled\"; color=\"#9fb1c3\"; fillcolor=\"#f4f7fa\"; fontname=\"sans-serif\";\n", i, strconv.Quote(s.title()))
 		for n, role := range s.Roles {
 			border := ""
 			if s.Deadlocked[role] {
@@ -111,10 +112,11 @@ func (g *Graph) Mermaid() []byte {
 		return ids[p]
 	}
 	for i, s := range g.Servers {
-		fmt.Fprintf(&b, "  subgraph s%d[%s]\n", i, mermaidText(s.title()))
 		if len(s.Roles) == 0 {
-			fmt.Fprintf(&b, "    %s(( ))\n", id(Port{Server: s.Name}))
+			fmt.Fprintf(&b, "  %s[%s]\n", id(Port{Server: s.Name}), mermaidText(s.title()))
+			continue
 		}
+		fmt.Fprintf(&b, "  subgraph s%d[%s]\n", i, mermaidText(s.title()))
 		for n, role := range s.Roles {
 			fmt.Fprintf(&b, "    %s[%s]\n", id(Port{s.Name, role}), mermaidText(role))
 			if n > 0 {
