@@ -309,29 +309,43 @@ func (m *Session) Republish(ctx context.Context, before int) error {
 			record = m.anew(record, f.record.Number)
 			m.keep(cell, record)
 		}
-		if !empty {
-			there, at, err := m.readCell(ctx, contract.CellRef{Cell: cell, Server: m.server})
-			switch {
-			case err != nil && m.hasLeft(cell):
-				continue
-			case err != nil:
-				return fmt.Errorf("publish %s again: %w", cell, err)
-			}
-			unpublished := there.State == protocol.Empty && there.At() == record.At() // the agent was killed in between
-			if !unpublished && !there.At().Less(record.At()) {
-				continue
-			}
-			version = at
-		}
-		err := m.writeCell(ctx, f, contract.CellRef{Cell: cell, Server: m.server}, version, record)
-		if errors.Is(err, store.ErrVersion) { // a concurrent write: it has newer content
-			err = m.checkFence(ctx)
-		}
-		if err != nil {
+		if err := m.republish(ctx, cell, record, version, empty); err != nil {
 			return fmt.Errorf("publish %s again: %w", cell, err)
 		}
 	}
 	return nil
+}
+
+// republish publishes a record again, unless the cell has what is at least as new. empty says that it
+// has nothing, at a version.
+func (m *Member) republish(ctx context.Context, cell contract.CellName, record protocol.CellRecord, version store.Version, empty bool) error {
+	ref := contract.CellRef{Cell: cell, Server: m.server}
+	for ; ; empty = false {
+		if !empty {
+			there, at, err := m.readCell(ctx, ref)
+			if err != nil {
+				if m.hasLeft(cell) {
+					err = nil
+				}
+				return err
+			}
+			unpublished := there.State == protocol.Empty && there.At() == record.At() // the agent was killed in between
+			if !unpublished && !there.At().Less(record.At()) {
+				return nil
+			}
+			version = at
+		}
+		f, err := m.enrolled()
+		if err == nil {
+			err = m.writeCell(ctx, f, ref, version, record)
+		}
+		if !errors.Is(err, store.ErrVersion) {
+			return err
+		}
+		if err := m.checkFence(ctx); err != nil { // otherwise it was another write, perhaps of this machine's former agent
+			return err
+		}
+	}
 }
 
 // anew is a record that the machine published as an earlier incarnation, with number, by its runs of then.
