@@ -240,8 +240,10 @@ func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 	if len(left.Keys) == 1 && f.isFunction(left.Keys[0]) {
 		return call, nil // it would be read as a call
 	}
-	return call.withArg(&Expr{Kind: MapExpr, At: call.arg.At, Keys: []string{"template", "params"},
-		Items: []*Expr{Constant(rest, t.At), left}}), nil
+	items := slices.Clone(call.arg.Items) // with keys that Heat only checks
+	items[slices.Index(call.arg.Keys, "template")] = Constant(rest, t.At)
+	items[slices.Index(call.arg.Keys, "params")] = left
+	return call.withArg(call.arg.with(items)), nil
 }
 
 // known returns the texts of the known placeholders, nil if none is known, or if it
