@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -256,6 +257,8 @@ func (r replacing) known(keys []string, params *Expr) (with []string, open []boo
 		switch {
 		case x.mayBeAbsent():
 			return nil, nil, nil
+		case !x.IsValue() && !r.structures && x.surelyNot(contract.String, contract.Number, contract.Boolean) != "":
+			return nil, nil, errorf(x.At, "%s: the param %q is %s; only strings and numbers can be inserted", r.name, k, x.surelyNot())
 		case !x.IsValue():
 			open[i] = true
 			continue
