@@ -47,7 +47,8 @@ func findServerBoot(l *Checker) {
 			l.Report(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" has several boot sources, and can have only one", "give all but one another `boot_index`, such as -1, and remove the image if it boots from a volume")
 		}
 		if !open && boots == 0 {
-			l.Report(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+			d := l.Report(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+			d.Refused = l.always(b.Resource)
 		}
 	}
 }
