@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -102,31 +101,6 @@ func (e *Expr) described() string {
 		return "a call of " + e.Func.Name
 	}
 	return value.TypeName(e.Value)
-}
-
-// surelyNot describes the value of an unknown expression that can have none of some types,
-// JSON meaning a map; "" if it may have one.
-func (e *Expr) surelyNot(may ...contract.Type) string {
-	is := contract.Type("")
-	switch r := e.Ref(); {
-	case e.Kind == ListExpr:
-		is = contract.List
-	case e.Kind == MapExpr:
-		is = contract.JSON
-	case r.Kind != ToParameter && e.Kind == CallExpr:
-		is = e.Func.Gives
-	case e.names != nil && !r.Computed && len(r.Path) == 0:
-		if p := e.names.parameter(r.Name); p != nil {
-			is = p.Gives()
-		}
-	}
-	switch {
-	case is == "" || slices.Contains(may, is):
-		return ""
-	case is == contract.JSON:
-		return "a map"
-	}
-	return "a " + string(is)
 }
 
 // harmless reports that evaluating the expression cannot fail, so that it can be

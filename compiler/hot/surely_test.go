@@ -18,14 +18,19 @@ func TestTypesOfParametersAgreeWithHeat(t *testing.T) {
 	forms := []string{
 		`{"list_join": ["-", ["a", $]]}`, `{"list_join": ["-", ["a", [$]]]}`, `{"list_join": ["-", $]}`, `{"list_join": [$, ["a", "b"]]}`,
 		`{"Fn::Join": ["-", ["a", $]]}`, `{"Fn::Join": ["-", $]}`, `{"Fn::Join": [$, ["a"]]}`,
+		`{"list_concat": [["a"], $]}`, `{"list_concat_unique": [$]}`, `{"map_merge": [{"a": 1}, $]}`, `{"str_split": [",", $]}`,
+		`{"digest": ["md5", $]}`, `{"repeat": {"for_each": {"%x%": $}, "template": "%x%"}}`, `{"repeat": {"for_each": $, "template": "%x%"}}`,
+		`{"str_replace": {"template": $, "params": {"x": 1}}}`, `{"str_replace": {"template": "x", "params": $}}`,
+		`{"map_replace": [$, {"keys": {"a": "b"}}]}`, `{"contains": ["a", $]}`, `{"filter": [["a"], $]}`, `{"filter": [$, ["a"]]}`,
 		`{"str_replace": {"template": "x y", "params": {"x": $, "y": 1}}}`, `{"str_replace": {"template": "x y", "params": {"x": [$], "y": 1}}}`,
 		`{"if": [$, 1, 2]}`, `{"if": [{"not": $}, 1, 2]}`, `{"if": [{"and": [true, $]}, 1, 2]}`, `{"if": [{"or": [true, $]}, 1, 2]}`,
 		`{"if": ["of-$", 1, 2]}`, `{"if": [{"not": "of-$"}, 1, 2]}`, `{"Fn::If": ["of-$", 1, 2]}`, `{"Fn::If": [{"Fn::Not": ["of-$"]}, 1, 2]}`,
 	}
-	types := [][]string{{"text", "empty", "named"}, {"number", "zero", "one"}, {"yes", "no"}, {"items", "none"}, {"object", "array", "null", "word", "true"}}
+	types := [][]string{{"text", "empty", "named"}, {"number", "zero", "one"}, {"yes", "no"}, {"items", "none"}, {"object", "array", "null", "word", "true", "lists", "texts"}}
 	// Heat takes true for a number, and any JSON for json.
 	more := `"zero": {"type": "number", "default": 0}, "one": {"type": "number", "default": true}, ` +
-		`"word": {"type": "json", "default": "\"x\""}, "true": {"type": "json", "default": "true"}, `
+		`"word": {"type": "json", "default": "\"x\""}, "true": {"type": "json", "default": "true"}, ` +
+		`"lists": {"type": "json", "default": {"x": ["a"]}}, "texts": {"type": "json", "default": {"x": "y"}}, `
 	conditions := ""
 	for _, name := range slices.Concat(types...) {
 		conditions += fmt.Sprintf(`"of-%s": {"get_param": %q}, `, name, name)
