@@ -156,6 +156,10 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	ref := call.Ref()
 	name, attribute := ref.Name, ref.Attribute
 	if ref.Computed || attribute == "" {
+		if attribute != "" && b.lacks(name, attribute) {
+			b.unknownOutput(call.At, b.stack.PathOf(name), attribute)
+			return nil, errReported
+		}
 		if name != "" && ref.Computed {
 			b.whichAttribute(call.At, name)
 		}
@@ -204,6 +208,16 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 		return nil, errReported
 	}
 	return b.serverFact(call, s, attribute, path)
+}
+
+// lacks says whether a resource is a server without an attribute or output of a name.
+func (b *binder) lacks(resource, attribute string) bool {
+	r := b.template.Resource(resource)
+	if r == nil || b.stack.Absent(resource) || b.stack.StackResourceOf(resource) != nil || b.stack.Type(r) != roles.ServerType {
+		return false
+	}
+	s := b.stack.Server(resource)
+	return !roles.IsServerAttribute(attribute) && (s == nil || s.Output(attribute) == nil)
 }
 
 func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attribute string) {

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/resourcetype"
 	"github.com/hotc-dev/hotc/compiler/source"
 )
 
@@ -15,22 +16,24 @@ import (
 func (c *checker) attributes(bound *hot.Expr) {
 	bound.Walk(func(x *hot.Expr) bool {
 		if r := x.Ref(); r.Kind == hot.ToAttribute && !r.Computed {
-			c.ofType(r)
+			c.ofType(r, source.Warning)
 		}
 		return true
 	})
 }
 
 // ofType warns of an attribute that the resource's type lacks in stock Heat; a cloud's
-// version may have it.
-func (c *checker) ofType(r hot.Ref) {
+// version may have it. Where a mistake is an error, Heat certainly reads it.
+func (c *checker) ofType(r hot.Ref, severity source.Severity) {
 	c.ofMembers(r)
 	kind := c.kind(r.Name)
 	if kind == roles.ServerType || r.Attribute == "" {
 		return
 	}
 	if t := c.program.Types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
-		c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in %s", kind, r.Attribute, c.program.Types.Says(t)), r.Attribute, slices.Sorted(maps.Keys(t.Attributes)))
+		d := c.unknown(source.Warning, source.UnknownAttribute, r.At, fmt.Sprintf("%s has no attribute %q in %s", kind, r.Attribute, c.program.Types.Says(t)), r.Attribute, slices.Sorted(maps.Keys(t.Attributes)))
+		nested := slices.ContainsFunc(c.uses, func(s *program.Stack) bool { return s.StackResource != nil })
+		d.Refused = severity == source.Error && !nested && (c.program.Types.Named() || t.Own != "" || !resourcetype.EverHad(t.Name, r.Attribute))
 	}
 }
 

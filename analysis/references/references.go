@@ -253,7 +253,7 @@ func (c *checker) reference(r hot.Ref, severity source.Severity) {
 		c.find(r.At, r.Name, severity)
 	case hot.ToAttribute: // binding checks outputs of roles and of nested stacks, and servers' attributes
 		c.find(r.At, r.Name, severity)
-		c.ofType(r)
+		c.ofType(r, severity)
 	}
 }
 
@@ -296,8 +296,10 @@ func (c *checker) dependsOn(n *yaml.Node, severity source.Severity) {
 }
 
 // unknown reports an unknown name, with the nearest known one.
-func (c *checker) unknown(severity source.Severity, code source.Code, at source.Place, message, name string, known []string) {
-	c.add(severity, code, at, message, "").Meant(name, hot.Nearest(name, known))
+func (c *checker) unknown(severity source.Severity, code source.Code, at source.Place, message, name string, known []string) *source.Diagnostic {
+	d := c.add(severity, code, at, message, "")
+	d.Meant(name, hot.Nearest(name, known))
+	return d
 }
 
 // add adds a diagnostic, unless that place has an error already.

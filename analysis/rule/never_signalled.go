@@ -3,6 +3,7 @@ package rule
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -11,13 +12,18 @@ import (
 
 var neverSignalled = Rule{Code: source.NeverSignalled, Category: Resources, Severity: source.Warning, Evidence: CreationFails, LintOnly: true, Template: findNeverSignalled}
 
-// findNeverSignalled finds wait conditions whose handle nothing else reads: no one knows
-// how to signal it.
+// findNeverSignalled finds wait conditions whose handle nothing else reads, so that no one knows
+// how to signal it, or is none (heat/engine/resources/openstack/heat/wait_condition.py,
+// _validate_handle_resource).
 func findNeverSignalled(l *Checker) {
 	for b := range l.BlocksOf("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition") {
 		handle := cmp.Or(b.Get("handle"), b.Get("Handle"))
 		of := l.Ref(handle)
 		if of.Kind != hot.ToResource || l.Template.Resource(of.Name) == nil {
+			continue
+		}
+		if r, kind := l.present(of.Name); r != nil && l.Types.Lookup(kind) != nil && !strings.HasSuffix(kind, "WaitConditionHandle") {
+			l.Note(l.Report(handle, fmt.Sprintf("the handle of a wait condition must be an OS::Heat::WaitConditionHandle, but %q is an %s", of.Name, kind), ""), r.Entry.Key, "the resource")
 			continue
 		}
 		read := false

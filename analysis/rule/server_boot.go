@@ -47,7 +47,8 @@ func findServerBoot(l *Checker) {
 			l.Report(b.Node.Entry("block_device_mapping_v2").Key, b.Of+" has several boot sources, and can have only one", "give all but one another `boot_index`, such as -1, and remove the image if it boots from a volume")
 		}
 		if !open && boots == 0 {
-			l.Report(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+			d := l.Report(b.within(), b.Of+" has nothing to boot from", "give it an image, or a device in block_device_mapping_v2 with `boot_index: 0`")
+			d.Refused = l.always(b.Resource) && b.Node.Get("block_device_mapping_v2") == nil && !hasNull(b.Node)
 		}
 	}
 }
@@ -92,4 +93,17 @@ func (l *Checker) device(list string, d *yaml.Node) (bootable, known bool) {
 	v, isKnown := l.Value(index)
 	text := value.ToString(v.Value)
 	return isKnown && text == "0" && len(there) == 1, isKnown && len(perhaps) == 0
+}
+
+// hasNull says whether a null stands in a node: Heat reads it as "", an image or a network.
+func hasNull(n *yaml.Node) bool {
+	if n.IsNull() {
+		return true
+	}
+	for x := range n.Below() {
+		if hasNull(x) {
+			return true
+		}
+	}
+	return false
 }

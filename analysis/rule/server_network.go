@@ -19,7 +19,7 @@ func findServerNetworks(l *Checker) {
 				continue
 			}
 			if has := func(name string) bool { return !n.Get(name).IsNull() }; !slices.ContainsFunc([]string{"network", "uuid", "port", "subnet", "allocate_network"}, has) {
-				l.Report(n, "a server's network needs one of network, port, subnet, allocate_network", "")
+				l.Report(n, "a server's network needs one of network, port, subnet, allocate_network", "").Refused = l.always(b.Resource) && !hasNull(n)
 			}
 		}
 		hasPort := slices.ContainsFunc(networks, func(n *yaml.Node) bool { return !n.Get("port").IsNull() && !l.mayBeNull(n.Get("port")) })

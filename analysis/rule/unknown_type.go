@@ -31,7 +31,11 @@ func findUnknownTypes(l *Checker) {
 		case near != "" && closeTo(kind, near):
 			l.Report(r.TypeNode, message, meant(near)+" If your cloud has this type, name its type descriptions with --types").Refused = refused
 		case !strings.Contains(kind, "::") || knownNamespace(kind, names):
-			d := l.Report(r.TypeNode, message, "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e")
+			hint := "if your cloud has it, name its type descriptions with --types; if an environment maps it, name that with -e"
+			if strings.HasSuffix(kind, ".yml") {
+				hint = "Heat's client reads a nested template only if its name ends in .yaml or .template; if an environment maps this name, name that with -e"
+			}
+			d := l.Report(r.TypeNode, message, hint)
 			d.Refused = refused && strings.Contains(kind, "::")
 		case l.lint && !noted[kind]:
 			noted[kind] = true

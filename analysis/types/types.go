@@ -235,17 +235,7 @@ func (c *checker) parameter(r hot.Ref) contract.Type {
 	if r.Computed || len(r.Path) > 0 || p == nil {
 		return anything
 	}
-	return ofParameter(p)
-}
-
-func ofParameter(p *hot.Parameter) contract.Type {
-	switch p.Type {
-	case "string", "number", "boolean":
-		return contract.Type(p.Type)
-	case "comma_delimited_list":
-		return contract.List
-	}
-	return anything // json is a map or a list
+	return p.Gives()
 }
 
 // output is the output that a reference names, and the path into it.
@@ -263,7 +253,7 @@ func (c *checker) cell(e *hot.Expr) contract.Type {
 	case c.facts[r.Cell()]:
 		return contract.String
 	case c.given[r.Cell()] != nil:
-		return ofParameter(c.given[r.Cell()])
+		return c.given[r.Cell()].Gives()
 	}
 	o, path := c.output(e)
 	if o == nil || o.Type == contract.JSON {

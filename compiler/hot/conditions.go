@@ -73,6 +73,9 @@ func (f *folder) condition(e *Expr, in *names) (*Expr, error) {
 // enabled is the truth value of a folded condition: null is true, a string a name.
 func (f *folder) enabled(e *Expr, in *names) (*Expr, error) {
 	if !e.IsValue() {
+		if what := e.surelyNot(contract.Boolean, contract.Number, contract.String); what != "" {
+			return nil, errorf(e.At, "a condition must be true, false or the name of a condition, not %s", what)
+		}
 		return e, nil
 	}
 	switch v := e.Value.(type) {
@@ -135,8 +138,10 @@ func (f *folder) named(e *Expr, name string, definition *Expr) (*Expr, error) {
 			err = errorf(definition.At, "the condition %q must be true or false, not %s", name, shown(folded.Value))
 		}
 	}
-	if err == nil && (folded.Kind == ListExpr || folded.Kind == MapExpr) {
-		err = errorf(definition.At, "the condition %q must be true or false, not %s", name, folded.described())
+	if err == nil && !folded.IsValue() {
+		if what := folded.surelyNot(contract.Boolean, contract.Number); what != "" { // a number may be true, too (Heat: Schema.str_to_num)
+			err = errorf(definition.At, "the condition %q must be true or false, not %s", name, what)
+		}
 	}
 	if err == nil && parts(folded, mostOfCondition) > mostOfCondition {
 		err = errorf(definition.At, "the condition %q has more than %d parts if those that it names are put into it", name, mostOfCondition)

@@ -178,7 +178,7 @@ func (r *exprReader) call(n *yaml.Node, f *Function, functions map[string]*Funct
 	} else {
 		e = NewCall(f, r.place(n), p.expr)
 	}
-	if f.usesNames {
+	if f.usesNames || f.refers == ToParameter {
 		e.names = r.table.names
 	}
 	return e

@@ -369,11 +369,15 @@ func (f *folder) apply(call *Expr, arg part) (part, error) {
 			return part{expr: left()}, nil
 		}
 		return part{value: v}, err
-	case fn.Partial != nil && !known:
-		out, err := fn.Partial(f, left())
-		return part{expr: out}, err
+	case known:
+		return part{expr: left()}, nil
 	}
-	return part{expr: left()}, nil
+	open := left()
+	err := open.unfit()
+	if err == nil && fn.Partial != nil {
+		open, err = fn.Partial(f, open)
+	}
+	return part{expr: open}, err
 }
 
 // applied is apply for callers that need an expression.

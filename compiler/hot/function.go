@@ -79,6 +79,7 @@ type names struct {
 	conditions map[string]*Expr
 	mappings   *value.Dict            // of a CloudFormation template
 	isResource func(name string) bool // for Ref
+	parameter  func(name string) *Parameter
 }
 
 // since is a function variant and the versions that have it.

@@ -85,10 +85,26 @@ func joinItem(name string, structures bool, v value.Value) (string, error) {
 			return value.InsertedJSON(v), nil
 		}
 	}
+	return "", fmt.Errorf("%s joins %s, not %s", name, joined(structures), value.TypeName(v))
+}
+
+func joined(structures bool) string {
 	if structures {
-		return "", fmt.Errorf("%s joins strings, maps and lists, not %s", name, value.TypeName(v))
+		return "strings, maps and lists"
 	}
-	return "", fmt.Errorf("%s joins strings, not %s", name, value.TypeName(v))
+	return "strings"
+}
+
+// unknownItem finds an item that is unknown, but certainly cannot be joined.
+func unknownItem(name string, structures bool, x *Expr) error {
+	what := x.surelyNot(contract.String)
+	if structures {
+		what = x.surelyNot(contract.String, contract.List, contract.JSON)
+	}
+	if what == "" {
+		return nil
+	}
+	return errorf(x.At, "%s joins %s, not %s", name, joined(structures), what)
 }
 
 // joinPartial merges adjacent known items into one, and adjacent literal lists into one
@@ -101,6 +117,9 @@ func joinPartial(name string, structures bool) func(*folder, *Expr) (*Expr, erro
 		case args[0].IsValue() && !ok:
 			return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, args[0].described())
 		case !ok:
+			if what := args[0].surelyNot(contract.String); what != "" {
+				return nil, fmt.Errorf("%s: the delimiter must be a string, not %s", name, what)
+			}
 			return call, nil
 		}
 		j := joiner{name: name, structures: structures, delimiter: delimiter}
@@ -138,6 +157,8 @@ func (j *joiner) list(a *Expr) error {
 		return nil
 	case a.IsValue():
 		return fmt.Errorf("%s joins lists, not %s", j.name, a.described())
+	case a.Kind == CallExpr && !j.structures && a.surelyNot(contract.List) != "":
+		return errorf(a.At, "%s joins lists, not %s", j.name, a.surelyNot())
 	case a.Kind == CallExpr:
 		j.flush()
 		j.close()
@@ -149,6 +170,9 @@ func (j *joiner) list(a *Expr) error {
 	j.around = a
 	for _, x := range items {
 		if !x.IsValue() {
+			if err := unknownItem(j.name, j.structures, x); err != nil {
+				return err
+			}
 			j.flush()
 			j.items = append(j.items, x)
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -162,6 +163,17 @@ func (p *Parameter) Cast(v value.Value) (value.Value, error) {
 		return jsonValue(v)
 	}
 	return value.ToString(v), nil
+}
+
+// Gives is the type of every value of the parameter; "" if it is not certain: json may be any JSON.
+func (p *Parameter) Gives() contract.Type {
+	switch p.Type {
+	case "string", "number", "boolean":
+		return contract.Type(p.Type)
+	case "comma_delimited_list":
+		return contract.List
+	}
+	return ""
 }
 
 func boolean(v value.Value) (value.Value, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
 
@@ -240,8 +241,10 @@ func (r replacing) partial(f *folder, call *Expr) (*Expr, error) {
 	if len(left.Keys) == 1 && f.isFunction(left.Keys[0]) {
 		return call, nil // it would be read as a call
 	}
-	return call.withArg(&Expr{Kind: MapExpr, At: call.arg.At, Keys: []string{"template", "params"},
-		Items: []*Expr{Constant(rest, t.At), left}}), nil
+	items := slices.Clone(call.arg.Items) // with keys that Heat only checks
+	items[slices.Index(call.arg.Keys, "template")] = Constant(rest, t.At)
+	items[slices.Index(call.arg.Keys, "params")] = left
+	return call.withArg(call.arg.with(items)), nil
 }
 
 // known returns the texts of the known placeholders, nil if none is known, or if it
@@ -254,6 +257,8 @@ func (r replacing) known(keys []string, params *Expr) (with []string, open []boo
 		switch {
 		case x.mayBeAbsent():
 			return nil, nil, nil
+		case !x.IsValue() && !r.structures && x.surelyNot(contract.String, contract.Number, contract.Boolean) != "":
+			return nil, nil, errorf(x.At, "%s: the param %q is %s; only strings and numbers can be inserted", r.name, k, x.surelyNot())
 		case !x.IsValue():
 			open[i] = true
 			continue

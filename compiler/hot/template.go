@@ -119,7 +119,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 		return nil
 	}
 	t.Functions = t.Version.Functions()
-	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: t.hasResource}
+	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: t.hasResource, parameter: t.Parameter}
 	known := sections
 	if t.Version.CFN() {
 		known = cfnSections

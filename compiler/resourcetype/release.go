@@ -134,6 +134,14 @@ func Ever(kind string) bool {
 	return slices.ContainsFunc(all(), func(r *release) bool { return r.lookup(kind) != nil || slices.Contains(r.table().Nothing, kind) })
 }
 
+// EverHad reports whether the type has an attribute in any release.
+func EverHad(kind, attribute string) bool {
+	return slices.ContainsFunc(all(), func(r *release) bool {
+		t := r.lookup(kind)
+		return t != nil && t.HasAttribute(attribute)
+	})
+}
+
 // Varies reports whether releases differ in what they say of a type's property, or whether it has it.
 func Varies(kind, property string) bool {
 	return slices.ContainsFunc(all(), func(r *release) bool {
