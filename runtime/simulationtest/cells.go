@@ -108,6 +108,15 @@ func (h *history) commitActs(acts map[contract.CellName][]porcupine.Operation) {
 	c := h.world.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, cl := range h.world.program.Plan.Cells {
+		path := deployment.Cell(contract.CellRef{Cell: cl.Name, Server: cl.Server})
+		for _, x := range c.nodes[path] {
+			number := incarnation(c.state(deployment.Server(cl.Server), x.commit+1).data).Number
+			if at := c.commits[x.commit].at.UnixNano(); x.exists && !c.state(path, x.commit).exists && !c.commits[x.commit].lost && number > 0 { // a change adds it
+				acts[cl.Name] = append(acts[cl.Name], porcupine.Operation{Call: at, Return: at + 1, Input: act{op: "lose", left: register{incarnation: number, state: protocol.Empty}}})
+			}
+		}
+	}
 	for i := range c.commits {
 		x := &c.commits[i]
 		for _, name := range x.gone {
