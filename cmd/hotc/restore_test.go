@@ -109,7 +109,7 @@ func TestALostDeploymentIsPutBack(t *testing.T) {
 
 	d.lose(t)
 	_, err = d.on(t, newStatusCommand)
-	expectCode(t, err, source.NoDeployment, "hotc apply DIR site --restore", "has lost it")
+	expectCode(t, err, source.NoDeployment, "hotc apply DIR site --restore --enrol=ENROL", "has lost it")
 	if _, err := d.on(t, newApplyCommand, again...); err == nil || !strings.Contains(err.Error(), "--restore needs --enrol once or --enrol always") {
 		t.Errorf("without --enrol: %v", err)
 	}

@@ -274,7 +274,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 			"use the file it was applied with; if the secret is lost, deploy under another stack name")
 	case errors.Is(err, deploy.ErrNotApplied):
 		return source.Fail(source.NoDeployment, "there is no deployment "+name+" on "+s.target.coordinatorName(),
-			"\""+s.target.command("apply", "DIR")+"\" creates it; is this the right coordinator? If the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore")+"\" of the same folder restores it: its servers keep what they have done and published")
+			"\""+s.target.command("apply", "DIR")+"\" creates it; is this the right coordinator? If the coordinator has lost it, \""+s.target.command("apply", "DIR", "--restore", "--enrol=ENROL")+"\" of the same folder, with ENROL as before (once or always), restores it: its servers keep what they have done and published")
 	case errors.Is(err, deploy.ErrUnfinished):
 		return source.Fail(source.OperationFailed, "the deployment "+name+" is unfinished: "+deploy.ErrUnfinished.Error(),
 			"if no one else is working on it, run \""+s.target.command("destroy")+"\", then apply again")
