@@ -137,13 +137,12 @@ func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 		s.changed = append(s.changed, p.Value.Span)
 		s.properties(p.Value)
 	}
-	s.block(r)
 }
 
-// block records the removal of the block in a resource's metadata.
-func (s *Sharing) block(r *hot.Resource) {
+// Block records the removal of the block in a resource's metadata.
+func (s *Sharing) Block(resources *yaml.Node, r *hot.Resource) {
 	n, m := r.Entry.Value, r.Metadata
-	if m == nil || m.Value.Entry("hotc") == nil {
+	if !s.own(resources, r.Entry) {
 		return
 	}
 	if len(m.Value.Entries) == 1 {
@@ -170,7 +169,6 @@ func (s *Sharing) StackResource(resources *yaml.Node, x *program.StackResource) 
 	if !s.own(resources, r.Entry) {
 		return
 	}
-	s.block(r)
 	n, p := r.Entry.Value, r.Properties
 	if x.Group() {
 		d := x.Definition()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 )
@@ -15,6 +16,11 @@ func (s *stack) unshare() (edit.Editable, error) {
 		for _, p := range s.sites {
 			if r := t.Resource(p.resource); r != nil {
 				sh.Server(t.Root.Get(w.Resources), r)
+			}
+		}
+		for _, r := range t.Resources {
+			if program.BlockOf(r) != nil {
+				sh.Block(t.Root.Get(w.Resources), r)
 			}
 		}
 		for _, n := range s.carrying {
