@@ -76,8 +76,9 @@ func (b *Bed) ZooKeeper(size int) (*Ensemble, error) {
 	return e, nil
 }
 
-// diskSize is that of a member's own disk, which tests can therefore fill.
-const diskSize = "64m"
+// diskSize is that of a member's own disk, which tests can therefore fill. Each page of the docs has a
+// ROOT of its own, and in it an agent of 5 MB; with 64 MB the last of 15 pages stopped the ensemble.
+const diskSize = "256m"
 
 // configure creates a member's disk, and writes its configuration. No fsync: the disk is memory.
 func (m *Member) configure(id int, list string) error {
