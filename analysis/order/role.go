@@ -157,10 +157,15 @@ func (l *lowering) steps(out []waits.Step, list []program.Step) []waits.Step {
 }
 
 // open are the ways that may be taken: not those that assume another value of an input than it has.
+// If none is left, each ends in a failure, and all count.
 func (l *lowering) open(ways [][]program.Step) [][]program.Step {
-	return slices.DeleteFunc(slices.Clone(ways), func(way []program.Step) bool {
+	open := slices.DeleteFunc(slices.Clone(ways), func(way []program.Step) bool {
 		return slices.ContainsFunc(way, func(s program.Step) bool { return s.Op == program.Assume && l.denies(s) })
 	})
+	if len(open) == 0 {
+		return ways
+	}
+	return open
 }
 
 // denies says whether an input is known, and is not what a step assumes.

@@ -67,9 +67,11 @@ func parseYAML(file *source.File, diags *source.Diagnostics, stripped bool) *Nod
 func parseWhole(file *source.File, diags *source.Diagnostics, stripped bool) *Node {
 	var found source.Diagnostics
 	root := readWhole(file, &found, stripped)
-	if at, is := jinja(file, &found); is && root == nil {
-		diags.Error(source.Unrendered, at, "this is a template of Jinja, which is not rendered yet", "render it, and give hotc the result")
-		return nil
+	if root == nil {
+		if at, is := jinja(file, &found); is {
+			diags.Error(source.Unrendered, at, "this is a template of Jinja, which is not rendered yet", "render it, and give hotc the result")
+			return nil
+		}
 	}
 	for _, d := range found.All() {
 		diags.Add(d)

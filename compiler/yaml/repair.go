@@ -8,8 +8,9 @@ import (
 
 // Three things that Heat's YAML library accepts and ours does not: "\/" in a quoted
 // scalar, as in JSON; a question mark in a plain scalar within brackets, as in URLs;
-// and a line `%YAML 1.2`. And what its client strips from a template. A text that does not parse is parsed again with replacements
-// of the same length, so that all offsets stay correct.
+// and a line `%YAML 1.2`. And Heat's client strips white space from a template's beginning. A text
+// that does not parse is parsed again with replacements of the same length, so that all offsets
+// stay correct.
 
 var (
 	laterYAML = regexp.MustCompile(`\A(?:#[^\n]*\n|\s)*%YAML 1\.[02-9]\s`)

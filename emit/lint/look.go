@@ -44,9 +44,11 @@ func (r *run) lookAt(i int) error {
 	if err := r.on(t.Path, func() { l.Linted = emit.Lint(o, &l.found) }); err != nil {
 		return err
 	}
-	for _, d := range l.found.All() {
-		if d.Code == source.Unrendered && t.Folder != "" { // a folder may have what others are made of
-			d.Severity = source.Info
+	if t.Folder != "" && l.found.Failed() { // a folder may have what others are made of
+		for _, d := range l.found.All() {
+			if d.Code == source.Unrendered {
+				d.Severity = source.Info
+			}
 		}
 	}
 	r.looked[i] = l
