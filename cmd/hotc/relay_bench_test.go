@@ -200,7 +200,7 @@ func (d *relayed) agentsRun(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		role := protocol.RoleState{Name: "app", Status: protocol.RoleDone, Started: time.Now(), Ended: time.Now(), Made: server.Roles[0].Definition()}
+		role := protocol.RoleState{Name: "app", Status: protocol.RoleDone, Started: time.Now(), Ended: time.Now(), Made: server.Roles[0].Made()}
 		return session.Report(ctx, protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{role}}, nil)
 	})
 	if err != nil {

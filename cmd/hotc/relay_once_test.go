@@ -97,7 +97,7 @@ resources:
 				if err != nil {
 					t.Fatal(err)
 				}
-				role.Made = p.Servers[0].Roles[0].Definition()
+				role.Made = p.Servers[0].Roles[0].Made()
 				report(t, d.agent(t, "db"), nil, role)
 				args := strings.Fields(strings.Replace(command, "DIR", out, 1))
 				var said, errs strings.Builder

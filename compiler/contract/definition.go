@@ -40,6 +40,37 @@ func (r *Role) Definition() string {
 	return Digest(text)[:32]
 }
 
+// Made is what a run of the role makes: its definition and the outputs that it declares, for OutOfDate.
+func (r *Role) Made() string {
+	made := r.Definition()
+	for _, o := range r.Outputs {
+		made += "\n" + string(o.Type) + ":" + string(o.Cell)
+	}
+	return made
+}
+
+// OutOfDate reports whether a role that has made this has to run for its plan: it is defined otherwise,
+// or declares outputs that it did not have, or with another type, whose values readers do not take.
+func (r *Role) OutOfDate(made string) bool {
+	definition, outputs, _ := strings.Cut(made, "\n")
+	return made != "" && (definition != r.Definition() || r.declares(strings.Split(outputs, "\n")))
+}
+
+// Declares reports whether the role declares outputs that another does not, or with another type.
+func (r *Role) Declares(beyond *Role) bool {
+	_, outputs, _ := strings.Cut(beyond.Made(), "\n")
+	return r.declares(strings.Split(outputs, "\n"))
+}
+
+func (r *Role) declares(beyond []string) bool {
+	return slices.ContainsFunc(r.Outputs, func(o Output) bool {
+		return !slices.ContainsFunc(beyond, func(had string) bool {
+			t, cell, _ := strings.Cut(had, ":")
+			return cell == string(o.Cell) && (t == string(o.Type) || o.Type == JSON)
+		})
+	})
+}
+
 // Definitions is a digest, 16 hex digits, of the definitions of all roles of a plan, and of
 // which of their outputs Heat reads.
 func (p *Plan) Definitions() string {

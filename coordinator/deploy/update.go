@@ -21,9 +21,8 @@ import (
 //  1. the deployment's record names the new plan
 //  2. new files and nodes, and rights on those that servers use now; roles that the
 //     change reaches on several paths are told which cells to wait for
-//  3. for each server, in one commit, its part of the plan, its keys and the requests
-//     for the hooks, if it is still the same machine, and none of its
-//     changed roles has started since
+//  3. for each server, in one commit, its part of the plan and its keys, if it is
+//     still the same machine, and none of its changed roles has started since
 //  4. new servers may join
 //  5. rights, nodes and servers that the plan does not have are removed
 //  6. the whole plan and the record

@@ -3,7 +3,6 @@ package deploy
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +116,7 @@ func (u *update) readState(ctx context.Context, server contract.ServerPath, role
 	v.stateVersion = node.Version
 	statuses := map[string]protocol.RoleStatus{}
 	state, err := u.keys.state(node.Data, server)
-	if err != nil { // its agent, asked to run the hook, knows what has run
+	if err != nil { // its agent knows what has run
 		for _, r := range roles {
 			statuses[r.Name] = protocol.RoleDone
 		}
@@ -156,7 +155,8 @@ func (v *serverChange) compare(from, to *contract.Server, state map[string]proto
 		}
 		if state[a.Name] == protocol.RoleRunning {
 			v.reads(to.Path, &a, lost)
-			if v.watched = v.watched || hasNewOutputs(&b, &a); hasNewOutputs(&b, &a) {
+			if a.Declares(&b) {
+				v.watched = true
 				v.busy = append(v.busy, fmt.Sprintf("role %s.%s is running, and would lose an output, or its type", to.Path, a.Name))
 			}
 		}
@@ -204,7 +204,7 @@ func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, sta
 		asked = EffectAgain
 	}
 	switch changed := a.Definition() != b.Definition(); {
-	case !changed && ran && hasNewOutputs(a, b):
+	case !changed && ran && b.Declares(a):
 		if c.Effect = asked; b.Updating() == nil {
 			c.Effect = EffectNoValue
 		}
@@ -222,16 +222,6 @@ func (v *serverChange) role(server contract.ServerPath, a, b *contract.Role, sta
 	if c.Effect == EffectAgain && !b.Idempotent {
 		v.lacking = append(v.lacking, c)
 	}
-}
-
-// hasNewOutputs reports whether b declares outputs that a does not have, or has with another type:
-// readers do not take the values of that.
-func hasNewOutputs(a, b *contract.Role) bool {
-	return slices.ContainsFunc(b.Outputs, func(o contract.Output) bool {
-		return !slices.ContainsFunc(a.Outputs, func(old contract.Output) bool {
-			return old.Cell == o.Cell && (old.Type == o.Type || o.Type == contract.JSON)
-		})
-	})
 }
 
 // server changes one server's part, and returns the files that it used until then.
@@ -289,28 +279,5 @@ func (u *update) commit(ctx context.Context, to *contract.Server, v *serverChang
 		}
 		ops, clean = append(ops, write), append(clean, after)
 	}
-	if requests := u.requests(to, v); len(requests) > 0 {
-		op, err := u.reader().queue(ctx, to.Path, requests)
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, op)
-	}
 	return clean, u.store.Commit(ctx, ops...)
-}
-
-// requests are the requests for the hooks of a server's roles.
-func (u *update) requests(to *contract.Server, v *serverChange) []protocol.Request {
-	var all []protocol.Request
-	for _, r := range to.Roles {
-		if !slices.ContainsFunc(v.changes, func(c RoleChange) bool {
-			return c.Role == r.Name && (c.Effect == EffectHook || c.Effect == EffectAgain)
-		}) {
-			continue
-		}
-		number := v.incarnation.Number
-		all = append(all, protocol.Request{ID: rand.Text(), Kind: protocol.Hook, Name: contract.HookUpdate, Role: r.Name,
-			Incarnation: number, Change: r.Definition(), Since: u.now.UTC()})
-	}
-	return all
 }

@@ -52,11 +52,8 @@ func TestALivePlanIsChangedInPlace(t *testing.T) {
 			t.Errorf("%v, want ErrPlanChanged", err)
 		}
 		asked, err := app.Asked(t.Context())
-		if err != nil || len(asked.Requests) != 1 || asked.Coming != nil {
+		if err != nil || len(asked.Requests) != 0 || asked.Coming != nil {
 			t.Fatalf("%+v, %v", asked, err)
-		}
-		if r := asked.Requests[0]; r.Kind != protocol.Hook || r.Name != contract.HookUpdate || r.Role != "web" || r.Incarnation != 1 || r.Change != to.Servers[1].Roles[0].Definition() {
-			t.Errorf("asked for %+v", r)
 		}
 		s, err := app.PlanAgain(t.Context())
 		if err != nil {

@@ -37,8 +37,6 @@ type Request struct {
 	Name string `json:"name,omitempty"`
 	// Change is the definition (contract.Role.Definition) to which the update hook brings the role.
 	Change string `json:"change,omitempty"`
-	// Again says that the hook has to run even if it has already failed for this change.
-	Again bool `json:"again,omitempty"`
 	// Force says that it has to run even if the role is up to date: the role itself, if it has no hook.
 	Force bool `json:"force,omitempty"`
 	// Values are a skipped role's outputs, or an action's arguments.

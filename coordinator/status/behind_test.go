@@ -27,9 +27,9 @@ func TestWhyOutOfDate(t *testing.T) {
 			State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{r}}}
 	}
 	v := New(p, &deploy.Snapshot{Ready: true, Servers: []deploy.ServerSnapshot{
-		server("db", protocol.RoleState{Name: "mysql", Status: protocol.RoleDone, Made: mysql.Definition(),
+		server("db", protocol.RoleState{Name: "mysql", Status: protocol.RoleDone, Made: mysql.Made(),
 			Update: &protocol.UpdateState{Status: protocol.RoleFailed, Ended: ended, Cause: cause}}),
-		server("web", protocol.RoleState{Name: "app", Status: protocol.RoleDone, Ended: ended, Made: app.Definition(),
+		server("web", protocol.RoleState{Name: "app", Status: protocol.RoleDone, Ended: ended, Made: app.Made(),
 			Followed: map[contract.CellName]protocol.Count{cell: {1, 1}}}),
 	}}, nil)
 	for key, want := range map[contract.RoleKey]Finding{

@@ -33,7 +33,7 @@ func TestWhatHeatGives(t *testing.T) {
 			Incarnation: protocol.IncarnationRecord{Number: 1, Instance: "id"},
 			Heat:        protocol.HeatValues{Number: 9, Instance: c.instance, Values: map[string]json.RawMessage{"k": json.RawMessage(c.value)}},
 			State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{{Name: "r", Status: protocol.RoleDone,
-				Made: role.Definition(), Followed: map[contract.CellName]protocol.Count{cell: had.At()}}}}}}}, nil)
+				Made: role.Made(), Followed: map[contract.CellName]protocol.Count{cell: had.At()}}}}}}}, nil)
 		r := v.Role("a", "r")
 		if got, detail := r.Shown(), UpdateDetail(r); got != c.want || detail != c.detail {
 			t.Errorf("%s: %s (%s), want %s (%s)", name, got, detail, c.want, c.detail)

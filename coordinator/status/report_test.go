@@ -92,8 +92,8 @@ func TestStatesOfAChange(t *testing.T) {
 			return deploy.ServerSnapshot{Path: path, Alive: alive, Incarnation: protocol.IncarnationRecord{Number: 1, Instance: "i"}, Cells: cells,
 				State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{r}}}
 		}
-		done := protocol.RoleState{Status: protocol.RoleDone, Made: writer.Definition()}
-		c.state.Made = role.Definition()
+		done := protocol.RoleState{Status: protocol.RoleDone, Made: writer.Made()}
+		c.state.Made = role.Made()
 		last := of("c", !c.away, nil, c.state)
 		if c.coming != nil {
 			last.Coming = map[string]protocol.Coming{"r": *c.coming}

@@ -25,8 +25,8 @@ const (
 
 // Renewal says whether a role that is done is up to date with its plan and what it follows.
 func (r *Role) Renewal() Renewal {
-	another := r.Made != "" && r.Made != r.Plan.Definition()
-	if r.Status == protocol.RoleRunning && another && !r.IsBlocked() && r.Plan.Updating() != nil {
+	another := r.Plan.OutOfDate(r.Made) && r.Plan.Updating() != nil
+	if r.Status == protocol.RoleRunning && another && !r.IsBlocked() {
 		return Superseded
 	}
 	if r.Status != protocol.RoleDone {
@@ -39,7 +39,7 @@ func (r *Role) Renewal() Renewal {
 		return Updating
 	}
 	switch {
-	case r.Asked(protocol.Hook, contract.HookUpdate), r.standing.Newer && r.standing.Behind == nil:
+	case another, r.Asked(protocol.Hook, contract.HookUpdate), r.standing.Newer && r.standing.Behind == nil:
 		return ToUpdate
 	case r.standing.Newer, r.Update != nil && r.Update.Status == protocol.RoleFailed:
 		return OutOfDate
@@ -106,9 +106,12 @@ func UpdateDetail(r *Role) string {
 	switch r.Renewal() {
 	case ToUpdate:
 		run := "run " + r.either("the update hook", "the role again")
-		why := "its agent was asked to " + run
-		if r.standing.Newer {
+		why := "its plan has changed"
+		switch {
+		case r.standing.Newer:
 			why = "what it follows has changed"
+		case r.Asked(protocol.Hook, contract.HookUpdate):
+			why = "its agent was asked to " + run
 		}
 		switch {
 		case !r.Server.Alive:

@@ -29,7 +29,7 @@ func (a *agent) tries() (all []protocol.Request) {
 		case noted.Status == protocol.RoleFailed:
 			q.Kind, q.Attempt = protocol.Retry, noted.Attempt
 		case noted.Status == protocol.RoleDone && noted.Update != nil && noted.Update.Status == protocol.RoleFailed:
-			q.Kind, q.Name, q.Change, q.Again = protocol.Hook, contract.HookUpdate, r.Definition(), true
+			q.Kind, q.Name, q.Change = protocol.Hook, contract.HookUpdate, r.Definition()
 		default:
 			continue
 		}

@@ -27,8 +27,8 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		}
 		b.swap(map[contract.ServerPath][]contract.Role{"a": {one(first, "b.r:name")}, "b": {one(reads+writes, "a.r:name")}})
 		if first != reads+writes {
-			b.awaitAnswers("a", 1)
-			b.awaitAnswers("b", 1)
+			b.asPlanned("a")
+			b.asPlanned("b")
 			a.ran("update\n")
 			other.ran("update\n")
 			continue
@@ -47,7 +47,7 @@ func TestHooksThatWaitForEachOther(t *testing.T) {
 		for server, agent := range map[contract.ServerPath]*running{"a": a, "b": other} {
 			b.awaitState(server, func(s protocol.ServerState) bool {
 				u := s.Roles[0].Update
-				return s.Roles[0].Made == back.Definition() && u != nil && u.Status == protocol.RoleDone
+				return s.Roles[0].Made == back.Made() && u != nil && u.Status == protocol.RoleDone
 			})
 			if got := agent.file("count"); got != "back\n" {
 				t.Errorf("the hook of %s has run: %q", server, got)

@@ -161,7 +161,8 @@ func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 	}
 	for k := range a.plan.Roles[:i] {
 		before := &a.plan.Roles[k]
-		if !a.askedToUpdate(before.Name) {
+		noted := a.journal.Role(before.Name)
+		if noted.Status != protocol.RoleDone || before.Updating() == nil || !before.OutOfDate(noted.Made) {
 			continue
 		}
 		if missing, come, err := a.waits(ctx, before); come && missing != "" || err != nil {
@@ -176,13 +177,6 @@ func (a *agent) readsNew(r *contract.Role) bool {
 	isNew := func(c contract.CellName) bool { return a.newlyRead[c] }
 	return slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return slices.ContainsFunc(in.Reads, isNew) }) ||
 		slices.ContainsFunc(r.DependsOn, func(d contract.Dependency) bool { return isNew(d.Cell) })
-}
-
-// askedToUpdate reports whether a request for a role's hook update was not answered yet.
-func (a *agent) askedToUpdate(role string) bool {
-	return slices.ContainsFunc(protocol.Open(a.open, a.answers), func(r protocol.Request) bool {
-		return r.Kind == protocol.Hook && r.Name == contract.HookUpdate && r.Role == role
-	})
 }
 
 // awaitNews waits until something may have changed.
@@ -217,15 +211,6 @@ func (a *agent) reaching(ctx context.Context, r *contract.Role) (int64, error) {
 		return 0, err
 	}
 	return c.Number, nil
-}
-
-// through returns change if the role has completed it, by a run, or because it needs none;
-// otherwise 0. The caller knows that the role has run with what it follows.
-func (a *agent) through(r *contract.Role, change int64) int64 {
-	if a.coming[r.Name].Asked && (a.askedToUpdate(r.Name) || a.journal.Role(r.Name).Made != r.Definition()) {
-		return 0
-	}
-	return change
 }
 
 // giveUp updates the stamps of what a failed role has published: its values will change only when

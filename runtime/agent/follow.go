@@ -174,9 +174,6 @@ func (a *agent) bringAll(ctx context.Context) error {
 			if err := a.endInterrupted(ctx, r); err != nil {
 				return err
 			}
-			if _, reached := a.coming[r.Name]; len(r.Follows)+len(r.Carries) == 0 && !reached {
-				continue
-			}
 			ran, err := a.bring(ctx, r)
 			if err != nil {
 				return err
@@ -201,9 +198,10 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err != nil {
 		return false, err
 	}
+	changed := r.OutOfDate(noted.Made)
 	had := a.heat.ran(r, noted.Followed)
 	standing := protocol.FollowStatusOf(r.Follows, had, now.of)
-	if standing.Due() && r.Updating() != nil {
+	if r.Updating() != nil && dueFor(r, standing, changed) {
 		if err := a.hear(ctx); err != nil {
 			return false, err
 		}
@@ -216,15 +214,41 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if now, err = a.lookWhole(ctx, r, now); err != nil {
 			return false, err
 		}
-		if !protocol.FollowStatusOf(r.Follows, had, now.of).Due() {
+		switch standing = protocol.FollowStatusOf(r.Follows, had, now.of); {
+		case !dueFor(r, standing, changed):
 			return true, nil // it has just changed: check again
+		case changed && standing.Stays != nil:
+			return true, a.noteHalf(ctx, r, standing.Stays)
 		}
-		return true, a.runUpdate(ctx, r, now, change)
+		return true, a.runUpdate(ctx, r, now, change, changed)
+	}
+	if changed {
+		change = 0 // it has not reached the role
 	}
 	if err := a.sayBehind(ctx, r, standing); err != nil {
 		return false, err
 	}
-	return false, a.sayHowFar(ctx, r, noted, standing, now, a.through(r, change))
+	return false, a.sayHowFar(ctx, r, noted, standing, now, change)
+}
+
+// dueFor reports whether a role that is done has something to do now, for what it follows or for its
+// changed plan. It does not wait for the rest of another change of which only a part comes without a
+// retry, nor, for its plan, if it watches nothing: it waits when it reads.
+func dueFor(r *contract.Role, standing protocol.FollowStatus, changed bool) bool {
+	watches := slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch })
+	return standing.Due() || changed && (standing.Waits == "" || standing.Stays != nil || !watches)
+}
+
+// noteHalf notes that a changed role has failed, because it would run with only a part of another change.
+func (a *agent) noteHalf(ctx context.Context, r *contract.Role, stays *protocol.Cause) error {
+	made := r.Made()
+	cause := &protocol.Cause{Role: a.key(r.Name), At: r.At, Reason: "it would have only part of a change: what it follows failed", Cause: stays}
+	err := a.journal.NoteTaskEnded(journal.StateRequest+made, r.Name+"."+contract.HookUpdate, made, journal.End{Cause: protocol.Shorten(cause), Followed: due(r)})
+	if err != nil {
+		return err
+	}
+	a.console.say("%v", cause)
+	return a.showUpdate(ctx, *r, "")
 }
 
 // sayBehind reports why a role is not brought up to date with what it follows, so that others, such
@@ -381,15 +405,28 @@ func pinned(r *contract.Role, now seen) (versions journal.Followed, pins seen) {
 	return versions, pins
 }
 
-// runUpdate brings a role up to date with what it follows.
-func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64) error {
+// pinnedForPlan are those of the pins that a run for a changed plan takes: it may wait for members of a
+// group, and waits for Heat's values by itself.
+func pinnedForPlan(r *contract.Role, pins seen) seen {
+	if slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Member != nil }) {
+		return nil
+	}
+	maps.DeleteFunc(pins, func(c contract.CellName, _ protocol.CellRecord) bool { return c.FromOutside() })
+	return pins
+}
+
+// runUpdate brings a role up to date with what it follows, and with its plan.
+func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, change int64, changed bool) error {
 	versions, pins := pinned(r, now)
-	text, err := json.Marshal(versions)
+	if changed {
+		pins = pinnedForPlan(r, pins)
+	}
+	made, name := r.Made(), r.Name+"."+contract.HookUpdate
+	text, err := json.Marshal([]any{versions, made, a.journal.Role(r.Name).Runs})
 	if err != nil {
 		return err
 	}
-	id := journal.StateRequest + protocol.Digest(fmt.Appendf(nil, "hotc follow 1\n%s\n%s", a.key(r.Name), text))[:26]
-	made, name := r.Definition(), r.Name+"."+contract.HookUpdate
+	id := journal.StateRequest + protocol.Digest(fmt.Appendf(nil, "hotc follow 2\n%s\n%s", a.key(r.Name), text))[:26]
 	task := &role.Task{Task: *r.Updating(), Kind: protocol.Hook, Pins: pins, Waits: a.showWaits(r.Name), Start: func(ctx context.Context, mark string, followed journal.Followed) error {
 		running := a.recall(*r)
 		running.Made, running.Runs, running.Followed = made, running.Runs+1, a.heat.ran(r, followed)
@@ -399,7 +436,11 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 		}
 		return a.journal.NoteTaskRunning(id, name, mark, made, followed)
 	}}
-	a.console.say("%s: what it follows has changed", a.key(r.Name))
+	why := "what it follows has changed"
+	if changed {
+		why = "its plan has changed"
+	}
+	a.console.say("%s: %s", a.key(r.Name), why)
 	host := a.host()
 	host.Change = change
 	end, err := host.RunTask(ctx, *r, task)
@@ -466,10 +507,6 @@ func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is proto
 	if err != nil {
 		return nil, is, err
 	}
-	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Member != nil }) { // a run may wait for these
-		_, pins = pinned(r, now)
-		// a run waits for Heat's by itself
-		maps.DeleteFunc(pins, func(c contract.CellName, _ protocol.CellRecord) bool { return c.FromOutside() })
-	}
-	return pins, protocol.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
+	_, pins = pinned(r, now)
+	return pinnedForPlan(r, pins), protocol.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
 }

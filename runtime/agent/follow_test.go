@@ -406,7 +406,7 @@ func TestAnInterruptedHookBesideAFailure(t *testing.T) {
 		left := n
 		_ = b.start("b", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, true} }).wait()
 		last, want := b.start("b", stays), "1\nupdate 2\n"
-		if a := b.awaitAnswers("b", 1)[0]; strings.Contains(a.Reason, "interrupted") {
+		if u := b.asPlanned("b").Roles[0].Update; u.Cause != nil && strings.Contains(u.Cause.Reason, "interrupted") {
 			interrupted++
 			want = "1\n"
 		}

@@ -290,13 +290,10 @@ func TestAFollowedGroupGrowsByThePlan(t *testing.T) {
 	b.start("web/0", stays)
 	b.awaitState("lb", inPhase(protocol.PhaseDone))
 	web(2)
-	b.awaitAnswers("lb", 1)
+	b.asPlanned("lb")
 	b.start("web/1", stays)
 	b.awaitState("lb", upTo(2, protocol.RoleDone))
 	web(1)
-	b.awaitAnswers("lb", 2)
-	b.awaitState("lb", func(s protocol.ServerState) bool {
-		return s.Roles[0].Made == b.plan.Servers[1].Roles[0].Definition() && s.Roles[0].Status == protocol.RoleDone
-	})
+	b.asPlanned("lb")
 	lb.ran(`["w0"]` + "\n" + `update ["w0","w1"]` + "\n" + `update ["w0"]` + "\n")
 }

@@ -25,7 +25,7 @@ func (a *agent) noteMoves(before *contract.Server) {
 		}
 		delete(a.moved, r.Name)
 		noted := a.journal.Role(r.Name)
-		if noted.Status != protocol.RoleDone || noted.Made != was.Definition() || noted.Made == r.Definition() ||
+		if noted.Status != protocol.RoleDone || was.OutOfDate(noted.Made) || !r.OutOfDate(noted.Made) || r.Declares(&was) ||
 			noted.Update != nil && noted.Update.Status != protocol.RoleDone {
 			continue
 		}
@@ -45,7 +45,7 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 	noted := a.journal.Role(r.Name)
 	into, out, _ := was.Moves(r)
 	ran := a.heat.ran(&was, noted.Followed)
-	same := noted.Made == was.Definition()
+	same := !was.OutOfDate(noted.Made)
 	followed := journal.Followed{}
 	for _, m := range into {
 		value := m.Value
@@ -88,7 +88,7 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 			followed[f.Cell] = at
 		}
 	}
-	if err := a.journal.NoteSame(r.Name, r.Definition(), followed); err != nil {
+	if err := a.journal.NoteSame(r.Name, r.Made(), followed); err != nil {
 		return false, err
 	}
 	a.console.say("%s: its inputs have not changed", a.key(r.Name))

@@ -31,16 +31,6 @@ func (b *bed) movedTo(level func(*contract.Role), keys ...string) {
 	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 }
 
-// settled waits until the role of server a is what its plan says, and its agent has answered.
-func (b *bed) settled(answers int) {
-	b.t.Helper()
-	b.awaitAnswers("a", answers)
-	made := b.plan.Servers[0].Roles[0].Definition()
-	b.awaitState("a", func(s protocol.ServerState) bool {
-		return s.Roles[0].Made == made && s.Roles[0].Status == protocol.RoleDone
-	})
-}
-
 // A parameter moves from Heat to -P and back. With the same value nothing runs, with another one
 // the role runs once; what user-data said in the beginning is not believed again.
 func TestAValueComesFromElsewhere(t *testing.T) {
@@ -49,21 +39,21 @@ func TestAValueComesFromElsewhere(t *testing.T) {
 	a := b.start("a", stays, booted("level", `"one"`))
 	b.awaitState("a", inPhase(protocol.PhaseDone))
 	b.fromPlan(`"one"`)
-	b.settled(1)
+	b.asPlanned("a")
 	b.fromPlan(`"two"`)
-	b.settled(2)
+	b.asPlanned("a")
 	a.ran("first one\nupdate two\n")
 	b.fromHeat() // no relay has said anything yet: user-data has the value of before
 	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"two"`)})
-	b.settled(3)
+	b.asPlanned("a")
 	a.ran("first one\nupdate two\n")
 	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"three"`)})
 	b.awaitState("a", upTo(3, protocol.RoleDone))
 	b.fromPlan(`"four"`)
-	b.settled(4)
+	b.asPlanned("a")
 	b.fromHeat()
 	b.gives(map[contract.ServerPath]protocol.HeatValues{"a": level("i-a", `"five"`)})
-	b.settled(5)
+	b.asPlanned("a")
 	a.noted("update five")
 	a = b.restart(a)
 	// what a relay said last may come first: nobody knows whether Heat still has it
@@ -150,7 +140,7 @@ func TestASecretComesFromAnOperator(t *testing.T) {
 		if err := deploy.Give(t.Context(), b.operator(), deployment, b.secret, &b.plan, b.plan.Secrets[0], json.RawMessage(value), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		b.settled(1)
+		b.asPlanned("a")
 		b.restart(a).ran(want)
 	}
 }

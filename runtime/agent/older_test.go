@@ -118,10 +118,10 @@ func TestARequestAfterARestore(t *testing.T) {
 		}
 	})
 	b.awaitState("db", inPhase(protocol.PhaseDone))
-	for i, level := range []string{"2", "3"} {
+	for _, level := range []string{"2", "3"} {
 		b.change("db", b.updatable(level, ""))
 		db.noted("update " + level)
-		b.awaitAnswers("db", i+1)
+		b.asPlanned("db")
 	}
 	ended.Add(1)
 	if err := b.operator().DeleteTree(t.Context(), deployment.Root()); err != nil {

@@ -48,12 +48,8 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 	if err := a.reportGoing(ctx, hooks, false); err != nil {
 		return false, err
 	}
-	owed, err := a.owed(ctx)
-	if err != nil {
-		return false, err
-	}
 	update, tries := a.heat.again(), a.tries()
-	requests := slices.Concat(a.posted, tries, owed, hooks)
+	requests := slices.Concat(a.posted, tries, hooks)
 	a.open = requests
 	for i, r := range requests {
 		if known := a.answerTo(r.ID); known != nil && known.Final() {
@@ -91,12 +87,8 @@ func (a *agent) attend(ctx context.Context) (again bool, err error) {
 		if answer.Started.IsZero() {
 			continue
 		}
-		was := a.plan
 		if newest, err := a.newestPlan(ctx); err != nil || !newest { // it may have changed while the task ran
 			return again, err
-		}
-		if a.plan != was { // by a change that may not have asked for what it owes
-			a.replan()
 		}
 	}
 	if update != "" {
@@ -126,7 +118,7 @@ func (a *agent) noteAnswered(ctx context.Context, r protocol.Request, answer *pr
 	if answer.Status == protocol.AnswerFailed {
 		end.Cause = &protocol.Cause{Role: a.key(r.Role), Reason: answer.Reason}
 	}
-	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, r.Change, end)
+	err := a.journal.NoteTaskEnded(r.ID, r.Role+"."+r.Name, a.journal.Task(r.ID).Made, end)
 	if index := a.index(r.Role); err == nil && r.Change != "" && index >= 0 {
 		err = a.showUpdate(ctx, a.plan.Roles[index], answer.Output)
 	}
@@ -226,7 +218,7 @@ func (a *agent) takeAgain(ctx context.Context, r protocol.Request, p contract.Ro
 		}
 		return protocol.Answer{Status: protocol.AnswerRefused, Reason: fmt.Sprint(refusal)}, false, err
 	}
-	return protocol.Answer{Status: protocol.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name)
+	return protocol.Answer{Status: protocol.AnswerDone}, true, a.journal.NoteByHand(r.ID, p.Name, p.Made())
 }
 
 // publishGiven publishes the outputs that an operator supplies for a skipped role. The refusal says
@@ -311,8 +303,9 @@ func (a *agent) takeTask(ctx context.Context, r protocol.Request, p contract.Rol
 // runTask runs a task once, with these values of what the role follows. started is called after its
 // start was noted.
 func (a *agent) runTask(ctx context.Context, r protocol.Request, p contract.Role, t *contract.Task, pins seen, started func() error) (protocol.Answer, error) {
-	host, name := a.host(), p.Name+"."+t.Name
+	host, name, made := a.host(), p.Name+"."+t.Name, ""
 	if r.Change != "" {
+		made = p.Made()
 		var err error
 		if host.Change, err = a.reaching(ctx, &p); err != nil {
 			return protocol.Answer{}, err
@@ -323,7 +316,7 @@ func (a *agent) runTask(ctx context.Context, r protocol.Request, p contract.Role
 		if err := a.answer(ctx, r, answer); err != nil {
 			return err
 		}
-		if err := a.journal.NoteTaskRunning(r.ID, name, mark, r.Change, followed); err != nil {
+		if err := a.journal.NoteTaskRunning(r.ID, name, mark, made, followed); err != nil {
 			return err
 		}
 		return started()
@@ -336,7 +329,7 @@ func (a *agent) runTask(ctx context.Context, r protocol.Request, p contract.Role
 	if end.Cause != nil {
 		answer.Reason = end.Cause.String()
 	}
-	if noteErr := a.journal.NoteTaskEnded(r.ID, name, r.Change, end.End); err == nil {
+	if noteErr := a.journal.NoteTaskEnded(r.ID, name, made, end.End); err == nil {
 		err = noteErr
 	}
 	return answer, err

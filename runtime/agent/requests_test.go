@@ -207,6 +207,23 @@ func (b *bed) awaitAnswers(server contract.ServerPath, n int) []protocol.Answer 
 	return nil
 }
 
+// asPlanned waits until the roles of a server are done as the plan defines them, or their update has failed.
+func (b *bed) asPlanned(server contract.ServerPath) protocol.ServerState {
+	b.t.Helper()
+	return b.awaitState(server, func(s protocol.ServerState) bool {
+		for _, planned := range b.plan.Servers {
+			for i := range planned.Roles {
+				r := &planned.Roles[i]
+				is := s.Role(r.Name)
+				if planned.Path == server && (is.Status != protocol.RoleDone || r.OutOfDate(is.Made) || is.Update != nil && is.Update.Status == protocol.RoleRunning) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
 // act asks a server's agent for an action of a role and gives the answer.
 func (b *bed) act(server contract.ServerPath, id, role, name string) protocol.Answer {
 	b.t.Helper()

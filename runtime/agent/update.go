@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -91,36 +90,6 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	return nil
 }
 
-// owed are requests for the hook update of roles that have run, and not as they are described, if the
-// change has not asked for it: the coordinator did not know that they had run. It had lost that when
-// the plan was changed, and this machine was not back yet; or another machine was the server then, and
-// Heat has gone back to this one. So the agent makes the requests itself.
-func (a *agent) owed(ctx context.Context) (all []protocol.Request, err error) {
-	for _, r := range a.plan.Roles {
-		noted, is := a.journal.Role(r.Name), r.Definition()
-		if noted.Status == protocol.RoleDone && noted.Made != "" && noted.Made != is && r.Updating() != nil {
-			all = append(all, protocol.Request{ID: fmt.Sprintf("owed:%d:%s", a.plan.Change, r.Name), Incarnation: a.journal.Incarnation(),
-				Kind: protocol.Hook, Name: contract.HookUpdate, Role: r.Name, Change: is})
-		}
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	// Now it is as new as the plan, or newer: its requests are attended to when the plan was read again.
-	record, err := a.member.Asked(ctx)
-	if errors.Is(err, protocol.ErrForged) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(q protocol.Request) bool {
-		return slices.ContainsFunc(record.Requests, func(r protocol.Request) bool {
-			return r.Kind == q.Kind && r.Name == q.Name && r.Role == q.Role && r.Change == q.Change && r.Incarnation == q.Incarnation
-		})
-	}), nil
-}
-
 // rearrange changes the state to that of a server with the roles of the plan.
 func (a *agent) rearrange(s *protocol.ServerState) {
 	roles := make([]protocol.RoleState, len(a.plan.Roles))
@@ -177,13 +146,9 @@ func (a *agent) takenOut(ctx context.Context, err error) error {
 	return err
 }
 
-// takeUpdate brings a role up to date with its plan, if needed.
+// takeUpdate runs a role's update again, as an operator or Heat has asked. Changes of the plan are not
+// asked for: see bring.
 func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.Role) (protocol.Answer, error) {
-	if r.Change == p.Definition() {
-		if waits, err := a.settle(ctx, &p); err != nil || waits {
-			return protocol.Answer{}, err
-		}
-	}
 	if begun := a.journal.Role(p.Name).Updating; begun.Request != r.ID && !p.Idempotent {
 		if err := a.endInterrupted(ctx, &p); err != nil { // for what the role follows, and for this
 			return protocol.Answer{}, err
@@ -196,7 +161,7 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 		again.Idempotent = true
 		hook = again.Updating()
 	}
-	current := noted.Made == r.Change && (noted.Update == nil || noted.Update.Status == protocol.RoleDone)
+	current := !p.OutOfDate(noted.Made) && (noted.Update == nil || noted.Update.Status == protocol.RoleDone)
 	switch {
 	case p.Definition() != r.Change:
 		return refused("superseded: the role %s has changed again since", p.Name), nil
@@ -206,9 +171,7 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 		return unneeded("it has not run, and will run as changed"), nil
 	case noted.Status == protocol.RoleFailed:
 		return unneeded("it has failed, and runs as changed when it is retried"), nil
-	case !r.Again && noted.Made == r.Change && noted.Update != nil && noted.Update.Status == protocol.RoleFailed:
-		return protocol.Answer{Status: protocol.AnswerFailed, Reason: noted.Update.Cause.String()}, nil // meanwhile, for what it follows
-	case current && !r.Force && !a.lacks(ctx, &p):
+	case current && !r.Force:
 		return unneeded("it has already run as changed"), nil
 	case hook == nil:
 		return refused("the role %s has no hook %s, and is not idempotent", p.Name, contract.HookUpdate), nil
@@ -222,7 +185,7 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 		return protocol.Answer{}, err
 	case parts.Stays != nil: // the rest of another change comes with a retry alone, which tries this again, too
 		cause := &protocol.Cause{Role: a.key(p.Name), At: p.At, Reason: "it would have only part of a change: what it follows failed", Cause: parts.Stays}
-		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, r.Change, journal.End{Cause: protocol.Shorten(cause), Followed: due(&p)}); err != nil {
+		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, p.Made(), journal.End{Cause: protocol.Shorten(cause), Followed: due(&p)}); err != nil {
 			return protocol.Answer{}, err
 		}
 		return protocol.Answer{Status: protocol.AnswerFailed, Reason: cause.String()}, a.showUpdate(ctx, p, "")
@@ -234,16 +197,6 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 		err = a.showUpdate(ctx, p, answer.Output)
 	}
 	return answer, err
-}
-
-// lacks reports whether an output of a role that has run has no value, or one of another type: it was
-// not so in the plan then. What this machine has published is merely lost, and comes back.
-func (a *agent) lacks(ctx context.Context, p *contract.Role) bool {
-	kept, _ := a.journal.Kept()
-	return slices.ContainsFunc(p.Outputs, func(o contract.Output) bool {
-		record, err := a.member.Cell(ctx, o.Cell)
-		return err == nil && (record.State == protocol.Empty && kept[o.Cell].State != protocol.Valued || record.State == protocol.Valued && protocol.CheckType(contract.CellRef{Type: o.Type}, record) != nil)
-	})
 }
 
 // unneeded is the answer to a request for a hook that does not have to run.

@@ -442,9 +442,9 @@ func (j *Journal) NoteRetry(request, role string) error {
 	return j.append(line{Request: request, Retry: role})
 }
 
-// NoteByHand records that a role is done, by request.
-func (j *Journal) NoteByHand(request, role string) error {
-	return j.append(line{Request: request, Role: role, Status: protocol.RoleDone, ByHand: true})
+// NoteByHand records that a role is done as it is defined now, by request.
+func (j *Journal) NoteByHand(request, role, made string) error {
+	return j.append(line{Request: request, Role: role, Status: protocol.RoleDone, ByHand: true, Made: made})
 }
 
 // NoteTaskRunning records that the action or hook of a request is about to start and, for a

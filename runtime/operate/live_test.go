@@ -57,7 +57,7 @@ func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*
 	for i := range p.Servers {
 		state := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
 		for _, r := range p.Servers[i].Roles {
-			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Definition()})
+			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Made()})
 		}
 		if a := agents[p.Servers[i].Path]; a != nil {
 			if err := a.Report(t.Context(), state, nil); err != nil {
@@ -182,14 +182,14 @@ func TestAllAreRetriedButThoseThatWaitForAnother(t *testing.T) {
 	cause := &protocol.Cause{Role: "app.web", Reason: "exit status 3"}
 	failed := protocol.ServerState{Phase: protocol.PhaseFailed, Since: deploytest.Noon}
 	for _, r := range p.Servers[1].Roles {
-		failed.Roles = append(failed.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleFailed, Made: r.Definition(), Cause: cause})
+		failed.Roles = append(failed.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleFailed, Made: r.Made(), Cause: cause})
 	}
 	if err := app.Report(t.Context(), failed, map[contract.CellName]*protocol.Cause{"app.web:port": cause}); err != nil {
 		t.Fatal(err)
 	}
 	done := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
 	for _, r := range p.Servers[2].Roles {
-		done.Roles = append(done.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Definition(),
+		done.Roles = append(done.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Made(),
 			Followed: map[contract.CellName]protocol.Count{"app.web:port": {0, 1}}})
 	}
 	if err := proxy.Report(t.Context(), done, nil); err != nil {

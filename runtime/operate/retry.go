@@ -188,7 +188,7 @@ func (r *Retry) rerun(ctx context.Context, v *status.Status, role *status.Role) 
 // date.
 func (r *Retry) askUpdate(ctx context.Context, v *status.Status, role *status.Role, forced bool) (*Retried, error) {
 	request := NewRequest(protocol.Hook, role)
-	request.Name, request.Change, request.Again, request.Force = contract.HookUpdate, role.Plan.Definition(), true, forced
+	request.Name, request.Change, request.Force = contract.HookUpdate, role.Plan.Definition(), forced
 	if err := r.Ask(ctx, v.Plan, role.Server.Path, request); err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func sameValues(before, now protocol.HeatValues) bool {
 func changedSince(s *contract.Server, now protocol.ServerState) bool {
 	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
 		is := now.Role(r.Name)
-		return is.Status == protocol.RoleFailed && is.Made != "" && is.Made != r.Definition()
+		return is.Status == protocol.RoleFailed && r.OutOfDate(is.Made)
 	})
 }
 

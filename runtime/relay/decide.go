@@ -198,7 +198,7 @@ func statusOf(r *contract.Role, s *contract.Server, now protocol.ServerState, ow
 		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	case updated != nil && updated.Status == protocol.RoleFailed:
 		return protocol.HeatFailed, failure("the update hook failed: ", key, updated.Cause), updated.Ended
-	case updated != nil && updated.Status != protocol.RoleDone, is.Made != r.Definition() && !is.ByHand:
+	case updated != nil && updated.Status != protocol.RoleDone, r.OutOfDate(is.Made):
 		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
 	}
 	return protocol.HeatDone, "", time.Time{}

@@ -41,7 +41,7 @@ func ran(p *contract.Plan, path contract.ServerPath, instance, roles string) rel
 	for n, word := range strings.Fields(roles) {
 		name, status, _ := strings.Cut(word, "=")
 		at := slices.IndexFunc(p.Servers[i].Roles, func(r contract.Role) bool { return r.Name == name })
-		x := protocol.RoleState{Name: name, Status: protocol.RoleStatus(status), Ended: noon.Add(time.Duration(n) * time.Second), Made: p.Servers[i].Roles[at].Definition()}
+		x := protocol.RoleState{Name: name, Status: protocol.RoleStatus(status), Ended: noon.Add(time.Duration(n) * time.Second), Made: p.Servers[i].Roles[at].Made()}
 		switch status {
 		case "failed":
 			x.Cause = &protocol.Cause{Role: path.Role(name), Reason: "exit status 3", At: "site.yaml:5:9"}

@@ -123,7 +123,7 @@ func (l *life) noteStart(ctx context.Context) error {
 	if l.task != nil {
 		return l.task.Start(ctx, l.mark, l.followed())
 	}
-	made := l.role.Definition()
+	made := l.role.Made()
 	l.mu.Lock()
 	l.now.Made, l.now.Update, l.now.Followed = made, nil, nil
 	l.mu.Unlock()

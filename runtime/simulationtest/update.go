@@ -215,7 +215,7 @@ func (w *world) judgeUpdates(v *verdict) {
 			if state.Status != protocol.RoleDone || waits[s.Path.Role(r.Name)] {
 				continue
 			}
-			if state.Made != r.Definition() {
+			if state.Made == "" || r.OutOfDate(state.Made) {
 				w.history.violate("%s.%s is done, and not what its plan says", s.Path, r.Name)
 			}
 			if u := state.Update; u != nil && u.Status != protocol.RoleDone && (u.Status != protocol.RoleFailed || u.Cause == nil) {

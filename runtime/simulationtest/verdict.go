@@ -131,13 +131,13 @@ func (v *verdict) hasReason(s contract.Server, index int) bool {
 	return slices.ContainsFunc(v.role(s.Path, s.Roles[index].Name).Blocked, v.never)
 }
 
-// held reports whether a role is asked for its update and may wait for that for ever: it keeps those back
-// that may wait for it.
+// held reports whether a role has to be updated and may wait for that for ever: it keeps those back that
+// may wait for it.
 func (v *verdict) held(key contract.RoleKey) bool {
 	path, _ := key.Split()
 	server := v.servers[path]
-	return v.waits[key] && slices.ContainsFunc(server.Requests, func(q protocol.Request) bool {
-		return server.Path.Role(q.Role) == key && !slices.ContainsFunc(server.Answers, func(a protocol.Answer) bool { return a.ID == q.ID && a.Final() })
+	return v.waits[key] && slices.ContainsFunc(v.world.planned(path), func(r contract.Role) bool {
+		return path.Role(r.Name) == key && owes(r, server.State.Role(r.Name))
 	})
 }
 

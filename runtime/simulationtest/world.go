@@ -349,16 +349,38 @@ func (w *world) settled() bool {
 	}
 	s := w.snapshot()
 	for _, server := range s.Servers {
+		if w.current(server.Path) != nil && slices.ContainsFunc(w.planned(server.Path), func(r contract.Role) bool { return owes(r, server.State.Role(r.Name)) }) {
+			return false // held while another's agent may return
+		}
 		if server.State.Phase != protocol.PhaseDone && server.State.Phase != protocol.PhaseFailed {
 			return false
 		}
-		for _, q := range server.Requests { // held while another's agent may return
+		for _, q := range server.Requests {
 			if q.Incarnation == server.Incarnation.Number && w.current(server.Path) != nil && !slices.ContainsFunc(server.Answers, func(a protocol.Answer) bool { return a.ID == q.ID && a.Final() }) {
 				return false
 			}
 		}
 	}
 	return s.Ready && len(w.heat.untold()) == 0
+}
+
+// planned are a server's roles in the newest plan.
+func (w *world) planned(server contract.ServerPath) []contract.Role {
+	p := &w.program.Plan
+	if last := w.getLives().plan; last != nil {
+		p = last
+	}
+	for _, s := range p.Servers {
+		if s.Path == server {
+			return s.Roles
+		}
+	}
+	return nil
+}
+
+// owes reports whether a role that is done has to run because its plan has changed.
+func owes(r contract.Role, now protocol.RoleState) bool {
+	return now.Status == protocol.RoleDone && r.OutOfDate(now.Made) && r.Updating() != nil
 }
 
 func (w *world) snapshot() *deploy.Snapshot {
