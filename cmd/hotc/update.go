@@ -72,10 +72,15 @@ func whatChanges(what []string) string {
 	return strings.Join(clauses, ", ")
 }
 
+// onlyJoins reports whether all that changes for a role is that members join a group.
+func onlyJoins(what []string) bool {
+	return len(what) > 0 && !slices.ContainsFunc(what, func(w string) bool { return !strings.Contains(w, " joins ") })
+}
+
 // becomes describes the effect of a change.
 func becomes(what []string, e deploy.Effect) string {
 	when := ""
-	if len(what) > 0 && !slices.ContainsFunc(what, func(w string) bool { return !strings.Contains(w, " joins ") }) {
+	if onlyJoins(what) {
 		when = ", when the member has joined" // Heat creates it first
 	}
 	switch e {
