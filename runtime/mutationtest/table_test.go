@@ -64,7 +64,7 @@ var mutations = []mutation{
 		"coordinator/sign .*"},
 	{"any MAC is right", "coordinator/sign/sign.go",
 		"return hmac.Equal([]byte(MAC(key, text)), []byte(mac))", "return len(MAC(key, text)) > 0",
-		"coordinator/member .*"},
+		"coordinator/sign .*"},
 	{"the identity's MAC is not checked", "coordinator/protocol/trust.go",
 		"if !sign.CheckMAC(key, record.Identity, record.MAC) {", "if _ = key; false {",
 		"coordinator/member .*"},
