@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -145,7 +144,7 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 		return nil, err
 	}
 	path := b.stack.PathOf(name)
-	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
+	if b.stack.ServerType(r) != nil && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
 		return b.guardExistence(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, contract.Deploy, "the id of a resource is Heat's", "", "")
@@ -182,8 +181,8 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	switch {
 	case n != nil && n.Most() > 0:
 		e, err = b.stackResourceAttribute(call, n, attribute, ref.Path)
-	case b.stack.Type(r) == roles.ServerType:
-		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
+	case b.stack.ServerType(r) != nil:
+		e, err = b.serverAttribute(call, server{Resource: r, kind: b.stack.ServerType(r), path: b.stack.PathOf(name)}, attribute, ref.Path)
 		if s := b.stack.Server(name); err == nil && b.reader != nil && s != nil && s.Output(attribute) != nil {
 			return b.guardExistence(call, r, e), nil // even where its value is known
 		}
@@ -203,7 +202,7 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 			return b.output(call, o, path)
 		}
 	}
-	if !roles.IsServerAttribute(attribute) {
+	if !s.kind.Gives(attribute) {
 		b.unknownOutput(call.At, s.path, attribute)
 		return nil, errReported
 	}
@@ -213,11 +212,11 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 // lacks says whether a resource is a server without an attribute or output of a name.
 func (b *binder) lacks(resource, attribute string) bool {
 	r := b.template.Resource(resource)
-	if r == nil || b.stack.Absent(resource) || b.stack.StackResourceOf(resource) != nil || b.stack.Type(r) != roles.ServerType {
+	if r == nil || b.stack.Absent(resource) || b.stack.StackResourceOf(resource) != nil || b.stack.ServerType(r) == nil {
 		return false
 	}
 	s := b.stack.Server(resource)
-	return !roles.IsServerAttribute(attribute) && (s == nil || s.Output(attribute) == nil)
+	return !b.stack.ServerType(r).Gives(attribute) && (s == nil || s.Output(attribute) == nil)
 }
 
 func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attribute string) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -82,7 +81,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 		return // package references reports it
 	}
 	if ref.Kind == hot.ToAttribute && u.stack.Absent(resource) {
-		u.missing = u.missing || program.BlockOf(r) != nil || u.stack.Type(r) != roles.ServerType
+		u.missing = u.missing || len(u.stack.Blocks(r)) > 0 || u.stack.ServerType(r) == nil
 		return
 	}
 	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
@@ -90,7 +89,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 			if u.useOfStackResource(call, ref) {
 				return
 			}
-		} else if u.stack.Type(r) == roles.ServerType && u.useOfServer(call, ref) {
+		} else if u.stack.ServerType(r) != nil && u.useOfServer(call, ref, u.stack.ServerType(r)) {
 			return
 		}
 	}
@@ -101,7 +100,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 }
 
 // useOfServer says whether a role's output is read.
-func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
+func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef, kind *program.ServerType) bool {
 	path := u.stack.PathOf(ref.Name)
 	s := u.program.Server(path)
 	attribute, ok := u.attributeName(ref.Parts[1], s)
@@ -115,7 +114,7 @@ func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
 			return true
 		}
 	}
-	if !roles.IsServerAttribute(attribute) {
+	if !kind.Gives(attribute) {
 		u.dangling = true // unless it is in a branch that is not taken
 	}
 	return false

@@ -74,7 +74,8 @@ func (c *checker) check() {
 				c.dependsOn(p.Node, severity)
 			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is checked once
 				c.looked[p.Node] = true
-				c.unread = p.Kind == program.InProperty && c.program.Types.DoesNothing(c.kind(r.Name))
+				kind, _ := c.kind(r.Name)
+				c.unread = p.Kind == program.InProperty && c.program.Types.DoesNothing(kind)
 				c.calls(p.Node, severity)
 				c.unread = false
 				c.withoutElse(p.Node)

@@ -163,7 +163,7 @@ func (c *checker) log(role *program.Role) {
 	}
 }
 
-// Withhold takes secrets out of the environments into which roles.Lower has put what a source
+// Withhold takes secrets out of the environments into which a front-end has put what a source
 // reads there, or may: other processes can read them there.
 func Withhold(p *program.Program) {
 	secret := OfInputs()

@@ -25,12 +25,16 @@ type Program struct {
 	// Servers are those with roles, in all stacks, in source order.
 	Servers []*Server
 
-	byPath map[contract.ServerPath]*Server
+	frontEnds []*FrontEnd
+	byPath    map[contract.ServerPath]*Server
 }
 
 // New makes a program of a root template, without servers yet.
-func New(t *hot.Template, supplied *Supplied) *Program {
-	return &Program{Template: t, Supplied: supplied, Root: NewStack("", t, supplied, nil), byPath: map[contract.ServerPath]*Server{}}
+func New(t *hot.Template, supplied *Supplied, frontEnds ...*FrontEnd) *Program {
+	p := &Program{Template: t, Supplied: supplied, frontEnds: frontEnds, byPath: map[contract.ServerPath]*Server{}}
+	p.Root = NewStack("", t, supplied, nil)
+	p.Root.program = p
+	return p
 }
 
 // AddServer adds a server of a stack, or returns the resource's existing one.

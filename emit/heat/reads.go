@@ -2,7 +2,6 @@ package heat
 
 import (
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
@@ -11,13 +10,14 @@ import (
 
 func (s *stack) removeBlocks() {
 	for _, r := range s.text.Resources {
-		if program.BlockOf(r) == nil {
-			continue
-		}
-		if len(r.Metadata.Value.Entries) == 1 {
+		switch blocks := s.stacks[0].Blocks(r); len(blocks) {
+		case 0:
+		case len(r.Metadata.Value.Entries):
 			s.editor.Remove(r.Entry.Value, "metadata")
-		} else {
-			s.editor.Remove(r.Metadata.Value, "hotc")
+		default:
+			for _, b := range blocks {
+				s.editor.Remove(r.Metadata.Value, b.Name)
+			}
 		}
 	}
 }
