@@ -126,6 +126,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 				own(n.Blocks())
 			}
 			own(s.Blocks(r))
+			blocks[r.Entry.Value] = blocks[r.Entry.Value] || s.Owned(r.Name) != nil
 		}
 	})
 	var out []heat.Template

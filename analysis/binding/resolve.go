@@ -143,6 +143,10 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.stack.Owned(name) != nil {
+		b.report(source.Error, source.NotYet, call.At, fmt.Sprintf("%q has no id: hotc takes its place, and Heat does not make it", name), "refer to one of its attributes, or name it in `depends_on`")
+		return nil, errReported
+	}
 	path := b.stack.PathOf(name)
 	if b.stack.ServerType(r) != nil && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
 		return b.guardExistence(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
@@ -154,6 +158,9 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	ref := call.Ref()
 	name, attribute := ref.Name, ref.Attribute
+	if own := b.stack.Owned(name); own != nil {
+		return b.ownedAttribute(call, own)
+	}
 	if ref.Computed || attribute == "" {
 		if attribute != "" && b.lacks(name, attribute) {
 			b.unknownOutput(call.At, b.stack.PathOf(name), attribute)
@@ -191,6 +198,21 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	}
 	if err == nil && TimeOf(e) == contract.Run {
 		e = b.guardExistence(call, r, e)
+	}
+	return e, err
+}
+
+// ownedAttribute is an attribute of a resource that is a front-end's: an output of a role.
+func (b *binder) ownedAttribute(call *hot.Expr, own *program.Owned) (*hot.Expr, error) {
+	ref := call.Ref()
+	o := own.Output(ref.Attribute)
+	if o == nil || ref.Computed {
+		b.unknown(source.UnknownOutput, call, fmt.Sprintf("%q writes no %q that is known when compiling", ref.Name, ref.Attribute), ref.Attribute, own.Attributes())
+		return nil, errReported
+	}
+	e, err := b.output(call, o, ref.Path)
+	if s := o.Role.Server; err == nil && s.Stack == b.stack && s.StackResource == nil {
+		e = b.guardExistence(call, s.Resource, e)
 	}
 	return e, err
 }

@@ -80,6 +80,14 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 	if r == nil {
 		return // package references reports it
 	}
+	if own := u.stack.Owned(resource); own != nil {
+		if o := own.Output(ref.Attribute); o != nil && !ref.Computed {
+			u.found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[2:], Output: o, Outputs: []*program.Output{o}})
+		} else {
+			u.dangling = true
+		}
+		return
+	}
 	if ref.Kind == hot.ToAttribute && u.stack.Absent(resource) {
 		u.missing = u.missing || len(u.stack.Blocks(r)) > 0 || u.stack.ServerType(r) == nil
 		return
@@ -159,6 +167,8 @@ func (b *binder) dependsOn(r *hot.Resource, n *yaml.Node) {
 		on, ok := item.Text()
 		switch {
 		case !ok:
+		case b.stack.Owned(on) != nil:
+			b.dependsOnOwned(r, item, on)
 		case b.template.Resource(on) != nil:
 			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(on), At: b.template.Place(item)})
 		default:

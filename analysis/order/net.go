@@ -31,7 +31,7 @@ func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	var all []part
 	for _, stack := range p.Stacks() {
 		for _, r := range stack.Template.Resources {
-			if !stack.Absent(r.Name) {
+			if stack.Makes(r.Name) {
 				all = append(all, parts(stack, r)...)
 			}
 		}

@@ -67,7 +67,7 @@ func (c *checker) kind(resource string) (kind string, server bool) {
 		return "", false
 	}
 	for _, s := range c.uses {
-		if s.Absent(resource) || s.StackResourceOf(resource) != nil || kind != "" && s.Type(r) != kind {
+		if !s.Makes(resource) || s.StackResourceOf(resource) != nil || kind != "" && s.Type(r) != kind {
 			return "", false
 		}
 		kind, server = s.Type(r), s.ServerType(r) != nil

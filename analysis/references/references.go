@@ -34,8 +34,8 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		c.check()
 	}
 	for _, server := range p.Servers {
-		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, diags: diags}
 		for _, role := range server.Roles {
+			c := &checker{program: p, template: role.Stack.Template, uses: []*program.Stack{role.Stack}, diags: diags}
 			for _, bound := range a.Bound(role) {
 				c.attributes(bound.Expr)
 				c.leftWithoutElse(bound.Expr)

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -19,6 +20,9 @@ type FrontEnd struct {
 	Schema []byte // JSON Schema
 	// Entry is the key of its own entry in a resource's metadata, which Heat never sees; "" is none.
 	Entry string
+	// Types are those of resources that may be its own as a whole (Stack.Own): what is in them
+	// counts as roles before they are lowered.
+	Types []string
 	// Servers are the types of resources on which its roles run.
 	Servers []*ServerType
 	// Lower adds the servers and their roles.
@@ -61,6 +65,42 @@ func (n *StackResource) ServerType() *ServerType { return n.In.program.serverTyp
 func (s *Stack) IsEntry(key string) bool {
 	return slices.ContainsFunc(s.program.frontEnds, func(f *FrontEnd) bool { return f.Entry != "" && f.Entry == key })
 }
+
+// SaysRoles reports whether a resource says what runs on servers: in an entry of its metadata, or as
+// a whole.
+func (s *Stack) SaysRoles(r *hot.Resource) bool {
+	return len(s.Blocks(r)) > 0 || slices.ContainsFunc(s.program.frontEnds, func(f *FrontEnd) bool { return slices.Contains(f.Types, s.Type(r)) })
+}
+
+// Owned is a resource that is a front-end's own as a whole: Heat never sees it. Its roles run on
+// servers of any stack, and its attributes are what they write.
+type Owned struct {
+	Roles      []*Role
+	attributes map[string]*Output
+}
+
+// Own takes a resource from Heat.
+func (s *Stack) Own(r *hot.Resource) *Owned {
+	o := &Owned{attributes: map[string]*Output{}}
+	s.owned[r.Name] = o
+	return o
+}
+
+// Owned finds a resource that is a front-end's; nil if Heat makes it.
+func (s *Stack) Owned(resource string) *Owned { return s.owned[resource] }
+
+// Makes reports whether Heat makes a resource.
+func (s *Stack) Makes(resource string) bool { return !s.Absent(resource) && s.owned[resource] == nil }
+
+// Declare declares a role's output as an attribute of the resource. The output's own Attribute is
+// that of its server, where several resources may have roles.
+func (o *Owned) Declare(attribute string, output *Output) { o.attributes[attribute] = output }
+
+// Output finds a role's output by the attribute that references use.
+func (o *Owned) Output(attribute string) *Output { return o.attributes[attribute] }
+
+// Attributes are the names that references may use.
+func (o *Owned) Attributes() []string { return slices.Sorted(maps.Keys(o.attributes)) }
 
 // Blocks are the front-ends' entries in the metadata of a resource, or of a group's definition of
 // its members: they say what runs.

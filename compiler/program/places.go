@@ -68,6 +68,9 @@ func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
 }
 
 func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
+	if s.owned[r.Name] != nil {
+		return true
+	}
 	x := placing{in: s, t: s.Template, r: r, stackResource: s.stackResources[r.Name], yield: yield}
 	if x.stackResource != nil && len(x.stackResource.members) == 0 {
 		x.stackResource = nil

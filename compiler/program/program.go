@@ -126,12 +126,18 @@ func (s *Server) Role(name string) *Role { return s.roles[name] }
 
 // Add adds a role to the server, after the others.
 func (s *Server) Add(r *Role) {
+	if r.Stack == nil {
+		r.Stack = s.Stack
+	}
 	s.Roles, s.roles[r.Name] = append(s.Roles, r), r
 }
 
 // Role is one run of a tool on a server.
 type Role struct {
-	Server     *Server
+	Server *Server
+	// Stack is the one in which its expressions are evaluated: the server's, if its front-end does not
+	// say another one.
+	Stack      *Stack
 	Name       string
 	At         source.Place
 	Driver     string

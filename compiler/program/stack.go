@@ -33,12 +33,13 @@ type Stack struct {
 	removals       map[string]*Removal
 	stackResources map[string]*StackResource
 	byResource     map[string]*Server
+	owned          map[string]*Owned
 }
 
 // NewStack makes a stack, without stack resources yet.
 func NewStack(path contract.ServerPath, t *hot.Template, supplied *Supplied, of *StackResource) *Stack {
 	s := &Stack{Path: path, Template: t, Supplied: supplied, StackResource: of, types: map[string]string{}, removals: map[string]*Removal{},
-		stackResources: map[string]*StackResource{}, byResource: map[string]*Server{}}
+		stackResources: map[string]*StackResource{}, byResource: map[string]*Server{}, owned: map[string]*Owned{}}
 	if of != nil {
 		s.program = of.In.program
 	}

@@ -139,6 +139,15 @@ func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	}
 }
 
+// Resource records the removal of a resource.
+func (s *Sharing) Resource(resources *yaml.Node, r *hot.Resource) {
+	if r.Entry.Merged {
+		s.writeMerges(resources)
+	} else {
+		s.remove(resources, r.Entry)
+	}
+}
+
 // Blocks records the removal of entries of a resource's metadata.
 func (s *Sharing) Blocks(resources *yaml.Node, r *hot.Resource, blocks []*yaml.Entry) {
 	n, m := r.Entry.Value, r.Metadata

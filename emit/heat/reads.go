@@ -8,8 +8,13 @@ import (
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-func (s *stack) removeBlocks() {
+// removeOwn removes what is a front-end's own.
+func (s *stack) removeOwn() {
 	for _, r := range s.text.Resources {
+		if s.stacks[0].Owned(r.Name) != nil {
+			s.editor.Remove(s.text.Root.Get(s.text.Keywords().Resources), r.Name)
+			continue
+		}
 		switch blocks := s.stacks[0].Blocks(r); len(blocks) {
 		case 0:
 		case len(r.Metadata.Value.Entries):

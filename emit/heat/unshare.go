@@ -18,7 +18,9 @@ func (s *stack) unshare() (edit.Editable, error) {
 			}
 		}
 		for _, r := range t.Resources {
-			if blocks := s.stacks[0].Blocks(r); len(blocks) > 0 {
+			if s.stacks[0].Owned(r.Name) != nil {
+				sh.Resource(t.Root.Get(w.Resources), r)
+			} else if blocks := s.stacks[0].Blocks(r); len(blocks) > 0 {
 				sh.Blocks(t.Root.Get(w.Resources), r, blocks)
 			}
 		}
