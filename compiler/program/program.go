@@ -124,7 +124,7 @@ func (s *Server) Declare(o *Output) (taken *Output) {
 // Role finds a role of the server.
 func (s *Server) Role(name string) *Role { return s.roles[name] }
 
-// Add adds a role to the server, after the others.
+// Add adds a role to the server, after the others. Its front-end has to see that the name is free.
 func (s *Server) Add(r *Role) {
 	if r.Stack == nil {
 		r.Stack = s.Stack
