@@ -72,7 +72,7 @@ resources:
   db:
     type: OS::Nova::Server
     properties: {image: i, flavor: f}
-    metadata: {hotc: {roles: [{name: mysql, driver: script, source: echo "$site", inputs: {site: {get_attr: [install, url]}}}]}}
+    metadata: {hotc: {roles: [{name: mysql, depends_on: app.probe, driver: script, source: echo "$site", inputs: {site: {get_attr: [install, url]}}}]}}
   tier: {type: tier.yaml, properties: {server: {get_resource: app}, word: {get_attr: [install, url]}}}
   volume: {type: OS::Cinder::Volume, properties: {size: 1, description: {get_attr: [install, url]}}, depends_on: verify}
   verify:
@@ -94,6 +94,9 @@ outputs:
 			fmt.Fprintf(&got, "  %s", role.Name)
 			for _, in := range role.Inputs {
 				fmt.Fprintf(&got, " %s=%s", in.Name, in.Expr)
+			}
+			for _, d := range role.DependsOn {
+				fmt.Fprintf(&got, " after %s", d.Cell)
 			}
 			got.WriteString("\n")
 		}

@@ -25,8 +25,9 @@ type FrontEnd struct {
 	Types []string
 	// Servers are the types of resources on which its roles run.
 	Servers []*ServerType
-	// Lower adds the servers and their roles.
-	Lower func(*Program, *source.Diagnostics)
+	// Lower adds the servers and their roles. What it returns runs when all front-ends have done so:
+	// only then every role that a name may mean is there. It may be nil.
+	Lower func(*Program, *source.Diagnostics) (resolve func())
 }
 
 // ServerType is a type of resources that run roles.
@@ -40,8 +41,11 @@ func (t *ServerType) Gives(attribute string) bool { return slices.Contains(t.Att
 
 // Lower lets each front-end add what the template says in its way.
 func (p *Program) Lower(diags *source.Diagnostics) {
-	for _, f := range p.frontEnds {
-		f.Lower(p, diags)
+	resolve := lists.Map(p.frontEnds, func(f *FrontEnd) func() { return f.Lower(p, diags) })
+	for _, names := range resolve {
+		if names != nil {
+			names()
+		}
 	}
 }
 

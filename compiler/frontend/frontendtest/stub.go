@@ -21,7 +21,7 @@ const typeName = "Stub::Script"
 
 // FrontEnd is the stub.
 func FrontEnd() *program.FrontEnd {
-	return &program.FrontEnd{Name: "stub", Types: []string{typeName}, Lower: func(p *program.Program, diags *source.Diagnostics) {
+	return &program.FrontEnd{Name: "stub", Types: []string{typeName}, Lower: func(p *program.Program, diags *source.Diagnostics) func() {
 		p.Root.Walk(func(s *program.Stack) {
 			for _, r := range s.Template.Resources {
 				if s.Type(r) == typeName && s.Removed(r.Name) == nil {
@@ -29,6 +29,7 @@ func FrontEnd() *program.FrontEnd {
 				}
 			}
 		})
+		return nil
 	}}
 }
 

@@ -27,7 +27,7 @@ var serverType = &program.ServerType{Name: "OS::Nova::Server", Attributes: []str
 // FrontEnd is the front-end of the metadata block, for roles with these drivers.
 func FrontEnd(drivers []driver.Driver) *program.FrontEnd {
 	return &program.FrontEnd{Name: "metadata", About: "the hotc block in a server's metadata", Schema: schema, Entry: nesting.Block, Servers: []*program.ServerType{serverType},
-		Lower: func(p *program.Program, diags *source.Diagnostics) { lower(p, drivers, diags) }}
+		Lower: func(p *program.Program, diags *source.Diagnostics) func() { return lower(p, drivers, diags) }}
 }
 
 type lowering struct {
@@ -47,8 +47,8 @@ type lowering struct {
 	given    *program.Supplied
 }
 
-// lower reads the roles of all stacks of a program.
-func lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) {
+// lower reads the roles of all stacks of a program. It returns what looks up the names of others.
+func lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) func() {
 	l := &lowering{program: p, diags: diags}
 	for _, d := range drivers {
 		if d.Find != nil {
@@ -58,8 +58,10 @@ func lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostic
 		}
 	}
 	p.Root.Walk(l.readStack)
-	for _, look := range l.waiting {
-		look()
+	return func() {
+		for _, look := range l.waiting {
+			look()
+		}
 	}
 }
 
