@@ -15,17 +15,17 @@ type bound struct {
 
 // setLimit bounds a node, or removes the bound. Its owner is whom the grants name, as that of a node.
 func (s *session) setLimit(path store.Path, l store.Limit, grants []store.Grant) error {
-	own := store.NewAccess(s.identities, grants)
+	own := store.NewAccess(s.principals, grants)
 	there, is := s.tree.limits[path]
 	switch {
-	case l == (store.Limit{}) && is && !there.owner.Allows(s.identities, store.MayDeleteChildren):
+	case l == (store.Limit{}) && is && !there.owner.Allows(s.principals, store.MayDeleteChildren):
 		return store.ErrRefused
 	case l == (store.Limit{}):
 		delete(s.tree.limits, path)
 		return nil
 	case is && !maps.Equal(there.owner.May, own.May):
 		return store.ErrRights
-	case is && !there.owner.Allows(s.identities, store.MayWrite):
+	case is && !there.owner.Allows(s.principals, store.MayWrite):
 		return store.ErrRefused
 	}
 	s.tree.limits[path] = bound{l, own}

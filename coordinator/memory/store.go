@@ -33,7 +33,7 @@ func (s client) Create(ctx context.Context, nodes []store.NewNode) error {
 		for _, n := range nodes {
 			more := len(n.Data) + len(n.Path)
 			for _, g := range n.Grants {
-				more += len(g.To.User) + len(g.To.Password) + 64
+				more += len(g.To.Name) + len(g.To.ID) + 64
 			}
 			if size += more + 64; some > 0 && size > maxCreate {
 				break
@@ -81,8 +81,8 @@ func (s client) DeleteTree(ctx context.Context, path store.Path) error {
 	return err
 }
 
-func (s client) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
-	answer, err := s.do(ctx, request{Op: opRights, Path: path, Known: known})
+func (s client) Rights(ctx context.Context, path store.Path) ([]store.Grant, error) {
+	answer, err := s.do(ctx, request{Op: opRights, Path: path})
 	return answer.Grants, err
 }
 

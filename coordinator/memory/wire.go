@@ -54,7 +54,6 @@ type request struct {
 	Ops        []store.Op          `json:"ops,omitempty"`
 	Credential *store.Credential   `json:"credential,omitempty"`
 	Rights     *store.RightsChange `json:"rights,omitempty"`
-	Known      []store.Credential  `json:"known,omitempty"`
 	Limit      store.Limit         `json:"limit,omitzero"`
 	Grants     []store.Grant       `json:"grants,omitempty"`
 }

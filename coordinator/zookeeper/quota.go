@@ -24,7 +24,7 @@ const (
 
 func (s *client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
 	at := quotas + s.at(path)
-	if err := s.setLimit(ctx, at, l, acl(grants, s.owner())); err != nil {
+	if err := s.setLimit(ctx, at, l, s.acl(grants)); err != nil {
 		return fail("limit", path, err)
 	}
 	return nil
@@ -56,7 +56,7 @@ func (s *client) setLimit(ctx context.Context, at string, l store.Limit, own []z
 		err := s.make(ctx, n.path, n.data, own)
 		if errors.Is(err, zk.ErrNodeExists) {
 			var list []zk.ACL
-			if _, list, err = s.accessList(ctx, n.path); err == nil && !sameRights(list, own) {
+			if _, list, err = s.accessList(ctx, n.path); err == nil && !s.sameRights(list, own) {
 				err = store.ErrRights
 			}
 		}
@@ -123,5 +123,5 @@ func (s *client) Surroundings(ctx context.Context) (store.Rights, error) {
 	if err != nil {
 		return 0, fail("read the rights of", "/", err)
 	}
-	return rightsOf(holders(list)[holder{"world", "anyone"}]), nil
+	return holders(list)[store.Everyone], nil
 }

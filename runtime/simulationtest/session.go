@@ -417,8 +417,8 @@ func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, 
 }
 
 // Rights implements store.Session. No agent uses it.
-func (s *session) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
-	return s.store().Rights(ctx, path, known...)
+func (s *session) Rights(ctx context.Context, path store.Path) ([]store.Grant, error) {
+	return s.store().Rights(ctx, path)
 }
 
 // ChangeRights implements store.Session.
