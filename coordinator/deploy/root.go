@@ -131,7 +131,7 @@ func MakeRoot(ctx context.Context, s store.Session, key protocol.Secret, limit s
 func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, error) {
 	err := s.DeleteTree(ctx, probe)
 	if err == nil {
-		err = s.SetLimit(ctx, probe, store.Limit{Bytes: 1}, rootGrants(key)...)
+		err = s.SetLimit(ctx, probe, store.Limit{Bytes: 1}, key.RootCredential().Principal())
 	}
 	if err != nil {
 		return false, err
@@ -141,7 +141,7 @@ func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, 
 	if full {
 		err = nil
 	}
-	return full, errors.Join(err, s.DeleteTree(ctx, probe), s.SetLimit(ctx, probe, store.Limit{}))
+	return full, errors.Join(err, s.DeleteTree(ctx, probe), s.SetLimit(ctx, probe, store.Limit{}, key.RootCredential().Principal()))
 }
 
 // InRoot publishes a deployment in a closed ROOT: holders of its key may list and delete the
@@ -160,5 +160,5 @@ func (w *Publication) limit(ctx context.Context, s store.Session, result Publish
 	if l.Exceeded(int64(result.Nodes), int64(result.Bytes)) {
 		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, store.ErrTooLarge)
 	}
-	return s.SetLimit(ctx, w.Deployment.Root(), l, store.Grant{To: w.Root.Key.RootCredential().Principal(), May: store.MayAll})
+	return s.SetLimit(ctx, w.Deployment.Root(), l, w.Root.Key.RootCredential().Principal())
 }

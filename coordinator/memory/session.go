@@ -125,9 +125,7 @@ func (s *session) answer(r request) (a response, err error) {
 			err = s.deleteTree(r.Path, n)
 		}
 	case opSetLimit:
-		err = s.setLimit(r.Path, r.Limit, r.Grants)
-	case opLimit:
-		a.Limit = s.tree.limits[r.Path].limit
+		err = s.setLimit(r.Path, r.Limit, r.Owner)
 	case opRights:
 		a.Grants, err = s.rights(r.Path)
 	case opChangeRights:

@@ -98,14 +98,9 @@ func (s client) Authenticate(ctx context.Context, c store.Credential) error {
 
 func (s client) MaxValue() int { return MaxValue }
 
-func (s client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
-	_, err := s.do(ctx, request{Op: opSetLimit, Path: path, Limit: l, Grants: grants})
+func (s client) SetLimit(ctx context.Context, path store.Path, l store.Limit, owner store.Principal) error {
+	_, err := s.do(ctx, request{Op: opSetLimit, Path: path, Limit: l, Owner: owner})
 	return err
-}
-
-func (s client) Limit(ctx context.Context, path store.Path) (store.Limit, error) {
-	answer, err := s.do(ctx, request{Op: opLimit, Path: path})
-	return answer.Limit, err
 }
 
 // Surroundings are no one's rights: there is nothing around the tree.

@@ -41,7 +41,6 @@ const (
 	opRights       operation = "ask for the rights of"
 	opChangeRights operation = "change the rights of"
 	opSetLimit     operation = "limit"
-	opLimit        operation = "ask for the limit of"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -55,7 +54,7 @@ type request struct {
 	Credential *store.Credential   `json:"credential,omitempty"`
 	Rights     *store.RightsChange `json:"rights,omitempty"`
 	Limit      store.Limit         `json:"limit,omitzero"`
-	Grants     []store.Grant       `json:"grants,omitempty"`
+	Owner      store.Principal     `json:"owner,omitzero"`
 }
 
 // response is an answer or, with Event, an event of a watch.
@@ -68,7 +67,6 @@ type response struct {
 	Written time.Time     `json:"written,omitzero"`
 	Names   []string      `json:"names,omitempty"`
 	Grants  []store.Grant `json:"grants,omitempty"`
-	Limit   store.Limit   `json:"limit,omitzero"`
 	Error   *wireError    `json:"error,omitempty"`
 }
 

@@ -141,11 +141,9 @@ type Session interface {
 	MaxValue() int
 	// SetLimit bounds a node, whether or not it exists yet, and whoever writes below it; the zero
 	// Limit removes the bound. What would exceed it is refused (ErrFull), if the coordinator enforces
-	// limits. Of two nested ones only the deeper one counts. The bound belongs to the grants' users:
-	// others cannot change it. ErrRights: it is another user's.
-	SetLimit(ctx context.Context, path Path, l Limit, grants ...Grant) error
-	// Limit returns what SetLimit has set.
-	Limit(ctx context.Context, path Path) (Limit, error)
+	// limits. Of two nested ones only the deeper one counts. The bound belongs to its owner: others
+	// cannot change it. ErrRights: it is another's.
+	SetLimit(ctx context.Context, path Path, l Limit, owner Principal) error
 	// Surroundings are everyone's rights outside of the root: on the coordinator's own root node.
 	Surroundings(ctx context.Context) (Rights, error)
 	// Connection is the current state of the connection; the channel is closed when it changes.

@@ -231,13 +231,8 @@ func (s *session) Stat(ctx context.Context, path store.Path) (store.Version, boo
 }
 
 // SetLimit implements store.Session. Nothing is limited.
-func (s *session) SetLimit(context.Context, store.Path, store.Limit, ...store.Grant) error {
+func (s *session) SetLimit(context.Context, store.Path, store.Limit, store.Principal) error {
 	return nil
-}
-
-// Limit implements store.Session.
-func (s *session) Limit(context.Context, store.Path) (store.Limit, error) {
-	return store.Limit{}, nil
 }
 
 // Surroundings implements store.Session.
