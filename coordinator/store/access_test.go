@@ -111,3 +111,62 @@ func TestGrants(t *testing.T) {
 		}
 	}
 }
+
+// names is an access as ZooKeeper shows it to who may not change it.
+func names(a store.Access) store.Access {
+	shown := store.Access{May: map[store.Principal]store.Rights{}, Changes: a.Changes}
+	for p, may := range a.May {
+		if p != store.Everyone {
+			p.ID = ""
+		}
+		shown.May[p] |= may
+	}
+	return shown
+}
+
+func TestHandedOverByNames(t *testing.T) {
+	toBob := store.RightsChange{From: new(alice.Principal()), Grants: []store.Grant{grant(bob, store.MayRead)}}
+	taken := []store.Grant{grant(operator, store.MayAll), grant(bob, store.MayRead)}
+	for _, c := range []struct {
+		name    string
+		grants  []store.Grant
+		who     store.Principals
+		changes int
+		is      bool
+	}{
+		{"to bob", taken, as(alice, bob), 1, true},
+		{"to bob, as another asks", taken, as(alice), 1, false},
+		{"changed since", taken, as(alice, bob), 2, false},
+		{"alice can still hand it over", append(taken, grant(alice, store.MayHandOver)), as(alice, bob), 1, false},
+		{"everyone sees it, so bob may be another", append(taken, grant(everyone, store.MayRead)), as(alice, bob), 1, false},
+		{"with more rights", append(taken, grant(bob, store.MayWrite)), as(alice, bob), 1, false},
+	} {
+		a := names(store.NewAccess(nil, c.grants))
+		a.Changes = c.changes
+		if after, err := a.Change(c.who, toBob); (err == nil) != c.is || after.Changes != c.changes {
+			t.Errorf("%s: %d changes, %v", c.name, after.Changes, err)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	twin := store.Credential{User: operator.User, Password: "not his"}
+	wanted := store.NewAccess(nil, []store.Grant{grant(operator, store.MayAll), grant(alice, store.MayRead)})
+	twins := store.NewAccess(nil, []store.Grant{grant(twin, store.MayAll), grant(operator, store.MayRead), grant(alice, store.MayRead)})
+	for _, c := range []struct {
+		name  string
+		shown store.Access
+		who   store.Credential
+		want  bool
+	}{
+		{"all of it", wanted, operator, true},
+		{"another's", twins, operator, false},
+		{"names, to a reader", names(wanted), alice, true},
+		{"names, to who would see all of it", names(twins), operator, false},
+		{"fewer", names(store.NewAccess(nil, []store.Grant{grant(alice, store.MayRead)})), alice, false},
+	} {
+		if got := wanted.Same(as(c.who), c.shown); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
