@@ -2,7 +2,7 @@
 #             tools, whose answers are recorded where they can be (CONTRIBUTING.md)
 # make test   installs what the tests need and runs them all
 # make e2e    deploys real stacks on this machine and breaks them: stock Heat, cloud-init, ZooKeeper (root; docs/bed.md);
-#             SHARE=3 takes every third scenario, others at each run
+#             a sixth of the scenarios, others at each run; SHARE=3 takes a third, ALL=1 all
 # make sim    plays deployments in virtual time: DURATION=10m, SEEDS=n or SEED=n (docs/simulation.md)
 # make mutations   breaks the program on purpose, in some dozen places: does a test notice? (docs/simulation.md)
 # make soak   deploys generated programs on this machine with random faults (root): DURATION=10m, SEEDS=n or SEED=n; and

@@ -36,9 +36,10 @@ func lower(name string, text []byte, diags *source.Diagnostics) *program.Program
 	given := &program.Supplied{
 		ReadFile:   func(file string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(name), file)) },
 		OpenFolder: func(folder string) (fs.FS, error) { return os.DirFS(filepath.Join(filepath.Dir(name), folder)), nil }}
-	p := program.New(t, given)
+	p := program.New(t, given, roles.FrontEnd([]driver.Driver{script.Driver, chef.Driver, puppet.Driver}))
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, Read: os.ReadFile, MaxDepth: 5, MaxResources: 1000}, diags)
-	return roles.Lower(p, []driver.Driver{script.Driver, chef.Driver, puppet.Driver}, diags)
+	p.Lower(diags)
+	return p
 }
 
 // check runs the stages up to the analysis over a template's text.

@@ -79,9 +79,9 @@ func bind(t *testing.T, text string, known map[string]value.Value) map[string]co
 	if template == nil || diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All(), text)
 	}
-	p := program.New(template, &program.Supplied{Parameters: known})
+	p := program.New(template, &program.Supplied{Parameters: known}, roles.FrontEnd([]driver.Driver{script.Driver}))
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p.Lower(&diags)
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All(), text)
 	}

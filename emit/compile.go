@@ -1,7 +1,7 @@
 // Package emit creates the output folder of a template. Compile runs the stages in order and is
 // hotc's table of contents:
 //
-//	bytes → hot.ParseTemplate → nesting.Load → roles.Lower → binding.Analyse → analysis.Check
+//	bytes → hot.ParseTemplate → nesting.Load → Program.Lower → binding.Analyse → analysis.Check
 //	      → emit/plan.Build and emit/heat.Emit → the folder
 //
 // Each stage is a function from value to value; errors are collected, and nothing is written if
@@ -25,7 +25,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/environment"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/compiler/nesting"
@@ -58,6 +57,7 @@ type Options struct {
 	Limits           Limits
 	Types            *resourcetype.Catalogue // of the cloud; nil for Debian's Heat
 	Drivers          []driver.Driver
+	FrontEnds        []*program.FrontEnd // in addition to hotc's own
 	Version          string
 	// Lint only checks the template: all rules run, and an error does not stop later stages that
 	// can still run.
@@ -154,12 +154,12 @@ func analyse(o Options, files *files, diags *source.Diagnostics) *Result {
 	if o.stopped(diags) {
 		return nil
 	}
-	r := &Result{Program: program.New(template, given), Environment: env, Folder: Folder{}}
+	r := &Result{Program: program.New(template, given, o.frontEnds()...), Environment: env, Folder: Folder{}}
 	r.Program.Types = o.Types
 	want := rule.Options{Lint: o.Lint, Packs: o.Packs, Shell: o.Shell, Environment: env, Profile: o.Profile, Now: o.Now}
 	broken := diags.Failed()
 	r.Templates = nesting.Load(r.Program, nesting.Options{Environment: env, Read: files.readTemplate, Open: files.openFolder, MaxDepth: o.Limits.Depth, MaxResources: o.Limits.Resources}, diags)
-	roles.Lower(r.Program, o.Drivers, diags)
+	r.Program.Lower(diags)
 	secrecy.Withhold(r.Program)
 	if broken { // what binding relies on may be missing
 		analysis.CheckBroken(r.Program, want, diags)

@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/environment"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -110,18 +111,22 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 	f.folder, f.taken = folder, map[string]bool{}
 	used := map[*hot.Template]bool{}
 	bare, blocks := map[*yaml.Node]bool{}, map[*yaml.Node]bool{} // without a stack; of roles
+	own := func(all []*yaml.Entry) {
+		for _, b := range all {
+			blocks[b.Value] = true
+		}
+	}
 	p.Root.Walk(func(s *program.Stack) {
 		used[s.Template] = true
 		for _, r := range s.Template.Resources {
 			n := s.StackResourceOf(r.Name)
 			if s.Absent(r.Name) || n != nil && n.Size == 0 {
 				bare[r.Entry.Value] = true
-			} else if n != nil && n.Block() != nil {
-				blocks[n.Block().Value] = true
+			} else if n != nil {
+				own(n.Blocks())
 			}
-			if b := program.BlockOf(r); b != nil {
-				blocks[b.Value] = true
-			}
+			own(s.Blocks(r))
+			blocks[r.Entry.Value] = blocks[r.Entry.Value] || s.Owned(r.Name) != nil
 		}
 	})
 	var out []heat.Template
@@ -138,7 +143,7 @@ func (f *files) collect(p *program.Program, folder Folder) []heat.Template {
 		if t == p.Template {
 			x.Target = heat.RootFile
 		}
-		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved, bare: bare, blocks: blocks}
+		n := &naming{files: f, file: t.File, dir: filepath.Dir(where), target: x.Target, moved: x.Moved, bare: bare, blocks: blocks, in: p.Root}
 		n.named(t.Root)
 		if t == p.Template {
 			out = append([]heat.Template{x}, out...)
@@ -156,6 +161,7 @@ type naming struct {
 	dir    string // where the text is
 	target string // where it goes
 	moved  map[*yaml.Node]string
+	in     *program.Stack // one of the program's, which know the front-ends
 	// bare are resources without a stack, blocks the blocks of roles.
 	bare, blocks map[*yaml.Node]bool
 	// roles means that a template without a stack may have roles: it is not used.
@@ -245,13 +251,13 @@ func (n *naming) within(at source.Place, where, target string, text []byte) []by
 			w = hot.CFN20100909.Keywords()
 		}
 		for _, r := range root.Get(w.Resources).All() {
-			if m := r.Value.Get(w.Metadata).Entry("hotc"); m != nil {
+			for _, m := range lists.Only(r.Value.Get(w.Metadata).All(), func(e yaml.Entry) bool { return n.in.IsEntry(e.Name) }) {
 				d := n.diags.Error(source.NotYet, source.Place{File: file, Span: m.Key.Span}, "hotc does not compile the roles of a template that is used in this way yet", "nest the template as the type of a resource, or of a ResourceGroup's members")
 				d.Notes = append(d.Notes, source.Note{At: at, Message: "it is used here"})
 			}
 		}
 	}
-	inner := &naming{files: n.files, file: file, dir: filepath.Dir(where), target: target, moved: map[*yaml.Node]string{}, roles: n.roles}
+	inner := &naming{files: n.files, file: file, dir: filepath.Dir(where), target: target, moved: map[*yaml.Node]string{}, roles: n.roles, in: n.in}
 	inner.named(root)
 	return inner.renamed(root, text, nil)
 }

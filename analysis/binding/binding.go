@@ -179,7 +179,7 @@ func Analyse(p *program.Program, options Options, diags *source.Diagnostics) *An
 	b.secretParameters()
 	for r := range p.Roles {
 		for _, in := range r.Inputs {
-			b.in(r.Server.Stack).reading(in).input()
+			b.in(r.Stack).reading(in).input()
 		}
 		b.in(r.Server.Stack).dependencies(r)
 	}
@@ -235,7 +235,8 @@ func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *
 func (b *binder) input() {
 	in, server := b.reader, b.reader.Role.Server
 	e, err := hot.Fold(in.Expr, b.resolve)
-	if err == nil && server.StackResource != nil {
+	elsewhere := b.stack != server.Stack
+	if err == nil && server.StackResource != nil && !elsewhere {
 		e, err = b.inMember(server, e)
 	}
 	absent := errors.Is(err, errAbsent) && b.toleratesAbsence()
@@ -260,9 +261,25 @@ func (b *binder) input() {
 	if in.HasDefault {
 		b.checkNumbers(hot.Constant(in.Default, in.Expr.At))
 	}
-	if bound.Time == contract.Deploy || bound.Time == contract.Run {
+	switch {
+	case bound.Time == contract.Static:
+	case elsewhere:
+		b.nothingOfHeats(e)
+	default:
 		b.addedEdges(server, "input "+in.Name, e)
 	}
+}
+
+// nothingOfHeats refuses what only Heat knows, in the input of a role that is in another stack than
+// its server: it travels in the server's user_data.
+func (b *binder) nothingOfHeats(e *hot.Expr) {
+	e.Walk(func(x *hot.Expr) bool {
+		if x.Kind == hot.CallExpr && x.Func.Reference && x.Ref().Kind != hot.ToCell {
+			b.diags.Error(source.NotYet, x.At, fmt.Sprintf("only Heat knows this, in another stack than that of server %q, where the role runs", b.reader.Role.Server.Path), "pass what the server's own stack knows, or what a role writes")
+			return false
+		}
+		return true
+	})
 }
 
 // dependencies finds which of the roles that a role depends on may not exist: as with

@@ -76,9 +76,9 @@ func analysed(t *testing.T, input string, options binding.Options) (*program.Pro
 		}
 		return nil, fs.ErrNotExist
 	}
-	p := program.New(template, &program.Supplied{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read})
+	p := program.New(template, &program.Supplied{Parameters: map[string]value.Value{"given": "known"}, ReadFile: read}, roles.FrontEnd([]driver.Driver{script.Driver}))
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{Registry: &environment.Registry{}}, Read: read, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p.Lower(&diags)
 	return p, binding.Analyse(p, options, &diags), diags.All()
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
@@ -23,6 +22,7 @@ func (b *binder) factsAtRun() bool {
 // server is a server that a reference names: a resource, or a member of a group.
 type server struct {
 	*hot.Resource
+	kind          *program.ServerType
 	path          contract.ServerPath
 	stackResource *program.StackResource
 	member        *program.Member
@@ -108,7 +108,7 @@ func (b *binder) factServers() {
 	collect := func(visit func(s *program.Stack, r *hot.Resource, path contract.ServerPath)) {
 		b.program.Root.Walk(func(s *program.Stack) {
 			for _, r := range s.Template.Resources {
-				if path := s.PathOf(r.Name); s.Type(r) == roles.ServerType && b.program.Server(path) == nil && !s.Absent(r.Name) {
+				if path := s.PathOf(r.Name); s.ServerType(r) != nil && b.program.Server(path) == nil && !s.Absent(r.Name) {
 					visit(s, r, path)
 				}
 			}

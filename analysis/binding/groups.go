@@ -50,7 +50,7 @@ func (b *binder) emptyGroup(call *hot.Expr, n *program.StackResource, attribute 
 	switch {
 	case strings.HasPrefix(attribute, "resource."):
 		return nil, b.absence(call, n.Resource.Name)
-	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && n.Block() != nil:
+	case b.reader != nil && attribute != "refs" && attribute != "refs_map" && len(n.Blocks()) > 0:
 		b.report(source.Warning, source.MissingProducer, call.At, fmt.Sprintf("input %s reads from an empty group: no server writes a value", b.reader.Name), "",
 			b.stack.Removed(n.Resource.Name).Note(b.stack.PathOf(n.Resource.Name)))
 	}

@@ -19,7 +19,7 @@ import (
 func (b *binder) impliedEdges() {
 	i := implying{binder: b, byType: map[string][]*hot.Resource{}}
 	for _, r := range b.template.Resources {
-		if b.stack.Absent(r.Name) {
+		if !b.stack.Makes(r.Name) {
 			continue
 		}
 		kind := b.stack.Type(r)
@@ -30,7 +30,7 @@ func (b *binder) impliedEdges() {
 	}
 	for _, r := range b.template.Resources {
 		known := b.program.Types.Lookup(b.stack.Type(r))
-		if known == nil || b.stack.Absent(r.Name) {
+		if known == nil || !b.stack.Makes(r.Name) {
 			continue
 		}
 		for _, rule := range known.Implied {

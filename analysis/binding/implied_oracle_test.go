@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -24,9 +23,7 @@ import (
 // What resources depend on is what stock Heat says before it creates any, what it adds by itself
 // included.
 func TestDependenciesAreHeats(t *testing.T) {
-	if os.Getenv(hottest.SkipVariable) == "1" {
-		t.Skip("NOT compared with stock Heat: " + hottest.SkipVariable + "=1")
-	}
+	hottest.Skip(t)
 	random := rand.New(rand.NewPCG(seedtest.One(t), 0))
 	var texts []string
 	for range 200 {

@@ -3,7 +3,6 @@ package binding
 import (
 	"errors"
 
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -33,7 +32,7 @@ func (b *binder) nullWhereOff(o *hot.Output) {
 			return
 		}
 		ref := call.Ref()
-		if r := b.template.Resource(ref.Name); !b.stack.Removed(ref.Name).Given || b.stack.Type(r) != roles.ServerType || !b.wasRoles(call) {
+		if r := b.template.Resource(ref.Name); !b.stack.Removed(ref.Name).Given || b.stack.ServerType(r) == nil || !b.wasRoles(call) {
 			return
 		}
 		b.analysis.SwitchedOff[call.At] = true
@@ -84,8 +83,8 @@ func (b *binder) wasRoles(call *hot.Expr) bool {
 	if r == nil {
 		return false
 	}
-	if b.stack.Type(r) == roles.ServerType {
-		return program.BlockOf(r) != nil && ref.Attribute != "" && !roles.IsServerAttribute(ref.Attribute)
+	if kind := b.stack.ServerType(r); kind != nil {
+		return len(b.stack.Blocks(r)) > 0 && ref.Attribute != "" && !kind.Gives(ref.Attribute)
 	}
 	return nesting.IsStackResource(b.stack.Type(r))
 }

@@ -130,7 +130,7 @@ func (b *binder) argument(call *hot.Expr, name string, a *hot.Expr) (*hot.Expr, 
 // only Heat knows it.
 func (b *binder) memberAttribute(call *hot.Expr, n *program.StackResource, m *program.Member, attribute string, path []value.Value) (*hot.Expr, error) {
 	if m.Stack == nil {
-		return b.serverAttribute(call, server{Resource: n.Definition(), path: n.Path(m), stackResource: n, member: m}, attribute, path)
+		return b.serverAttribute(call, server{Resource: n.Definition(), kind: n.ServerType(), path: n.Path(m), stackResource: n, member: m}, attribute, path)
 	}
 	t := m.Stack.Template
 	if rest, ok := strings.CutPrefix(attribute, "resource."); ok { // template_resource.py, get_attribute

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -144,8 +143,12 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.stack.Owned(name) != nil {
+		b.report(source.Error, source.NotYet, call.At, fmt.Sprintf("%q has no id: hotc takes its place, and Heat does not make it", name), "refer to one of its attributes, or name it in `depends_on`")
+		return nil, errReported
+	}
 	path := b.stack.PathOf(name)
-	if b.stack.Type(r) == roles.ServerType && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
+	if b.stack.ServerType(r) != nil && b.factsAtRun() && (b.via == nil || b.program.Server(path) != nil) {
 		return b.guardExistence(call, r, b.fact(call, server{Resource: r, path: path}, contract.FactID, "a server's id is known to its own agent")), nil
 	}
 	b.note(call, contract.Deploy, "the id of a resource is Heat's", "", "")
@@ -155,6 +158,9 @@ func (b *binder) resource(call *hot.Expr) (*hot.Expr, error) {
 func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	ref := call.Ref()
 	name, attribute := ref.Name, ref.Attribute
+	if own := b.stack.Owned(name); own != nil {
+		return b.ownedAttribute(call, own)
+	}
 	if ref.Computed || attribute == "" {
 		if attribute != "" && b.lacks(name, attribute) {
 			b.unknownOutput(call.At, b.stack.PathOf(name), attribute)
@@ -182,8 +188,8 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	switch {
 	case n != nil && n.Most() > 0:
 		e, err = b.stackResourceAttribute(call, n, attribute, ref.Path)
-	case b.stack.Type(r) == roles.ServerType:
-		e, err = b.serverAttribute(call, server{Resource: r, path: b.stack.PathOf(name)}, attribute, ref.Path)
+	case b.stack.ServerType(r) != nil:
+		e, err = b.serverAttribute(call, server{Resource: r, kind: b.stack.ServerType(r), path: b.stack.PathOf(name)}, attribute, ref.Path)
 		if s := b.stack.Server(name); err == nil && b.reader != nil && s != nil && s.Output(attribute) != nil {
 			return b.guardExistence(call, r, e), nil // even where its value is known
 		}
@@ -196,6 +202,21 @@ func (b *binder) attribute(call *hot.Expr) (*hot.Expr, error) {
 	return e, err
 }
 
+// ownedAttribute is an attribute of a resource that is a front-end's: an output of a role.
+func (b *binder) ownedAttribute(call *hot.Expr, own *program.Owned) (*hot.Expr, error) {
+	ref := call.Ref()
+	o := own.Output(ref.Attribute)
+	if o == nil || ref.Computed {
+		b.unknown(source.UnknownOutput, call, fmt.Sprintf("%q writes no %q that is known when compiling", ref.Name, ref.Attribute), ref.Attribute, own.Attributes())
+		return nil, errReported
+	}
+	e, err := b.output(call, o, ref.Path)
+	if s := o.Role.Server; err == nil && s.Stack == b.stack && s.StackResource == nil {
+		e = b.guardExistence(call, s.Resource, e)
+	}
+	return e, err
+}
+
 // serverAttribute is an attribute of a server: an output of a role, or a fact.
 func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, path []value.Value) (*hot.Expr, error) {
 	if known := b.program.Server(s.path); known != nil {
@@ -203,7 +224,7 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 			return b.output(call, o, path)
 		}
 	}
-	if !roles.IsServerAttribute(attribute) {
+	if !s.kind.Gives(attribute) {
 		b.unknownOutput(call.At, s.path, attribute)
 		return nil, errReported
 	}
@@ -213,11 +234,11 @@ func (b *binder) serverAttribute(call *hot.Expr, s server, attribute string, pat
 // lacks says whether a resource is a server without an attribute or output of a name.
 func (b *binder) lacks(resource, attribute string) bool {
 	r := b.template.Resource(resource)
-	if r == nil || b.stack.Absent(resource) || b.stack.StackResourceOf(resource) != nil || b.stack.Type(r) != roles.ServerType {
+	if r == nil || b.stack.Absent(resource) || b.stack.StackResourceOf(resource) != nil || b.stack.ServerType(r) == nil {
 		return false
 	}
 	s := b.stack.Server(resource)
-	return !roles.IsServerAttribute(attribute) && (s == nil || s.Output(attribute) == nil)
+	return !b.stack.ServerType(r).Gives(attribute) && (s == nil || s.Output(attribute) == nil)
 }
 
 func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attribute string) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -22,7 +21,7 @@ func (b *binder) scaledAttribute(call *hot.Expr, n *program.StackResource, sel p
 		}
 		return e, err
 	}
-	if n.Inline() && roles.IsServerAttribute(name) {
+	if n.Inline() && n.ServerType().Gives(name) {
 		return b.leave(call, "agents do not know which members these are"), nil
 	}
 	e, err := b.dryRun().memberAttribute(call, n, n.First(), name, rest)

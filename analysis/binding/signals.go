@@ -182,9 +182,24 @@ func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
 		b.noRole(r, on, at)
 		return
 	}
-	s := b.signal(b.stack, role)
-	b.waitFor(r.Name, s, at)
+	b.dependsOnSignal(r, item, b.signal(b.stack, role))
+}
+
+func (b *binder) dependsOnSignal(r *hot.Resource, item *yaml.Node, s *Signal) {
+	b.waitFor(r.Name, s, b.template.Place(item))
 	b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Signal: s})
+}
+
+// dependsOnOwned resolves the name of a resource that is a front-end's: its role, if the stack
+// contains the server.
+func (b *binder) dependsOnOwned(r *hot.Resource, item *yaml.Node, on string) {
+	if roles := b.stack.Owned(on).Roles; len(roles) == 1 {
+		if s := b.signal(b.stack, roles[0]); s != nil {
+			b.dependsOnSignal(r, item, s)
+			return
+		}
+	}
+	b.diags.Error(source.NotYet, b.template.Place(item), fmt.Sprintf("%q runs on several servers, or on one outside of this stack: nothing can depend on it yet", on), "depend on its servers' roles: SERVER.ROLE")
 }
 
 // roleIn finds a role by its server's path from the stack; of a group's servers any.

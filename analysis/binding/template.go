@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -81,8 +80,16 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 	if r == nil {
 		return // package references reports it
 	}
+	if own := u.stack.Owned(resource); own != nil {
+		if o := own.Output(ref.Attribute); o != nil && !ref.Computed {
+			u.found(&Read{Call: call, Arg: ref.Arg, Path: ref.Parts[2:], Output: o, Outputs: []*program.Output{o}})
+		} else {
+			u.dangling = true
+		}
+		return
+	}
 	if ref.Kind == hot.ToAttribute && u.stack.Absent(resource) {
-		u.missing = u.missing || program.BlockOf(r) != nil || u.stack.Type(r) != roles.ServerType
+		u.missing = u.missing || len(u.stack.Blocks(r)) > 0 || u.stack.ServerType(r) == nil
 		return
 	}
 	if ref.Kind == hot.ToAttribute && len(ref.Parts) > 1 {
@@ -90,7 +97,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 			if u.useOfStackResource(call, ref) {
 				return
 			}
-		} else if u.stack.Type(r) == roles.ServerType && u.useOfServer(call, ref) {
+		} else if u.stack.ServerType(r) != nil && u.useOfServer(call, ref, u.stack.ServerType(r)) {
 			return
 		}
 	}
@@ -101,7 +108,7 @@ func (u *usage) use(call *yaml.Node, ref hot.NodeRef) {
 }
 
 // useOfServer says whether a role's output is read.
-func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
+func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef, kind *program.ServerType) bool {
 	path := u.stack.PathOf(ref.Name)
 	s := u.program.Server(path)
 	attribute, ok := u.attributeName(ref.Parts[1], s)
@@ -115,7 +122,7 @@ func (u *usage) useOfServer(call *yaml.Node, ref hot.NodeRef) bool {
 			return true
 		}
 	}
-	if !roles.IsServerAttribute(attribute) {
+	if !kind.Gives(attribute) {
 		u.dangling = true // unless it is in a branch that is not taken
 	}
 	return false
@@ -160,6 +167,8 @@ func (b *binder) dependsOn(r *hot.Resource, n *yaml.Node) {
 		on, ok := item.Text()
 		switch {
 		case !ok:
+		case b.stack.Owned(on) != nil:
+			b.dependsOnOwned(r, item, on)
 		case b.template.Resource(on) != nil:
 			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(on), At: b.template.Place(item)})
 		default:

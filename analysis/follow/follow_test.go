@@ -47,8 +47,8 @@ func found(t *testing.T, servers string) (string, string) {
 	}
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	p := program.New(template, &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p := program.New(template, &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
+	p.Lower(&diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	if diags.Failed() {
 		t.Fatalf("%v\n%s", diags.All()[0].Message, text)
@@ -254,9 +254,9 @@ func analysed(t *testing.T, text string) (*program.Program, *binding.Analysis, *
 	t.Helper()
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	p := program.New(template, &program.Supplied{})
+	p := program.New(template, &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
 	nesting.Load(p, nesting.Options{Environment: &environment.Environment{}, MaxDepth: 5, MaxResources: 1000}, &diags)
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p.Lower(&diags)
 	return p, binding.Analyse(p, binding.Options{}, &diags), &diags
 }
 
@@ -279,8 +279,8 @@ resources:
       i: {value: {get_attr: [a, x]}, watch: true, default: n}, j: {value: {list_join: [",", [{get_attr: [a, y]}]]}, default: n}}}]}}
 `
 	var diags source.Diagnostics
-	p := program.New(hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags), &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p := program.New(hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags), &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
+	p.Lower(&diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	if diags.Failed() {
 		t.Fatal(diags.All()[0].Message)

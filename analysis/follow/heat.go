@@ -49,7 +49,7 @@ func (h *HeatValues) input(in *program.Input, bound *binding.Bound, ways *trace.
 		return
 	}
 	h.keys[in] = keys
-	if way := ways.Find(in.Role.Server.Stack, in.Expr); way != nil {
+	if way := ways.Find(in.Role.Stack, in.Expr); way != nil {
 		for _, key := range keys {
 			h.secret[key] = way
 		}

@@ -53,7 +53,7 @@ func readsOfParameter(roles []*program.Role, p *program.Program, a *binding.Anal
 		time = contract.Static
 	}
 	return readsOf(roles, a, func(in *program.Input, bound *binding.Bound) (source.Place, contract.Time, bool) {
-		way := ways.Find(in.Role.Server.Stack, in.Expr)
+		way := ways.Find(in.Role.Stack, in.Expr)
 		if way == nil {
 			return source.Place{}, "", false
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/analysis/waits"
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -32,7 +31,7 @@ func Net(p *program.Program, a *binding.Analysis) *waits.Net {
 	var all []part
 	for _, stack := range p.Stacks() {
 		for _, r := range stack.Template.Resources {
-			if !stack.Absent(r.Name) {
+			if stack.Makes(r.Name) {
 				all = append(all, parts(stack, r)...)
 			}
 		}
@@ -79,7 +78,7 @@ type part struct {
 func parts(stack *program.Stack, r *hot.Resource) []part {
 	path := stack.PathOf(r.Name)
 	x := part{path: path, at: stack.Place(r.Entry.Key), stackResource: stack.StackResourceOf(r.Name), within: stack.StackResource,
-		server: stack.Server(r.Name), boots: stack.Type(r) == roles.ServerType}
+		server: stack.Server(r.Name), boots: stack.ServerType(r) != nil}
 	out := []part{x}
 	if x.stackResource != nil {
 		for _, s := range x.stackResource.Servers() {

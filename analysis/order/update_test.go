@@ -46,8 +46,8 @@ func hooks(t *testing.T, lines string) []string {
 	}
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("t.yaml", []byte(text)), &diags)
-	p := program.New(template, &program.Supplied{})
-	roles.Lower(p, []driver.Driver{script.Driver}, &diags)
+	p := program.New(template, &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
+	p.Lower(&diags)
 	a := binding.Analyse(p, binding.Options{}, &diags)
 	analysis.Check(p, a, rule.Options{}, &diags)
 	var found []string

@@ -136,7 +136,9 @@ func followed(r *contract.Role, cell contract.CellName) Followed {
 type Begin struct {
 	Roles map[contract.RoleKey]How
 	// Why says, for Roles, what has changed, as a clause.
-	Why      map[contract.RoleKey]string
+	Why map[contract.RoleKey]string
+	// Joins are those of Roles for which all that changes is that members join: they run then.
+	Joins    []contract.RoleKey
 	Cells    []contract.CellName   // cells with new values
 	Replaced []contract.ServerPath // servers that are replaced
 	// After are roles that these wait for without following them: those that they read from,
@@ -189,7 +191,7 @@ func (g *Graph) Of(b Begin, d timeline.Durations) *Preview {
 			}
 		}
 		_, begins := b.Roles[s.Role]
-		s.Each = how[i] != Run && (joining > 1 || joining > 0 && begins)
+		s.Each = how[i] != Run && (joining > 1 || joining > 0 && begins && !slices.Contains(b.Joins, s.Role))
 		for _, key := range b.After[s.Role] {
 			if !slices.Contains(s.After, key) {
 				s.After = append(s.After, key)

@@ -70,6 +70,8 @@ func TestPreview(t *testing.T) {
 			"100-110 a.r run []; 100-110 b.r run []; 110-120 lb.r hook each of [a.r b.r]; 120: a a.r lb.r"},
 		"a member that joins a changed list": {"a.r: x\nlb.r: <- a.r:x", preview.Begin{Replaced: []contract.ServerPath{"a"}, Roles: roles("lb.r").Roles},
 			"100-110 a.r run []; 110-120 lb.r hook each of [a.r]; 120: a a.r lb.r"},
+		"a member that joins, and nothing else": {"a.r: x\nlb.r: <- a.r:x", preview.Begin{Replaced: []contract.ServerPath{"a"}, Roles: roles("lb.r").Roles, Joins: []contract.RoleKey{"lb.r"}},
+			"100-110 a.r run []; 110-120 lb.r hook [a.r]; 120: a a.r lb.r"},
 		"new machines read the existing values": {"s.a: x <- t.b:y\nt.b: y", preview.Begin{Replaced: []contract.ServerPath{"s"}, Roles: map[contract.RoleKey]preview.How{"t.b": preview.Hook}},
 			"0-10 t.b hook []; 100-110 s.a run []; 110: s s.a"},
 		"a reader waits, where the change is Heat's": {"a.r: x\nb.r: y\nc.r: <- b.r:y",

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
@@ -26,8 +25,8 @@ func (c *checker) attributes(bound *hot.Expr) {
 // version may have it. Where a mistake is an error, Heat certainly reads it.
 func (c *checker) ofType(r hot.Ref, severity source.Severity) {
 	c.ofMembers(r)
-	kind := c.kind(r.Name)
-	if kind == roles.ServerType || r.Attribute == "" {
+	kind, server := c.kind(r.Name)
+	if server || r.Attribute == "" {
 		return
 	}
 	if t := c.program.Types.Lookup(kind); t != nil && !t.HasAttribute(r.Attribute) {
@@ -61,18 +60,17 @@ func (c *checker) ofMembers(r hot.Ref) {
 }
 
 // kind is the type of a resource, "" if it is a nested stack, is absent, or differs between
-// uses of the template.
-func (c *checker) kind(resource string) string {
+// uses of the template; server says that it may run roles.
+func (c *checker) kind(resource string) (kind string, server bool) {
 	r := c.template.Resource(resource)
 	if r == nil {
-		return ""
+		return "", false
 	}
-	kind := ""
 	for _, s := range c.uses {
-		if s.Absent(resource) || s.StackResourceOf(resource) != nil || kind != "" && s.Type(r) != kind {
-			return ""
+		if !s.Makes(resource) || s.StackResourceOf(resource) != nil || kind != "" && s.Type(r) != kind {
+			return "", false
 		}
-		kind = s.Type(r)
+		kind, server = s.Type(r), s.ServerType(r) != nil
 	}
-	return kind
+	return kind, server
 }

@@ -34,8 +34,8 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		c.check()
 	}
 	for _, server := range p.Servers {
-		c := &checker{program: p, template: server.Template, uses: []*program.Stack{server.Stack}, diags: diags}
 		for _, role := range server.Roles {
+			c := &checker{program: p, template: role.Stack.Template, uses: []*program.Stack{role.Stack}, diags: diags}
 			for _, bound := range a.Bound(role) {
 				c.attributes(bound.Expr)
 				c.leftWithoutElse(bound.Expr)
@@ -74,7 +74,8 @@ func (c *checker) check() {
 				c.dependsOn(p.Node, severity)
 			case p.Entry != r.Condition && !c.looked[p.Node]: // an alias is checked once
 				c.looked[p.Node] = true
-				c.unread = p.Kind == program.InProperty && c.program.Types.DoesNothing(c.kind(r.Name))
+				kind, _ := c.kind(r.Name)
+				c.unread = p.Kind == program.InProperty && c.program.Types.DoesNothing(kind)
 				c.calls(p.Node, severity)
 				c.unread = false
 				c.withoutElse(p.Node)

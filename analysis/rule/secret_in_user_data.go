@@ -6,7 +6,6 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -17,7 +16,7 @@ var secretInUserData = Rule{Code: source.SecretInUserData, Category: Security, S
 // the server can get from the metadata service for the server's lifetime.
 func findSecretsInUserData(l *Checker) {
 	for b := range l.BlocksOf("OS::Nova::Server") {
-		if program.BlockOf(b.Resource) != nil {
+		if len(l.Use(b.Resource.Name).Blocks(b.Resource)) > 0 {
 			continue // roles' inputs are checked in analysis/binding
 		}
 		told := map[string]bool{}

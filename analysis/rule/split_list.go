@@ -18,7 +18,7 @@ func findSplitLists(l *roles, role *program.Role) {
 	}
 	for in, bound := range l.analysis.Bound(role) {
 		at, is := role.Meaning.Sequence.Split[in.Name]
-		if !is || in.Type != contract.List && (in.Type != "" || l.types().Of(role.Server.Stack, bound.Expr) != contract.List) {
+		if !is || in.Type != contract.List && (in.Type != "" || l.types().Of(role.Stack, bound.Expr) != contract.List) {
 			continue
 		}
 		l.diags.Warning(source.SplitList, at, fmt.Sprintf("%s takes input %q for several words, but it is a list: the variable contains JSON, such as [\"a\", \"b\"]", sourceName(role), in.Name),

@@ -44,7 +44,9 @@ func findUnknownTypes(l *Checker) {
 	}
 	for r := range l.Resources {
 		s := l.Use(r.Name)
-		look(r, s.Type(r))
+		if s.Owned(r.Name) == nil {
+			look(r, s.Type(r))
+		}
 		if n := s.StackResourceOf(r.Name); n != nil && n.Group() {
 			look(n.Definition(), n.Definition().Type)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
@@ -47,7 +46,7 @@ func (l *Checker) BootTexts() []*bootText {
 		}
 	}
 	for b := range l.BlocksOf("OS::Nova::Server") {
-		if program.BlockOf(b.Resource) == nil && b.Get("user_data") != nil {
+		if len(l.Use(b.Resource.Name).Blocks(b.Resource)) == 0 && b.Get("user_data") != nil {
 			add(b.Get("user_data"), b, l.dataFormat(b))
 		}
 	}

@@ -22,7 +22,7 @@ func inputsBy(f *trace.Finder) *Inputs { return &Inputs{finder: f, known: map[*p
 func (i *Inputs) Secret(in *program.Input) bool {
 	secret, known := i.known[in]
 	if !known {
-		secret = i.finder.Find(in.Role.Server.Stack, in.Expr) != nil
+		secret = i.finder.Find(in.Role.Stack, in.Expr) != nil
 		i.known[in] = secret
 	}
 	return secret

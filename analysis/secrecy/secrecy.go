@@ -38,7 +38,7 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 		}
 		for _, o := range role.Outputs {
 			if o.Value != nil && !o.Secret {
-				c.report(c.finder.Find(role.Server.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it with `secret: true`")
+				c.report(c.finder.Find(role.Stack, o.Value), fmt.Sprintf("output %q of role %s, which is not declared secret", o.Name, role.Key()), "declare it with `secret: true`")
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (c *checker) names(s *program.Stack) {
 		hint = "derive the name from something else"
 	}
 	for _, r := range s.Template.Resources {
-		if s.Absent(r.Name) {
+		if !s.Makes(r.Name) {
 			continue
 		}
 		n := s.StackResourceOf(r.Name)
@@ -127,7 +127,7 @@ func (c *checker) file(role *program.Role, f *program.RoleFile) {
 		return
 	}
 	if in := inputsBy(c.finder).InFile(role, f); in != nil {
-		c.report(c.finder.Find(role.Server.Stack, in.Expr), fmt.Sprintf("file %q of role %s, whose mode %s lets every user of the server read it", f.Path, role.Key(), f.Mode),
+		c.report(c.finder.Find(role.Stack, in.Expr), fmt.Sprintf("file %q of role %s, whose mode %s lets every user of the server read it", f.Path, role.Key(), f.Mode),
 			"remove the mode, which then is 0600, or set a `group` and mode 0640")
 	}
 }
@@ -148,7 +148,7 @@ func (c *checker) log(role *program.Role) {
 			}
 			hint = "use `set +x` before the secret is used"
 		}
-		path := c.finder.Find(role.Server.Stack, in.Expr)
+		path := c.finder.Find(role.Stack, in.Expr)
 		if path == nil {
 			continue
 		}
@@ -163,7 +163,7 @@ func (c *checker) log(role *program.Role) {
 	}
 }
 
-// Withhold takes secrets out of the environments into which roles.Lower has put what a source
+// Withhold takes secrets out of the environments into which a front-end has put what a source
 // reads there, or may: other processes can read them there.
 func Withhold(p *program.Program) {
 	secret := OfInputs()
@@ -187,7 +187,7 @@ func (c *checker) environment(role *program.Role, m *program.Meaning) {
 		if !is || read.How == program.NotRead || in.EagerSaid {
 			continue
 		}
-		path := c.finder.Find(role.Server.Stack, in.Expr)
+		path := c.finder.Find(role.Stack, in.Expr)
 		if path == nil || c.reported[read.At.String()+" "+in.At.String()] {
 			continue
 		}

@@ -28,7 +28,8 @@ resources:
 `
 	var diags source.Diagnostics
 	template := hot.ParseTemplate(source.NewFile("site.yaml", []byte(text)), &diags)
-	p := roles.Lower(program.New(template, &program.Supplied{}), []driver.Driver{script.Driver}, &diags)
+	p := program.New(template, &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
+	p.Lower(&diags)
 	p.Server("db").Output("password").Secret = true
 	secrecy.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
 	all := diags.All()
@@ -69,7 +70,8 @@ resources:
               #!/usr/bin/python3
               import os, subprocess
               `+body+"\n")), &diags)
-		p := roles.Lower(program.New(template, &program.Supplied{}), []driver.Driver{script.Driver}, &diags)
+		p := program.New(template, &program.Supplied{}, roles.FrontEnd([]driver.Driver{script.Driver}))
+		p.Lower(&diags)
 		secrecy.Withhold(p)
 		secrecy.Check(p, binding.Analyse(p, binding.Options{}, &diags), &diags)
 		var got source.Code

@@ -209,6 +209,9 @@ func (f *Finder) attribute(s *program.Stack, call *hot.Expr, resource string, pa
 	if GivesSecret(s.Type(r), name) || name == "" && GivesSecrets(s.Type(r)) { // without a name it may be any attribute
 		return f.secret(s, call, r)
 	}
+	if own := s.Owned(resource); own != nil {
+		return f.output(call, own.Output(name), path[1:])
+	}
 	if server := s.Server(resource); server != nil && name != "" {
 		return f.output(call, server.Output(name), path[1:])
 	}
@@ -297,13 +300,13 @@ func (f *Finder) output(call *hot.Expr, o *program.Output, path []value.Value) *
 	if o == nil {
 		return nil
 	}
-	if origin := (Origin{Stack: o.Role.Server.Stack, Output: o}); f.Wanted(origin) {
+	if origin := (Origin{Stack: o.Role.Stack, Output: o}); f.Wanted(origin) {
 		return &Path{At: call.At, Origin: origin}
 	}
 	if o.Value == nil {
 		return nil
 	}
-	return f.through(station{output: o}, call, o.Role.Server.Stack, o.Value, path, fmt.Sprintf("through output %q of role %s", o.Name, o.Role.Key()))
+	return f.through(station{output: o}, call, o.Role.Stack, o.Value, path, fmt.Sprintf("through output %q of role %s", o.Name, o.Role.Key()))
 }
 
 // through continues from a named value. A value that depends on itself ends the path.

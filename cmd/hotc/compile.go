@@ -206,10 +206,12 @@ func compileWith(ctx context.Context, o emit.Options, s streams) (*emit.Result, 
 	return r, err
 }
 
-// interruptible runs the compiler, which looks at no context: a command that is interrupted ends, and
-// the compiler with its process. sound says that there were no errors.
+// interruptible runs the compiler, which looks at no context: a command that is interrupted ends its
+// plug-ins, and the compiler ends with its process. sound says that there were no errors.
 func interruptible(ctx context.Context, o emit.Options, s streams, compile func(emit.Options, *source.Diagnostics) *emit.Result) (r *emit.Result, sound bool, err error) {
 	var diags source.Diagnostics
+	plugins := &pluginMachine{ctx: ctx}
+	o.Drivers = driversWith(plugins)
 	made := make(chan *emit.Result, 1)
 	mistake.Go(func() { made <- compile(o, &diags) })
 	select {
@@ -217,6 +219,7 @@ func interruptible(ctx context.Context, o emit.Options, s streams, compile func(
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
+		plugins.ended()
 		return nil, false, context.Cause(ctx)
 	}
 	s.print(diags.All()...)

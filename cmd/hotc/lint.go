@@ -57,7 +57,9 @@ follows no link out of it, starts no plug-in, and limits time and memory.
 				return err
 			}
 			o.AnySignal = anySignal
-			if how.untrusted {
+			plugins := &pluginMachine{ctx: cmd.Context()}
+			defer plugins.ended()
+			if o.Drivers = driversWith(plugins); how.untrusted {
 				o.Drivers = driversWith(nil)
 			}
 			how.cloud, o.Now = in.cloud, time.Now()

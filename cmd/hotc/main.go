@@ -32,7 +32,7 @@ var version = "0.1.0-dev"
 
 // drivers are the compiler's halves of the drivers. A new one needs a line here and one in
 // cmd/hotc-agent.
-func drivers() []driver.Driver { return driversWith(pluginMachine{}) }
+func drivers() []driver.Driver { return driversWith(&pluginMachine{ctx: context.Background()}) }
 
 func driversWith(plugins plugin.Machine) []driver.Driver {
 	return []driver.Driver{script.Driver, chef.Driver, puppet.Driver, ansible.Driver, salt.Driver, plugin.Drivers(plugins)}

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
-	"github.com/hotc-dev/hotc/coordinator/zookeeper"
 	"github.com/hotc-dev/hotc/coordinator/zookeeper/zktest"
 )
 
@@ -95,18 +97,22 @@ func TestRootCommands(t *testing.T) {
 	if _, errs, status := hotc(apply(own, "--root-key-file", key)...); status != 0 || errs != "" {
 		t.Errorf("below a closed ROOT apply says: %s", errs)
 	}
-	s, err := zookeeper.Open(t.Context(), own, rootCredential(t, key))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	limited := func(want store.Limit) {
+	defer conn.Close()
+	if c := rootCredential(t, key); conn.AddAuth("digest", []byte(c.User+":"+c.Password)) != nil {
+		t.Fatal("the key's holder is not authenticated")
+	}
+	limited := func(want bool) {
 		t.Helper()
-		if l, err := s.Limit(t.Context(), "site"); l != want || err != nil {
-			t.Errorf("the deployment's limit is %v, %v", l, err)
+		text, _, err := conn.Get("/zookeeper/quota/hotc/project/site/zookeeper_limits")
+		if is := err == nil && strings.HasSuffix(string(text), "byteHardLimit=1000000;countHardLimit=500"); is != want {
+			t.Errorf("the deployment's limit is %q, %v", text, err)
 		}
 	}
-	limited(store.Limit{Nodes: 500, Bytes: 1000000})
+	limited(true)
 	t.Setenv(rootKeyVariable, key)
 	expect(apply(own), 0, "already applied")
 	expect(apply(open), 1, "does not exist yet")
@@ -130,7 +136,7 @@ func TestRootCommands(t *testing.T) {
 	expect(append([]string{"destroy", "--yes"}, where...), 1, "is closed")
 	expect(append([]string{"status"}, where...), 0, "db")
 	expect(append([]string{"destroy", "--yes", "--root-key-file", key}, where...), 0, "site is destroyed.")
-	limited(store.Limit{})
+	limited(false)
 	server.Configure(t, "enforceQuota=false")
 	expect([]string{"root", "show", "--coordinator", own, "--root-key-file", key}, 0, "does not enforce it", "enforceQuota=true")
 }

@@ -8,19 +8,30 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/driver/plugin"
 )
 
-// pluginMachine runs plug-ins on this machine.
-type pluginMachine struct{}
+// pluginMachine runs plug-ins on this machine, until ctx ends.
+type pluginMachine struct {
+	ctx context.Context
+	// asking is read-locked while a plug-in runs.
+	asking sync.RWMutex
+}
+
+// ended waits until no plug-in runs, once ctx has ended: a command leaves no process behind.
+func (m *pluginMachine) ended() {
+	m.asking.Lock()
+	defer m.asking.Unlock()
+}
 
 // largestPlugin is how many bytes of a plug-in are read: a larger one is not distributed.
 const largestPlugin = 16<<20 + 1
 
-func (pluginMachine) Executable(program string) ([]byte, error) {
+func (*pluginMachine) Executable(program string) ([]byte, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, plugin.ErrNotFound
@@ -36,8 +47,10 @@ func (pluginMachine) Executable(program string) ([]byte, error) {
 // pluginThinks is how long a plug-in may take to compile a source.
 const pluginThinks = time.Minute
 
-func (pluginMachine) Ask(program string, line []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), pluginThinks)
+func (m *pluginMachine) Ask(program string, line []byte) ([]byte, error) {
+	m.asking.RLock()
+	defer m.asking.RUnlock()
+	ctx, cancel := context.WithTimeout(m.ctx, pluginThinks)
 	defer cancel()
 	printed, said := &bounded{over: cancel}, &bounded{over: cancel}
 	cmd := exec.CommandContext(ctx, program, "compile")

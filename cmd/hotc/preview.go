@@ -104,6 +104,9 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 	}
 	for _, c := range changes {
 		b.Why[c.Key()] = whatChanges(c.What)
+		if onlyJoins(c.What) {
+			b.Joins = append(b.Joins, c.Key())
+		}
 		switch c.Effect {
 		case deploy.EffectHook:
 			b.Roles[c.Key()] = preview.Hook

@@ -233,7 +233,7 @@ func (t *target) rootError(ctx context.Context, root deploy.Root, err error) err
 
 func holdersText(holders []store.Grant) string {
 	return strings.Join(lists.Map(holders, func(h store.Grant) string {
-		return fmt.Sprintf("%s may %v", cmp.Or(h.To.User, "anyone"), h.May)
+		return fmt.Sprintf("%s may %v", cmp.Or(h.To.Name, "anyone"), h.May)
 	}), "; ")
 }
 
@@ -241,7 +241,7 @@ func holdersText(holders []store.Grant) string {
 func (s *rootSession) report(ctx context.Context, io streams) error {
 	root := s.root
 	r := rootReport{Coordinator: s.target.coordinatorName(), State: string(root.State), Nodes: root.Record.Limit.Nodes, Bytes: root.Record.Limit.Bytes}
-	r.Holders = lists.Map(root.Holders, func(h store.Grant) rootHolder { return rootHolder{h.To.User, h.May.String()} })
+	r.Holders = lists.Map(root.Holders, func(h store.Grant) rootHolder { return rootHolder{h.To.Name, h.May.String()} })
 	if names, err := s.Children(ctx, ""); err == nil {
 		for _, name := range names {
 			if _, err := protocol.ParseDeployment(name); err == nil {
@@ -345,7 +345,7 @@ func (t *target) rootCommand(word string) string {
 func (t *target) openToAll(root deploy.Root) bool {
 	open := root.State == deploy.RootAbsent
 	for _, h := range root.Holders {
-		open = open || h.To.User == "" && h.May&store.MayCreateChildren != 0
+		open = open || h.To.Name == "" && h.May&store.MayCreateChildren != 0
 	}
 	return open && !strings.HasPrefix(t.coordinatorURL(), "unix:") // a socket is its owner's
 }

@@ -86,6 +86,15 @@ func writeNew(path, text string) error {
 	if errors.Is(err, fs.ErrExist) {
 		return source.Fail(source.BadSecret, path+" exists and is not overwritten", "a deployment may depend on it: use another name")
 	}
+	if err == nil { // a name is on the disk when its folder is
+		var folder *os.File
+		if folder, err = os.Open(filepath.Dir(path)); err == nil {
+			err = errors.Join(folder.Sync(), folder.Close())
+		}
+		if err != nil {
+			os.Remove(path)
+		}
+	}
 	if err != nil {
 		return failed(err)
 	}

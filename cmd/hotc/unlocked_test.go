@@ -17,7 +17,7 @@ func TestApplyWithoutTheLock(t *testing.T) {
 	d.apply(t)
 	d.apply(t) // the lock exists
 	site, operator := protocol.Deployment("site"), d.operator(t)
-	if err := operator.SetLimit(t.Context(), site.Root(), store.Limit{Nodes: 1}); err != nil {
+	if err := operator.SetLimit(t.Context(), site.Root(), store.Limit{Nodes: 1}, store.Everyone); err != nil {
 		t.Fatal(err)
 	}
 	before, err := operator.Read(t.Context(), site.Plan())

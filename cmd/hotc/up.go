@@ -26,6 +26,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/relay"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -104,9 +105,11 @@ type ascent struct {
 
 	relaying atomic.Bool // this command reports to Heat
 	relays   int         // that go on when this command has ended
-	compiled *emit.Result
-	folder   string
-	view     *upView
+	// published are the stack's outputs as the roles have published them.
+	published map[string]operate.Output
+	compiled  *emit.Result
+	folder    string
+	view      *upView
 }
 
 // betweenHeatsLooks is the interval at which Heat is polled.
@@ -414,6 +417,9 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	result, err := u.Run(ctx)
 	if err == nil && u.Relay != nil {
 		a.relays = d.relays(ctx)
+	}
+	if err == nil && result.OK() {
+		a.published = d.outputs(ctx)
 	}
 	return result, view, err
 }

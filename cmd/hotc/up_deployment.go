@@ -173,6 +173,29 @@ func (d *cloudDeployment) relays(ctx context.Context) int {
 	return len(there)
 }
 
+// outputs are the stack's outputs as the roles have published them; none if that is unknown.
+func (d *cloudDeployment) outputs(ctx context.Context) map[string]operate.Output {
+	if d.plan == nil || len(d.plan.Outputs) == 0 {
+		return nil
+	}
+	s, err := d.open(ctx)
+	if err != nil {
+		return nil
+	}
+	within, stop := s.Within(ctx)
+	defer stop()
+	e, all := s.Evaluate(within, d.plan), map[string]operate.Output{}
+	if e.Learn() != nil {
+		return nil
+	}
+	for _, o := range d.plan.Outputs {
+		if now, err := e.Stack(o); err == nil {
+			all[o.Name] = now
+		}
+	}
+	return all
+}
+
 // Part runs the delete hooks of roles whose servers Heat deletes.
 func (d *cloudDeployment) Part(ctx context.Context, roles []contract.RoleKey) error {
 	s, err := d.open(ctx)

@@ -89,7 +89,7 @@ func TestUpSaysWhatHeatRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "1s"}, streams{in: strings.NewReader(""), out: &out, err: &errs})
+			status := run(t.Context(), []string{"up", template, "--stack", "site", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "100ms"}, streams{in: strings.NewReader(""), out: &out, err: &errs})
 			for _, want := range c.wants {
 				if !strings.Contains(errs.String(), want) {
 					t.Errorf("it lacks %q:\n%s", want, errs.String())
@@ -173,7 +173,7 @@ func TestUpFindsNoRoom(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", full)
 	var errs strings.Builder
-	status := run(t.Context(), []string{"up", template, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "1s"}, streams{in: strings.NewReader(""), out: &errs, err: &errs})
+	status := run(t.Context(), []string{"up", template, "--stack", "s", "--coordinator", "zk://127.0.0.1:1/hotc", "--timeout", "100ms"}, streams{in: strings.NewReader(""), out: &errs, err: &errs})
 	if status != exitError || !strings.Contains(errs.String(), "no space left") || !strings.Contains(errs.String(), "$TMPDIR") {
 		t.Errorf("it ends with %d: %s", status, errs.String())
 	}

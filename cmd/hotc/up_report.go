@@ -11,10 +11,12 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/secrecy"
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
 
@@ -35,6 +37,7 @@ type upReport struct {
 	Changes *upChanges                 `json:"changes,omitempty"`
 	Outputs map[string]json.RawMessage `json:"outputs"`
 	Secret  []string                   `json:"secret_outputs,omitempty"`
+	doubts  []*source.Diagnostic       // outputs whose value is missing or old
 	// Resources and Causes are what has failed.
 	Resources []failedResource  `json:"failed_resources"`
 	Causes    []*protocol.Cause `json:"failed_roles"`
@@ -111,10 +114,15 @@ func (a *ascent) readOutputs(ctx context.Context, cloud *heat.Client, x *upRepor
 	if err != nil {
 		return // the stack exists all the same
 	}
+	var there []heat.Resource
+	if slices.ContainsFunc(s.Outputs, isNull) {
+		there, _ = cloud.Resources(ctx, s.Name, s.ID, 0) // else only their absence is not explained
+	}
 	secret := secrecy.Outputs(a.compiled.Program)
 	for _, o := range s.Outputs {
 		switch {
 		case strings.HasPrefix(o.Name, "hotc_"):
+			continue
 		case secret[o.Name]:
 			x.Secret = append(x.Secret, o.Name)
 		case o.Value != nil:
@@ -122,8 +130,63 @@ func (a *ascent) readOutputs(ctx context.Context, cloud *heat.Client, x *upRepor
 		default:
 			x.Outputs[o.Name] = json.RawMessage("null")
 		}
+		if d := a.doubt(o, there, x.Relays); d != nil {
+			x.doubts = append(x.doubts, d)
+		}
 	}
 	slices.Sort(x.Secret)
+}
+
+func isNull(o heat.Output) bool { return len(o.Value) == 0 || string(o.Value) == "null" }
+
+// doubt says why Heat has no value for an output, or an older one than roles have published. A null
+// that a role has published, or that a resource of the stack has, is a value like any other.
+func (a *ascent) doubt(o heat.Output, there []heat.Resource, relays int) *source.Diagnostic {
+	now, known := a.published[o.Name]
+	known = known && now.State != operate.OutputHeat
+	older := known && now.State == operate.OutputValue && !now.Secret && !protocol.SameValue(now.Value, o.Value)
+	off := ""
+	if isNull(o) && len(there) > 0 {
+		off = a.switchedOff(o.Name, there)
+	}
+	what := " is null: "
+	if !isNull(o) {
+		what = " may be out of date: "
+	}
+	d := &source.Diagnostic{Code: source.MissingProducer, Severity: source.Warning, Hint: "\"" + a.target.command("outputs", o.Name) + "\" computes it from what the roles have published"}
+	switch {
+	case o.Error != "":
+		d.Message, d.Hint = " is null: Heat cannot compute it: "+a.conceal(o.Error), ""
+	case off != "":
+		d.Message, d.Hint = what+"the stack has no "+off+" now", "its condition is false: set what the condition reads, or give the output another value then, with the function if"
+	case known && now.State != operate.OutputValue:
+		d.Message, d.Hint = what+now.Message, "\""+a.target.command("status")+"\" shows who has not published it"
+	case older:
+		d.Message = what + "roles have published another value since Heat has read them"
+		if relays == 0 {
+			d.Hint += "; a relay gives it to Heat: " + a.relayCommand()
+		}
+	default:
+		return nil
+	}
+	d.Message = "the output " + o.Name + d.Message
+	return d
+}
+
+// switchedOff is a resource that an output reads and that Heat has not created; "" if there is none.
+func (a *ascent) switchedOff(output string, there []heat.Resource) (name string) {
+	t := a.compiled.Program.Template
+	if o := t.Output(output); o != nil {
+		t.Expr(o.Value).Walk(func(e *hot.Expr) bool {
+			r := e.Ref()
+			if (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && t.Resource(r.Name) != nil &&
+				!slices.ContainsFunc(there, func(x heat.Resource) bool { return x.Name == r.Name }) {
+				name = r.Name
+			}
+			return true
+		})
+	}
+	return name
 }
 
 // mostShown is how many bytes of an output's value are shown.
@@ -150,6 +213,7 @@ func (a *ascent) printWell(x *upReport, took time.Duration) {
 	for _, name := range x.Secret {
 		fmt.Fprint(a.io.out, visibleLine("  "+name+" is secret: openstack stack output show "+shellQuote(a.stack)+" "+shellQuote(name)))
 	}
+	a.io.print(x.doubts...)
 	if x.Signal == contract.RelaySignals && x.Relays == 0 && x.Roles > 0 {
 		fmt.Fprintf(a.io.out, "\nNo relay is running from now on. hotc up and hotc down have their own. Anything else that makes Heat\nwait for roles (openstack stack update, a scaling policy, a replaced server) needs one:\n\n  %s\n", a.relayCommand())
 	}

@@ -82,7 +82,7 @@ func TestWhomAParameterReaches(t *testing.T) {
 		is("lb.proxy [timeout web/2 joins web] hook\n", up.Changes{Added: []string{"web/2"},
 			Roles: []deploy.RoleChange{{Server: "lb", Role: "proxy", What: []string{"timeout"}, Effect: deploy.EffectNone}}})
 		shown := v.preview(up.Changes{Added: []string{"web/2"}})
-		if len(shown.Runs) != 2 || shown.Runs[0].Role != "web/2.app" || shown.Runs[1].Role != "lb.proxy" || !slices.Equal(shown.Runs[1].After, []contract.RoleKey{"web/2.app"}) {
+		if len(shown.Runs) != 2 || shown.Runs[0].Role != "web/2.app" || shown.Runs[1].Role != "lb.proxy" || shown.Runs[1].Each || !slices.Equal(shown.Runs[1].After, []contract.RoleKey{"web/2.app"}) {
 			t.Errorf("%s: when web/2 joins, %+v runs", signal, shown.Runs)
 		}
 	}

@@ -269,7 +269,7 @@ func fromTo(values map[string]up.Value, name string) string {
 	}
 	text := ": " + short(x.Before) + " → " + short(x.After)
 	if x.Default {
-		text += ", its default, since neither -P nor -e gives it now"
+		text += ", its default: neither -P nor -e gives it a value"
 	}
 	return text
 }
@@ -308,7 +308,7 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  hidden parameter %s may get a new value: Heat does not show the current one\n", terminal.Line(name))
 	}
 	for _, r := range v.roles(c) {
-		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), becomes(r.Effect))
+		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), becomes(r.What, r.Effect))
 	}
 	for _, key := range c.Again {
 		if slices.ContainsFunc(c.Roles, func(r deploy.RoleChange) bool { return r.Key() == key }) {

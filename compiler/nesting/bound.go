@@ -12,15 +12,18 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// MaxMembers is the key of a group's hotc block that limits its members with roles, where
-// only Heat knows their number.
-const MaxMembers = "max_members"
+// Block is the key of the entry in a group's metadata with hotc's settings of the group, and
+// MaxMembers that of the one which limits its members with roles, where only Heat knows their number.
+const (
+	Block      = "hotc"
+	MaxMembers = "max_members"
+)
 
 // bound is the maximal size of a group whose size only Heat knows, from its hotc block or the
 // constraints of the parameters that decide it. Without either it is 0, and the group Unbounded.
 func (l *loader) bound(n *program.StackResource, r *hot.Resource, size *yaml.Node) int {
 	s := n.In
-	block := program.BlockOf(r)
+	block := r.MetadataEntry(Block)
 	if block != nil {
 		if v := block.Value.Get(MaxMembers); v != nil {
 			most, _ := v.Value.(int64)

@@ -83,7 +83,7 @@ func (l *loader) group(s *program.Stack, r *hot.Resource, g groupType, at place)
 		l.inner(s, r, t, definition.Get("properties"), at, registry)
 	}
 	var first *program.Member
-	hasRoles := program.BlockOf(d) != nil
+	hasRoles := len(n.Blocks()) > 0
 	if environment.IsTemplate(t.Name) && n.Size != 0 {
 		first = &program.Member{Name: "0"}
 		if first.Stack = l.member(n, first, t, at, registry.Child("0", t)); first.Stack == nil {

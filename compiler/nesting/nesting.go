@@ -106,7 +106,7 @@ func (l *loader) stack(s *program.Stack, at place) {
 		}
 		group := groups[t.Name]
 		isTemplate := environment.IsTemplate(t.Name)
-		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || program.BlockOf(r) != nil) {
+		if r.Condition != nil && !l.present(s, r, isTemplate || group.definition != "" || s.SaysRoles(r)) {
 			why, given := l.whyFalse(s, r)
 			s.SetAbsent(r.Name, program.Removal{Why: why, At: s.Place(r.Condition.Value), Given: given})
 			continue
@@ -303,10 +303,10 @@ func mentionsRoles(s *program.Stack) bool {
 
 func resourceMentions(s *program.Stack, r *hot.Resource) bool {
 	n := s.StackResourceOf(r.Name)
-	if (n == nil || !n.Group()) && program.BlockOf(r) != nil && s.Removed(r.Name) == nil {
+	if (n == nil || !n.Group()) && s.SaysRoles(r) && s.Removed(r.Name) == nil {
 		return true
 	}
-	return n != nil && (n.Block() != nil && n.Size != 0 || slices.ContainsFunc(n.Stacks(), mentionsRoles))
+	return n != nil && (len(n.Blocks()) > 0 && n.Size != 0 || slices.ContainsFunc(n.Stacks(), mentionsRoles))
 }
 
 // Resources counts the resources of a stack and of those in it, as Heat does
@@ -315,7 +315,7 @@ func resourceMentions(s *program.Stack, r *hot.Resource) bool {
 func Resources(s *program.Stack) int {
 	count := 0
 	for _, r := range s.Template.Resources {
-		if !s.Absent(r.Name) {
+		if s.Makes(r.Name) {
 			count++
 		}
 	}

@@ -147,7 +147,7 @@ func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Typ
 	if !IsGroup(member.Name) && member.Name != chainType || properties.IsNull() {
 		return
 	}
-	found := mentionsBlock(properties)
+	found := mentionsBlock(s, properties)
 	if e, err := s.Template.Fold(properties, s.Supplied.Peek); err == nil && !found {
 		registry = registry.Child("0", member)
 		found = e.Any(func(x *hot.Expr) bool {
@@ -164,9 +164,9 @@ func (l *loader) inner(s *program.Stack, r *hot.Resource, member environment.Typ
 }
 
 // mentionsBlock reports whether a node contains a block of roles anywhere.
-func mentionsBlock(n *yaml.Node) bool {
-	return slices.ContainsFunc(n.Items, mentionsBlock) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool {
-		return e.Name == "metadata" && e.Value.Get("hotc") != nil || mentionsBlock(e.Value)
+func mentionsBlock(s *program.Stack, n *yaml.Node) bool {
+	return slices.ContainsFunc(n.Items, func(x *yaml.Node) bool { return mentionsBlock(s, x) }) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool {
+		return e.Name == "metadata" && slices.ContainsFunc(e.Value.Entries, func(m yaml.Entry) bool { return s.IsEntry(m.Name) }) || mentionsBlock(s, e.Value)
 	})
 }
 

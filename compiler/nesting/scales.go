@@ -51,7 +51,7 @@ func (l *loader) slots(n *program.StackResource, r *hot.Resource) int {
 	}
 	l.fixed(s, most)
 	slots := l.bound(n, r, most)
-	if block := program.BlockOf(r); n.Unbounded || slots == 0 || block != nil && block.Value.Get(MaxMembers) != nil {
+	if block := r.MetadataEntry(Block); n.Unbounded || slots == 0 || block != nil && block.Value.Get(MaxMembers) != nil {
 		return slots
 	}
 	return slots + l.surge(s, r.Property(rollingUpdates), slots)

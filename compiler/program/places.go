@@ -7,12 +7,6 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Block is the key of hotc's own entry in a resource's metadata: Heat never sees it.
-const Block = "hotc"
-
-// BlockOf is hotc's block of a resource, nil if it has none.
-func BlockOf(r *hot.Resource) *yaml.Entry { return r.MetadataEntry(Block) }
-
 // Place is a part of a stack's text that Heat evaluates.
 type Place struct {
 	Kind          PlaceKind
@@ -74,7 +68,10 @@ func (s *Stack) PlacesOf(r *hot.Resource) func(yield func(Place) bool) {
 }
 
 func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
-	x := placing{t: s.Template, r: r, stackResource: s.stackResources[r.Name], yield: yield}
+	if s.owned[r.Name] != nil {
+		return true
+	}
+	x := placing{in: s, t: s.Template, r: r, stackResource: s.stackResources[r.Name], yield: yield}
 	if x.stackResource != nil && len(x.stackResource.members) == 0 {
 		x.stackResource = nil
 	}
@@ -101,6 +98,7 @@ func (s *Stack) placesOf(r *hot.Resource, yield func(Place) bool) bool {
 
 // placing visits the places of a resource. Its methods report whether to continue.
 type placing struct {
+	in            *Stack
 	t             *hot.Template
 	r             *hot.Resource
 	stackResource *StackResource
@@ -124,9 +122,9 @@ func (x placing) each(kind PlaceKind, e *yaml.Entry, visit func(*yaml.Entry) boo
 	return true
 }
 
-// metadata skips hotc's own block.
+// metadata skips what is a front-end's own.
 func (x placing) metadata(kind PlaceKind, e *yaml.Entry) bool {
-	return x.each(kind, e, func(m *yaml.Entry) bool { return m.Name == Block || x.visit(kind, m) })
+	return x.each(kind, e, func(m *yaml.Entry) bool { return x.in.IsEntry(m.Name) || x.visit(kind, m) })
 }
 
 func (x placing) properties(properties *yaml.Entry, deciding []string) bool {

@@ -25,12 +25,16 @@ type Program struct {
 	// Servers are those with roles, in all stacks, in source order.
 	Servers []*Server
 
-	byPath map[contract.ServerPath]*Server
+	frontEnds []*FrontEnd
+	byPath    map[contract.ServerPath]*Server
 }
 
 // New makes a program of a root template, without servers yet.
-func New(t *hot.Template, supplied *Supplied) *Program {
-	return &Program{Template: t, Supplied: supplied, Root: NewStack("", t, supplied, nil), byPath: map[contract.ServerPath]*Server{}}
+func New(t *hot.Template, supplied *Supplied, frontEnds ...*FrontEnd) *Program {
+	p := &Program{Template: t, Supplied: supplied, frontEnds: frontEnds, byPath: map[contract.ServerPath]*Server{}}
+	p.Root = NewStack("", t, supplied, nil)
+	p.Root.program = p
+	return p
 }
 
 // AddServer adds a server of a stack, or returns the resource's existing one.
@@ -120,14 +124,20 @@ func (s *Server) Declare(o *Output) (taken *Output) {
 // Role finds a role of the server.
 func (s *Server) Role(name string) *Role { return s.roles[name] }
 
-// Add adds a role to the server, after the others.
+// Add adds a role to the server, after the others. Its front-end has to see that the name is free.
 func (s *Server) Add(r *Role) {
+	if r.Stack == nil {
+		r.Stack = s.Stack
+	}
 	s.Roles, s.roles[r.Name] = append(s.Roles, r), r
 }
 
 // Role is one run of a tool on a server.
 type Role struct {
-	Server     *Server
+	Server *Server
+	// Stack is the one in which its expressions are evaluated: the server's, if its front-end does not
+	// say another one.
+	Stack      *Stack
 	Name       string
 	At         source.Place
 	Driver     string

@@ -28,16 +28,22 @@ type Stack struct {
 	Arguments      map[string]*hot.Expr
 	StackResources []*StackResource // in source order
 
+	program        *Program
 	types          map[string]string // of resources whose type an environment maps
 	removals       map[string]*Removal
 	stackResources map[string]*StackResource
 	byResource     map[string]*Server
+	owned          map[string]*Owned
 }
 
 // NewStack makes a stack, without stack resources yet.
 func NewStack(path contract.ServerPath, t *hot.Template, supplied *Supplied, of *StackResource) *Stack {
-	return &Stack{Path: path, Template: t, Supplied: supplied, StackResource: of, types: map[string]string{}, removals: map[string]*Removal{},
-		stackResources: map[string]*StackResource{}, byResource: map[string]*Server{}}
+	s := &Stack{Path: path, Template: t, Supplied: supplied, StackResource: of, types: map[string]string{}, removals: map[string]*Removal{},
+		stackResources: map[string]*StackResource{}, byResource: map[string]*Server{}, owned: map[string]*Owned{}}
+	if of != nil {
+		s.program = of.In.program
+	}
+	return s
 }
 
 // Around is the enclosing stack, nil for the root.

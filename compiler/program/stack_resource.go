@@ -47,12 +47,12 @@ func NewStackResource(in *Stack, r *hot.Resource, kind StackResourceKind, defini
 // Definition defines each member: the resource itself, or the resource_def of a group.
 func (n *StackResource) Definition() *hot.Resource { return n.definition }
 
-// Block is the block of roles in a group's definition of its members; nil if it has none.
-func (n *StackResource) Block() *yaml.Entry {
+// Blocks are the front-ends' entries in a group's definition of its members.
+func (n *StackResource) Blocks() []*yaml.Entry {
 	if !n.Group() {
 		return nil
 	}
-	return BlockOf(n.definition)
+	return n.In.Blocks(n.definition)
 }
 
 // Members visits the expanded members.

@@ -87,7 +87,7 @@ func PublishAgent(ctx context.Context, s store.Session, owner store.Credential, 
 		return err
 	}
 	folder := []store.Grant{{May: store.MayRead | store.MayCreateChildren}}
-	owned := []store.Grant{{To: owner, May: store.MayAll}, {May: store.MayRead}}
+	owned := []store.Grant{{To: owner.Principal(), May: store.MayAll}, {May: store.MayRead}}
 	if closed {
 		folder = owned
 	}

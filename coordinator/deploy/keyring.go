@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,16 +26,16 @@ type keyring struct {
 	tokens
 	record   protocol.DeploymentRecord
 	operator store.Grant
-	root     *store.Credential // of the ROOT's operators, where it is closed
-	signer   sign.Key          // the operator's
+	root     *store.Principal // of the ROOT's operators, where it is closed
+	signer   sign.Key         // the operator's
 	relay    protocol.RelayKey
 	publics  sync.Map // of sign.Public, by contract.ServerPath
-	servers  map[contract.ServerPath]store.Credential
-	sets     map[string]store.Credential
+	servers  map[contract.ServerPath]store.Principal
+	sets     map[string]store.Principal
 	members  map[contract.ServerPath]map[string]string // passwords by set
 }
 
-func newKeyring(t tokens, record protocol.DeploymentRecord, root *store.Credential) (*keyring, error) {
+func newKeyring(t tokens, record protocol.DeploymentRecord, root *store.Principal) (*keyring, error) {
 	signer, err := t.secret.OperatorKey(t.deployment)
 	if err != nil {
 		return nil, err
@@ -48,10 +49,10 @@ func newKeyring(t tokens, record protocol.DeploymentRecord, root *store.Credenti
 		signer:   signer,
 		relay:    relay,
 		record:   record,
-		operator: store.Grant{To: t.secret.Operator(t.deployment), May: store.MayAll},
+		operator: store.Grant{To: t.secret.Operator(t.deployment).Principal(), May: store.MayAll},
 		root:     root,
-		servers:  map[contract.ServerPath]store.Credential{},
-		sets:     map[string]store.Credential{},
+		servers:  map[contract.ServerPath]store.Principal{},
+		sets:     map[string]store.Principal{},
 		members:  map[contract.ServerPath]map[string]string{},
 	}, nil
 }
@@ -186,38 +187,30 @@ func recordOf[T any](k *keyring, kind string, of, by contract.ServerPath, what s
 }
 
 func (k *keyring) server(s contract.ServerPath, may store.Rights) store.Grant {
-	c, known := k.servers[s]
+	p, known := k.servers[s]
 	if !known {
-		c = protocol.ServerCredential(s, k.token(s))
-		if k.record.Enrol == protocol.EnrolOnce {
-			c = k.secret.MemberCredential(k.deployment, k.record, s)
-		}
-		k.servers[s] = c
+		p = k.agent(s)
+		k.servers[s] = p
 	}
-	return store.Grant{To: c, May: may}
+	return store.Grant{To: p, May: may}
 }
 
-// named is the identity of a server (perhaps of another plan) or of a reader set, by its user name;
-// the zero value if there is none.
-func (k *keyring) named(user string) store.Credential {
-	if id, is := strings.CutPrefix(user, protocol.ReaderCredential("", "").User); is {
-		return k.secret.ReaderSet(k.deployment, id)
+// agent is who a server's agent is: where tokens are valid for one enrolment, not who has its token.
+func (k *keyring) agent(s contract.ServerPath) store.Principal {
+	if k.record.Enrol == protocol.EnrolOnce {
+		return k.secret.MemberCredential(k.deployment, k.record, s).Principal()
 	}
-	for _, c := range k.servers {
-		if c.User == user {
-			return c
-		}
-	}
-	kind, segment, _ := strings.Cut(user, "-")
-	server, err := url.PathUnescape(segment)
-	switch s := contract.ServerPath(server); {
-	case err != nil:
-	case kind == "server" && k.record.Enrol == protocol.EnrolAlways: // otherwise the token opens nothing
-		return protocol.ServerCredential(s, k.token(s))
-	case kind == "member" && k.record.Enrol == protocol.EnrolOnce:
-		return k.secret.MemberCredential(k.deployment, k.record, s)
-	}
-	return store.Credential{}
+	return protocol.ServerCredential(s, k.token(s)).Principal()
+}
+
+// reads reports whether someone is a server of the deployment's, perhaps of another plan, or a set of
+// them.
+func (k *keyring) reads(p store.Principal) bool {
+	kind, name, _ := strings.Cut(p.Name, "-")
+	server, err := url.PathUnescape(name)
+	return kind == "readers" && p == k.secret.ReaderSet(k.deployment, name).Principal() ||
+		slices.Contains(slices.Collect(maps.Values(k.servers)), p) ||
+		err == nil && p == k.agent(contract.ServerPath(server))
 }
 
 // readers grants servers the right to read, individually or as a set.
@@ -229,13 +222,14 @@ func (k *keyring) readers(servers []contract.ServerPath) []store.Grant {
 	id := readerSetID(servers)
 	set, known := k.sets[id]
 	if !known {
-		set = k.secret.ReaderSet(k.deployment, id)
+		credential := k.secret.ReaderSet(k.deployment, id)
+		set = credential.Principal()
 		k.sets[id] = set
 		for _, s := range servers {
 			if k.members[s] == nil {
 				k.members[s] = map[string]string{}
 			}
-			k.members[s][id] = set.Password
+			k.members[s][id] = credential.Password
 		}
 	}
 	return []store.Grant{{To: set, May: store.MayRead}}

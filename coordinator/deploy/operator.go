@@ -138,7 +138,7 @@ func Destroy(ctx context.Context, s store.Session, d protocol.Deployment) error 
 		}
 	}
 	// A limit that this session may not remove also bounds the next deployment of the name.
-	_ = s.SetLimit(ctx, d.Root(), store.Limit{})
+	_ = s.SetLimit(ctx, d.Root(), store.Limit{}, store.Everyone)
 	return nil
 }
 

@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
@@ -89,24 +87,17 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	if later == anythingLater {
 		return nil
 	}
-	known := lists.Map(grants, func(g store.Grant) store.Credential { return g.To })
-	there, err := o.store.Rights(ctx, path, known...)
+	there, err := o.store.Rights(ctx, path)
 	if errors.Is(err, store.ErrRefused) {
 		return &RightsError{Path: path, Why: "this deployment's secret does not grant access to it"}
 	}
 	if err != nil {
 		return err
 	}
-	if later == readersLater || o.changing {
-		there = slices.DeleteFunc(there, func(g store.Grant) bool {
-			return g.May == store.MayRead && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.named(g.To.User))
-		})
-	}
-	if later == relayLater {
-		there = slices.DeleteFunc(there, func(g store.Grant) bool {
-			return g.To.User == protocol.RelayUser && !slices.Contains(grants, g) && o.mayRead(ctx, path, o.keys.relay.Credential())
-		})
-	}
+	there = slices.DeleteFunc(there, func(g store.Grant) bool {
+		return g.May == store.MayRead && !slices.Contains(grants, g) && (later == relayLater && g.To == o.keys.relay.Credential().Principal() ||
+			(later == readersLater || o.changing) && o.keys.reads(g.To))
+	})
 	if o.changing {
 		grants = slices.DeleteFunc(slices.Clone(grants), func(g store.Grant) bool {
 			return g != o.keys.operator && !slices.Contains(there, g)
@@ -118,20 +109,13 @@ func (o *owner) rights(ctx context.Context, n node) error {
 	return nil
 }
 
-// mayRead reports whether an identity of the deployment's, other than the zero value, may read a
-// node, and no more.
-func (o *owner) mayRead(ctx context.Context, path store.Path, c store.Credential) bool {
-	there, err := o.store.Rights(ctx, path, c)
-	return err == nil && c.User != "" && slices.Contains(there, store.Grant{To: c, May: store.MayRead})
-}
-
 // otherRights describes how rights differ from the required ones.
 func otherRights(there, wanted []store.Grant) string {
 	var more, less []string
 	for _, g := range there {
 		if !slices.Contains(wanted, g) {
-			who := "the user " + g.To.User
-			if g.To.User == "" {
+			who := "the user " + g.To.Name
+			if g.To == store.Everyone {
 				who = "everyone"
 			}
 			more = append(more, fmt.Sprintf("%s may %s", who, doing(g.May)))
@@ -139,7 +123,7 @@ func otherRights(there, wanted []store.Grant) string {
 	}
 	for _, g := range wanted {
 		if !slices.Contains(there, g) {
-			less = append(less, fmt.Sprintf("%s may not %s", g.To.User, doing(g.May)))
+			less = append(less, fmt.Sprintf("%s may not %s", g.To.Name, doing(g.May)))
 		}
 	}
 	return strings.Join(append(more, less...), ", ")

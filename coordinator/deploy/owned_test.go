@@ -128,7 +128,7 @@ func TestOtherRights(t *testing.T) {
 	seedtest.SkipShort(t)
 	changed := everyClass()
 	changed.Servers[0].Roles[0].Timeout = 9
-	mallory := store.Grant{To: store.Credential{User: "mallory", Password: "m"}, May: store.MayRead}
+	mallory := store.Grant{To: store.Credential{User: "mallory", Password: "m"}.Principal(), May: store.MayRead}
 	own := func(path store.Path) bool { // of a server's: what they make of it is no matter of apply's
 		return strings.HasSuffix(string(path), "/pass")
 	}
@@ -164,7 +164,7 @@ func TestOtherRights(t *testing.T) {
 // Where tokens are valid for one enrolment they open nothing afterwards: a file that can be read with
 // one has other rights than hotc grants, also for an apply that is not told how tokens enrol.
 func TestATokenThatReadsAFile(t *testing.T) {
-	token := store.Grant{To: protocol.ServerCredential("lb", deploytest.TokenOf("lb")), May: store.MayRead}
+	token := store.Grant{To: protocol.ServerCredential("lb", deploytest.TokenOf("lb")).Principal(), May: store.MayRead}
 	for enrol, seen := range map[protocol.Enrolment]bool{protocol.EnrolOnce: true, protocol.EnrolAlways: false} { // then it is the server, which a plan before may have let read it
 		b, p := deploytest.InMemory(), everyClass()
 		if _, err := deploy.Publish(t.Context(), b.Open(t), deploytest.Publication(p, deploytest.Enrolling(enrol))); err != nil {

@@ -84,13 +84,13 @@ type Publication struct {
 	After map[contract.CellName]int
 }
 
-// rootCredential is the identity of the holder of a closed ROOT's key.
-func (w *Publication) rootCredential() *store.Credential {
+// rootPrincipal is the holder of a closed ROOT's key.
+func (w *Publication) rootPrincipal() *store.Principal {
 	if w.Root == nil {
 		return nil
 	}
-	c := w.Root.Key.RootCredential()
-	return &c
+	p := w.Root.Key.RootCredential().Principal()
+	return &p
 }
 
 // ErrStands says that a deployment to be restored exists.
@@ -157,7 +157,7 @@ func Rehearse(ctx context.Context, s store.Session, w Publication) (Published, e
 // prepare compares the current with the wanted state: it returns the nodes to create, ready last,
 // or the change of a live plan.
 func (w *Publication) prepare(ctx context.Context, s store.Session) (result Published, nodes []store.NewNode, change *update, err error) {
-	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootCredential()
+	d, secret, p, root := w.Deployment, w.Secret, w.Plan, w.rootPrincipal()
 	if p.Format != contract.Format {
 		return Published{}, nil, nil, fmt.Errorf("the plan has format %d, this hotc writes format %d", p.Format, contract.Format)
 	}
@@ -267,7 +267,7 @@ func (w *Publication) prepare(ctx context.Context, s store.Session) (result Publ
 
 // checkRecord refuses a deployment whose record others may change: any user may have created what
 // is below it.
-func checkRecord(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, root *store.Credential) error {
+func checkRecord(ctx context.Context, s store.Session, d protocol.Deployment, secret protocol.Secret, root *store.Principal) error {
 	keys, err := newKeyring(tokens{secret: secret, deployment: d}, protocol.DeploymentRecord{}, root)
 	if err != nil {
 		return err

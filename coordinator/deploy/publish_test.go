@@ -222,7 +222,7 @@ func TestWhatOnlyAServerCanDelete(t *testing.T) {
 		if err := s.Authenticate(t.Context(), own); err != nil {
 			t.Fatal(err)
 		}
-		grants := []store.Grant{{To: own, May: store.MayAll}}
+		grants := []store.Grant{{To: own.Principal(), May: store.MayAll}}
 		if err := s.Create(t.Context(), []store.NewNode{{Path: mine, Grants: grants}, {Path: mine.Join("too"), Grants: grants}}); err != nil {
 			t.Fatal(err)
 		}

@@ -119,12 +119,12 @@ func (k *keyring) grants(c class, own contract.ServerPath, others ...contract.Se
 	}
 	if r.token != 0 {
 		for _, s := range append([]contract.ServerPath{own}, others...) {
-			grants = append(grants, store.Grant{To: protocol.ServerCredential(s, k.token(s)), May: r.token})
+			grants = append(grants, store.Grant{To: protocol.ServerCredential(s, k.token(s)).Principal(), May: r.token})
 		}
 		return grants
 	}
 	if r.relay != 0 {
-		grants = append(grants, store.Grant{To: k.relay.Credential(), May: r.relay})
+		grants = append(grants, store.Grant{To: k.relay.Credential().Principal(), May: r.relay})
 	}
 	if r.server != 0 && own != contract.Operator {
 		grants = append(grants, k.server(own, r.server))

@@ -61,14 +61,12 @@ func LookAtRoot(ctx context.Context, s store.Session, key *protocol.Secret) (roo
 			err = fmt.Errorf("read the ROOT: %w", err)
 		}
 	}()
-	var known []store.Credential
 	if key != nil {
-		known = []store.Credential{key.RootCredential()}
-		if err := s.Authenticate(ctx, known[0]); err != nil {
+		if err := s.Authenticate(ctx, key.RootCredential()); err != nil {
 			return root, err
 		}
 	}
-	root.Holders, err = s.Rights(ctx, "", known...)
+	root.Holders, err = s.Rights(ctx, "")
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return Root{State: RootAbsent}, nil
@@ -92,7 +90,7 @@ func LookAtRoot(ctx context.Context, s store.Session, key *protocol.Secret) (roo
 }
 
 func rootGrants(key protocol.Secret) []store.Grant {
-	return []store.Grant{{To: key.RootCredential(), May: store.MayAll}}
+	return []store.Grant{{To: key.RootCredential().Principal(), May: store.MayAll}}
 }
 
 // MakeRoot creates a ROOT, or changes the limit of future deployments in one that is the key's own.
@@ -133,7 +131,7 @@ func MakeRoot(ctx context.Context, s store.Session, key protocol.Secret, limit s
 func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, error) {
 	err := s.DeleteTree(ctx, probe)
 	if err == nil {
-		err = s.SetLimit(ctx, probe, store.Limit{Bytes: 1}, rootGrants(key)...)
+		err = s.SetLimit(ctx, probe, store.Limit{Bytes: 1}, key.RootCredential().Principal())
 	}
 	if err != nil {
 		return false, err
@@ -143,7 +141,7 @@ func Enforces(ctx context.Context, s store.Session, key protocol.Secret) (bool, 
 	if full {
 		err = nil
 	}
-	return full, errors.Join(err, s.DeleteTree(ctx, probe), s.SetLimit(ctx, probe, store.Limit{}))
+	return full, errors.Join(err, s.DeleteTree(ctx, probe), s.SetLimit(ctx, probe, store.Limit{}, key.RootCredential().Principal()))
 }
 
 // InRoot publishes a deployment in a closed ROOT: holders of its key may list and delete the
@@ -162,5 +160,5 @@ func (w *Publication) limit(ctx context.Context, s store.Session, result Publish
 	if l.Exceeded(int64(result.Nodes), int64(result.Bytes)) {
 		return fmt.Errorf("it has %d nodes of %d bytes in total, the ROOT limits a deployment to %d nodes of %d bytes: %w", result.Nodes, result.Bytes, l.Nodes, l.Bytes, store.ErrTooLarge)
 	}
-	return s.SetLimit(ctx, w.Deployment.Root(), l, store.Grant{To: w.Root.Key.RootCredential(), May: store.MayAll})
+	return s.SetLimit(ctx, w.Deployment.Root(), l, w.Root.Key.RootCredential().Principal())
 }

@@ -88,7 +88,7 @@ type update struct {
 	store    store.Session
 	d        protocol.Deployment
 	tokens   tokens
-	root     *store.Credential
+	root     *store.Principal
 	keys     *keyring
 	live, to *contract.Plan
 	planJSON []byte
@@ -113,7 +113,7 @@ type update struct {
 // newUpdate reads the current state. *ChangedPlanError.
 func newUpdate(ctx context.Context, s store.Session, w *Publication, t tokens, digest string) (*update, error) {
 	d := w.Deployment
-	u := &update{store: s, d: d, tokens: t, root: w.rootCredential(), to: w.Plan, planJSON: w.JSON, given: w.After, lock: w.Lock, files: w.Files, digest: digest, now: w.Now}
+	u := &update{store: s, d: d, tokens: t, root: w.rootPrincipal(), to: w.Plan, planJSON: w.JSON, given: w.After, lock: w.Lock, files: w.Files, digest: digest, now: w.Now}
 	if err := u.begin(ctx); err != nil {
 		return nil, err
 	}

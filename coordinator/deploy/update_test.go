@@ -441,7 +441,7 @@ func TestReadingAPlanWhileItChanges(t *testing.T) {
 	over := make(chan error)
 	go func() {
 		var err error
-		for n := 1; n < 8 && err == nil; n++ {
+		for n := 1; n < seedtest.Cases(8, 4) && err == nil; n++ {
 			p := at(n)
 			_, err = deploy.Publish(context.Background(), b.Open(t), deploytest.Publication(p, func(w *deploy.Publication) { w.Now = deploytest.Noon.Add(time.Duration(n)) }))
 		}

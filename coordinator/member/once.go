@@ -84,14 +84,14 @@ func (m *Member) ownGrants(may store.Rights) []store.Grant {
 	if member == nil {
 		return nil
 	}
-	return []store.Grant{{To: *member, May: may}}
+	return []store.Grant{{To: member.Principal(), May: may}}
 }
 
 // password reads the server's password from the pass, taking it if this is the first machine, or
 // from an admission.
 func (m *Member) password(ctx context.Context, own store.Credential, key seal.Key) (string, error) {
 	path := m.deployment.Pass(m.server)
-	err := store.HandOver(ctx, m.store, path, protocol.ServerCredential(m.server, m.token), store.Grant{To: own, May: store.MayRead})
+	err := store.HandOver(ctx, m.store, path, protocol.ServerCredential(m.server, m.token).Principal(), store.Grant{To: own.Principal(), May: store.MayRead})
 	var pass store.Node
 	if err == nil {
 		pass, err = m.store.Read(ctx, path)

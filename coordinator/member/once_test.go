@@ -46,7 +46,7 @@ func TestATokenForOneEnrolment(t *testing.T) {
 		first, app := deploytest.NewMachine(t, "db", "d1"), deploytest.NewMachine(t, "app", "a1")
 		db := b.Join(t, first, false)
 		expectTokenWorthless("after the first enrolment")
-		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: store.MayRead}
+		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")).Principal(), May: store.MayRead}
 		if err := store.Allow(t.Context(), b.Session(t, "db"), deploytest.Site.Pass("db"), own); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("the token gives itself the pass: %v", err)
 		}
@@ -68,7 +68,7 @@ func TestAPassThatSomebodyHasRead(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.PublishOnce(t, deploytest.WithPassword())
 		thief := b.Session(t, "db")
-		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")), May: store.MayRead}
+		own := store.Grant{To: protocol.ServerCredential("db", deploytest.Secret.ServerToken(deploytest.Site, "db")).Principal(), May: store.MayRead}
 		if err := store.Allow(t.Context(), thief, deploytest.Site.Pass("db"), own); err != nil {
 			t.Fatal(err)
 		}

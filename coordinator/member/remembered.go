@@ -144,15 +144,15 @@ func (m *Member) notOlder(ctx context.Context, kind string, number int64) error 
 	m.mu.Lock()
 	last, told := m.counters[kind], m.older[kind] > 0
 	var err error
-	switch {
-	case number < last:
+	if number < last {
 		m.older[kind], err = last, ErrOlder
-	case number > last:
-		if m.counters[kind] = number; number > 1 { // otherwise nothing is older
+	} else {
+		if number > max(last, 1) { // nothing is older than the first
 			err = m.remember(Remembered{Counters: map[string]int64{kind: number}})
 		}
-		fallthrough
-	default:
+		if err == nil { // else who tries again stores it first
+			m.counters[kind] = number
+		}
 		delete(m.older, kind)
 	}
 	m.mu.Unlock()
@@ -170,9 +170,11 @@ func (m *Member) notSeenLater(what contract.CellName, is protocol.Count) (newest
 	if last := m.seen[what]; is.Less(last) {
 		return false, nil
 	} else if last.Less(is) {
-		m.seen[what] = is
 		if is[1] > 1 || is[1] == 0 && is[0] > 1 { // a cell's first version is as old as its writer's incarnation
 			err = m.remember(Remembered{Seen: map[contract.CellName]protocol.Count{what: is}})
+		}
+		if err == nil { // else who tries again stores it first
+			m.seen[what] = is
 		}
 	}
 	return err == nil, err

@@ -47,7 +47,7 @@ func parts(a deploytest.Attacker, path store.Path) (head string, nodes []store.P
 
 func create(a deploytest.Attacker, path store.Path, text string) {
 	a.T.Helper()
-	grants := []store.Grant{{To: deploytest.Secret.Operator(deploytest.Site), May: store.MayAll}, {To: protocol.ServerCredential("db", deploytest.TokenOf("db")), May: store.MayRead}}
+	grants := []store.Grant{{To: deploytest.Secret.Operator(deploytest.Site).Principal(), May: store.MayAll}, {To: protocol.ServerCredential("db", deploytest.TokenOf("db")).Principal(), May: store.MayRead}}
 	if err := a.Store.Create(a.T.Context(), []store.NewNode{{Path: path, Data: []byte(text), Grants: grants}}); err != nil {
 		a.T.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestAForgedPlanIsRefused(t *testing.T) {
 			path := deploytest.Site.ServerPlan("db")
 			text := strings.ReplaceAll(a.Read(path), deploytest.MysqlScript, evil)
 			if err := a.Store.Create(a.T.Context(), []store.NewNode{{Path: path.Join("0001"), Data: []byte(text),
-				Grants: []store.Grant{{To: deploytest.Secret.Operator(deploytest.Site), May: store.MayAll}, {To: protocol.ServerCredential("db", deploytest.TokenOf("db")), May: store.MayRead}}}}); err != nil {
+				Grants: []store.Grant{{To: deploytest.Secret.Operator(deploytest.Site).Principal(), May: store.MayAll}, {To: protocol.ServerCredential("db", deploytest.TokenOf("db")).Principal(), May: store.MayRead}}}}); err != nil {
 				a.T.Fatal(err)
 			}
 			a.Write(path, `{"parts":1}`)

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/coordinator/store"
@@ -10,25 +10,22 @@ import (
 // bound is a limit that somebody has set.
 type bound struct {
 	limit store.Limit
-	owner store.Access
+	owner store.Principal
 }
 
-// setLimit bounds a node, or removes the bound. Its owner is whom the grants name, as that of a node.
-func (s *session) setLimit(path store.Path, l store.Limit, grants []store.Grant) error {
-	own := store.NewAccess(s.identities, grants)
+// setLimit bounds a node, or removes the bound.
+func (s *session) setLimit(path store.Path, l store.Limit, owner store.Principal) error {
 	there, is := s.tree.limits[path]
 	switch {
-	case l == (store.Limit{}) && is && !there.owner.Allows(s.identities, store.MayDeleteChildren):
-		return store.ErrRefused
-	case l == (store.Limit{}):
-		delete(s.tree.limits, path)
-		return nil
-	case is && !maps.Equal(there.owner.May, own.May):
+	case is && l != store.Limit{} && there.owner != owner:
 		return store.ErrRights
-	case is && !there.owner.Allows(s.identities, store.MayWrite):
+	case is && there.owner != store.Everyone && !slices.Contains(s.principals, there.owner):
 		return store.ErrRefused
+	case l == store.Limit{}:
+		delete(s.tree.limits, path)
+	default:
+		s.tree.limits[path] = bound{l, owner}
 	}
-	s.tree.limits[path] = bound{l, own}
 	return nil
 }
 

@@ -22,11 +22,11 @@ type session struct {
 	// running are the goroutines that Close waits for.
 	running sync.WaitGroup
 
-	// identities are guarded by the tree's mutex.
-	identities store.Identities
+	// principals are guarded by the tree's mutex.
+	principals store.Principals
 }
 
-// Open starts a session under some identities.
+// Open starts a session under some principals.
 func (t *Tree) Open(creds ...store.Credential) store.Session {
 	return client{t.open(creds...)}
 }
@@ -35,7 +35,7 @@ func (t *Tree) open(creds ...store.Credential) *session {
 	alive, end := context.WithCancel(context.Background())
 	s := &session{tree: t, alive: alive, end: end}
 	for _, c := range creds {
-		s.identities = s.identities.Add(c.Identity())
+		s.principals = s.principals.Add(c.Principal())
 	}
 	return s
 }
@@ -56,7 +56,7 @@ func (s *session) enter(ctx context.Context, path store.Path) (leave func(), err
 	return s.tree.mu.Unlock, nil
 }
 
-func (s *session) may(n *node, right store.Rights) bool { return n.access.Allows(s.identities, right) }
+func (s *session) may(n *node, right store.Rights) bool { return n.access.Allows(s.principals, right) }
 
 // node finds a node on which the session has a right.
 func (s *session) node(path store.Path, right store.Rights) (*node, error) {
@@ -97,7 +97,7 @@ func (s *session) answer(r request) (a response, err error) {
 		if r.Credential == nil {
 			return a, errNoRequest
 		}
-		s.identities = s.identities.Add(r.Credential.Identity())
+		s.principals = s.principals.Add(r.Credential.Principal())
 	case opCreate:
 		for _, n := range r.Nodes {
 			if err := s.create(n); err != nil {
@@ -125,11 +125,9 @@ func (s *session) answer(r request) (a response, err error) {
 			err = s.deleteTree(r.Path, n)
 		}
 	case opSetLimit:
-		err = s.setLimit(r.Path, r.Limit, r.Grants)
-	case opLimit:
-		a.Limit = s.tree.limits[r.Path].limit
+		err = s.setLimit(r.Path, r.Limit, r.Owner)
 	case opRights:
-		a.Grants, err = s.rights(r.Path, r.Known)
+		a.Grants, err = s.rights(r.Path)
 	case opChangeRights:
 		if r.Rights == nil || r.Rights.From != nil && len(r.Rights.Grants) != 1 {
 			return a, errNoRequest
@@ -189,16 +187,16 @@ func (s *session) mayCreate(path store.Path) error {
 }
 
 func (s *session) newNode(data []byte, grants []store.Grant) *node {
-	return &node{data: bytes.Clone(data), written: time.Now(), access: store.NewAccess(s.identities, grants), children: map[string]struct{}{}}
+	return &node{data: bytes.Clone(data), written: time.Now(), access: store.NewAccess(s.principals, grants), children: map[string]struct{}{}}
 }
 
 // rights are the grants on a node.
-func (s *session) rights(path store.Path, known []store.Credential) ([]store.Grant, error) {
+func (s *session) rights(path store.Path) ([]store.Grant, error) {
 	n := s.tree.find(path)
 	if n == nil || path == "" && s.tree.untouched() {
 		return nil, store.ErrNotFound
 	}
-	return n.access.Grants(s.identities, known)
+	return n.access.Grants(s.principals)
 }
 
 func (s *session) changeRights(path store.Path, c store.RightsChange) error {
@@ -206,7 +204,7 @@ func (s *session) changeRights(path store.Path, c store.RightsChange) error {
 	if n == nil {
 		return store.ErrNotFound
 	}
-	after, err := n.access.Change(s.identities, c)
+	after, err := n.access.Change(s.principals, c)
 	if err == nil && c.Guard != nil {
 		if g := s.tree.find(c.Guard.Path); g == nil || g.version != c.Guard.Version {
 			return store.ErrVersion

@@ -33,7 +33,7 @@ func (s client) Create(ctx context.Context, nodes []store.NewNode) error {
 		for _, n := range nodes {
 			more := len(n.Data) + len(n.Path)
 			for _, g := range n.Grants {
-				more += len(g.To.User) + len(g.To.Password) + 64
+				more += len(g.To.Name) + len(g.To.ID) + 64
 			}
 			if size += more + 64; some > 0 && size > maxCreate {
 				break
@@ -81,8 +81,8 @@ func (s client) DeleteTree(ctx context.Context, path store.Path) error {
 	return err
 }
 
-func (s client) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
-	answer, err := s.do(ctx, request{Op: opRights, Path: path, Known: known})
+func (s client) Rights(ctx context.Context, path store.Path) ([]store.Grant, error) {
+	answer, err := s.do(ctx, request{Op: opRights, Path: path})
 	return answer.Grants, err
 }
 
@@ -98,14 +98,9 @@ func (s client) Authenticate(ctx context.Context, c store.Credential) error {
 
 func (s client) MaxValue() int { return MaxValue }
 
-func (s client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
-	_, err := s.do(ctx, request{Op: opSetLimit, Path: path, Limit: l, Grants: grants})
+func (s client) SetLimit(ctx context.Context, path store.Path, l store.Limit, owner store.Principal) error {
+	_, err := s.do(ctx, request{Op: opSetLimit, Path: path, Limit: l, Owner: owner})
 	return err
-}
-
-func (s client) Limit(ctx context.Context, path store.Path) (store.Limit, error) {
-	answer, err := s.do(ctx, request{Op: opLimit, Path: path})
-	return answer.Limit, err
 }
 
 // Surroundings are no one's rights: there is nothing around the tree.

@@ -55,7 +55,7 @@ const openRights = store.MayRead | store.MayCreateChildren | store.MayDeleteChil
 func New() *Tree {
 	return &Tree{
 		root: &node{
-			access:   store.Access{May: map[store.Identity]store.Rights{store.Anyone: openRights}},
+			access:   store.Access{May: map[store.Principal]store.Rights{store.Everyone: openRights}},
 			children: map[string]struct{}{},
 		},
 		nodes:   map[store.Path]*node{},
@@ -74,7 +74,7 @@ func (t *Tree) find(path store.Path) *node {
 
 // untouched reports whether neither the root nor anything below it was created.
 func (t *Tree) untouched() bool {
-	return len(t.nodes) == 0 && t.root.access.May[store.Anyone] == openRights
+	return len(t.nodes) == 0 && t.root.access.May[store.Everyone] == openRights
 }
 
 // add puts a node below its parent, which exists.

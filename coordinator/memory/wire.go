@@ -41,7 +41,6 @@ const (
 	opRights       operation = "ask for the rights of"
 	opChangeRights operation = "change the rights of"
 	opSetLimit     operation = "limit"
-	opLimit        operation = "ask for the limit of"
 	opCancel       operation = "cancel" // has no answer
 )
 
@@ -54,9 +53,8 @@ type request struct {
 	Ops        []store.Op          `json:"ops,omitempty"`
 	Credential *store.Credential   `json:"credential,omitempty"`
 	Rights     *store.RightsChange `json:"rights,omitempty"`
-	Known      []store.Credential  `json:"known,omitempty"`
 	Limit      store.Limit         `json:"limit,omitzero"`
-	Grants     []store.Grant       `json:"grants,omitempty"`
+	Owner      store.Principal     `json:"owner,omitzero"`
 }
 
 // response is an answer or, with Event, an event of a watch.
@@ -69,7 +67,6 @@ type response struct {
 	Written time.Time     `json:"written,omitzero"`
 	Names   []string      `json:"names,omitempty"`
 	Grants  []store.Grant `json:"grants,omitempty"`
-	Limit   store.Limit   `json:"limit,omitzero"`
 	Error   *wireError    `json:"error,omitempty"`
 }
 

@@ -14,9 +14,6 @@ import (
 // A relay connects Heat and a deployment (docs/relay.md). It has a key that is valid only for what
 // Heat says: with that alone one can neither run anything on a server nor read a secret.
 
-// RelayUser is the user of a relay's identity.
-const RelayUser = "relay"
-
 // RelayKey are a relay's credentials for a deployment. It never prints itself.
 type RelayKey struct {
 	Deployment Deployment
@@ -35,7 +32,7 @@ func (s Secret) Relay(d Deployment) (RelayKey, error) {
 
 // Credential is the relay's identity.
 func (k RelayKey) Credential() store.Credential {
-	return store.Credential{User: RelayUser, Password: k.password}
+	return store.Credential{User: "relay", Password: k.password}
 }
 
 // Signer is the key with which the relay signs.

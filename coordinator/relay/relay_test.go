@@ -51,7 +51,7 @@ func TestRelayRights(t *testing.T) {
 			deploytest.Expect(t, "a relay writes "+string(path), slices.Contains(writes, path), err)
 			err = deploytest.CreateChild(t.Context(), s, path)
 			deploytest.Expect(t, "a relay makes a node below "+string(path), path == deploytest.Site.Relays(), err)
-			if err := store.Allow(t.Context(), s, path, store.Grant{To: key.Credential(), May: store.MayAll}); !errors.Is(err, store.ErrRefused) {
+			if err := store.Allow(t.Context(), s, path, store.Grant{To: key.Credential().Principal(), May: store.MayAll}); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("a relay gives itself rights on %s: %v", path, err)
 			}
 		})

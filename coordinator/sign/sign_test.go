@@ -141,3 +141,15 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// Only the MAC of this text under this key is right.
+func TestMAC(t *testing.T) {
+	key, text := []byte("key"), []byte("text")
+	mac := MAC(key, text)
+	if !CheckMAC(key, text, mac) {
+		t.Error("the right one is refused")
+	}
+	if CheckMAC([]byte("other"), text, mac) || CheckMAC(key, []byte("other"), mac) || CheckMAC(key, text, "") {
+		t.Error("a wrong one is taken")
+	}
+}

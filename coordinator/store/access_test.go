@@ -15,15 +15,15 @@ var (
 	everyone = store.Credential{}
 )
 
-func as(creds ...store.Credential) (who store.Identities) {
+func as(creds ...store.Credential) (who store.Principals) {
 	for _, c := range creds {
-		who = who.Add(c.Identity())
+		who = who.Add(c.Principal())
 	}
 	return who
 }
 
 func grant(to store.Credential, may store.Rights) store.Grant {
-	return store.Grant{To: to, May: may}
+	return store.Grant{To: to.Principal(), May: may}
 }
 
 func TestAllows(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAllows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		access store.Access
-		who    store.Identities
+		who    store.Principals
 		right  store.Rights
 		want   bool
 	}{
@@ -57,7 +57,7 @@ func TestAllows(t *testing.T) {
 
 func TestChange(t *testing.T) {
 	pass := store.NewAccess(as(operator), []store.Grant{grant(operator, store.MayAll), grant(alice, store.MayHandOver)})
-	toBob := store.RightsChange{From: &alice, Grants: []store.Grant{grant(bob, store.MayRead)}}
+	toBob := store.RightsChange{From: new(alice.Principal()), Grants: []store.Grant{grant(bob, store.MayRead)}}
 	taken, err := pass.Change(as(alice), toBob)
 	if err != nil || taken.Allows(as(alice), store.MayAll) || !taken.Allows(as(bob), store.MayRead) || !taken.Allows(as(operator), store.MayRead) {
 		t.Fatalf("handed over: %v, %v", taken, err)
@@ -70,7 +70,7 @@ func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		access  store.Access
-		who     store.Identities
+		who     store.Principals
 		change  store.RightsChange
 		refused bool
 		changes int
@@ -95,19 +95,78 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// Only who could change the rights learns which of the known users have them.
+// Only who could change the rights learns more than names.
 func TestGrants(t *testing.T) {
 	a := store.NewAccess(as(operator), []store.Grant{grant(operator, store.MayAll), grant(alice, store.MayRead)})
-	if _, err := a.Grants(as(bob), nil); !errors.Is(err, store.ErrRefused) {
+	if _, err := a.Grants(as(bob)); !errors.Is(err, store.ErrRefused) {
 		t.Error(err)
 	}
 	for _, c := range []struct {
-		who      store.Credential
-		password string
-	}{{operator, alice.Password}, {alice, ""}} {
-		grants, err := a.Grants(as(c.who), []store.Credential{alice, bob})
-		if err != nil || len(grants) != 2 || grants[0].To != (store.Credential{User: alice.User, Password: c.password}) || grants[0].May != store.MayRead {
+		who  store.Credential
+		told store.Principal
+	}{{operator, alice.Principal()}, {alice, store.Principal{Name: alice.User}}} {
+		grants, err := a.Grants(as(c.who))
+		if err != nil || len(grants) != 2 || grants[0] != (store.Grant{To: c.told, May: store.MayRead}) {
 			t.Errorf("as %s: %v, %v", c.who.User, grants, err)
+		}
+	}
+}
+
+// names is an access as ZooKeeper shows it to who may not change it.
+func names(a store.Access) store.Access {
+	shown := store.Access{May: map[store.Principal]store.Rights{}, Changes: a.Changes}
+	for p, may := range a.May {
+		if p != store.Everyone {
+			p.ID = ""
+		}
+		shown.May[p] |= may
+	}
+	return shown
+}
+
+func TestHandedOverByNames(t *testing.T) {
+	toBob := store.RightsChange{From: new(alice.Principal()), Grants: []store.Grant{grant(bob, store.MayRead)}}
+	taken := []store.Grant{grant(operator, store.MayAll), grant(bob, store.MayRead)}
+	for _, c := range []struct {
+		name    string
+		grants  []store.Grant
+		who     store.Principals
+		changes int
+		is      bool
+	}{
+		{"to bob", taken, as(alice, bob), 1, true},
+		{"to bob, as another asks", taken, as(alice), 1, false},
+		{"changed since", taken, as(alice, bob), 2, false},
+		{"alice can still hand it over", append(taken, grant(alice, store.MayHandOver)), as(alice, bob), 1, false},
+		{"everyone sees it, so bob may be another", append(taken, grant(everyone, store.MayRead)), as(alice, bob), 1, false},
+		{"with more rights", append(taken, grant(bob, store.MayWrite)), as(alice, bob), 1, false},
+	} {
+		a := names(store.NewAccess(nil, c.grants))
+		a.Changes = c.changes
+		if after, err := a.Change(c.who, toBob); (err == nil) != c.is || after.Changes != c.changes {
+			t.Errorf("%s: %d changes, %v", c.name, after.Changes, err)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	twin := store.Credential{User: operator.User, Password: "not his"}
+	wanted := store.NewAccess(nil, []store.Grant{grant(operator, store.MayAll), grant(alice, store.MayRead)})
+	twins := store.NewAccess(nil, []store.Grant{grant(twin, store.MayAll), grant(operator, store.MayRead), grant(alice, store.MayRead)})
+	for _, c := range []struct {
+		name  string
+		shown store.Access
+		who   store.Credential
+		want  bool
+	}{
+		{"all of it", wanted, operator, true},
+		{"another's", twins, operator, false},
+		{"names, to a reader", names(wanted), alice, true},
+		{"names, to who would see all of it", names(twins), operator, false},
+		{"fewer", names(store.NewAccess(nil, []store.Grant{grant(alice, store.MayRead)})), alice, false},
+	} {
+		if got := wanted.Same(as(c.who), c.shown); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

@@ -21,27 +21,27 @@ func (r Rights) String() string {
 	return strings.Join(names, ", ")
 }
 
-// SortGrants sorts grants, by user first.
+// SortGrants sorts grants, by name first.
 func SortGrants(grants []Grant) []Grant {
 	slices.SortFunc(grants, func(a, b Grant) int {
-		return cmp.Or(strings.Compare(a.To.User, b.To.User), strings.Compare(a.To.Password, b.To.Password), cmp.Compare(a.May, b.May))
+		return cmp.Or(strings.Compare(a.To.Name, b.To.Name), strings.Compare(a.To.ID, b.To.ID), cmp.Compare(a.May, b.May))
 	})
 	return grants
 }
 
 // RightsChange is a change of a node's rights: HandOver, Allow or SetRights.
 type RightsChange struct {
-	From   *Credential `json:",omitempty"` // hands the node over
-	Guard  *Op         `json:",omitempty"` // while this node has this version, Grants replace the rights
+	From   *Principal `json:",omitempty"` // hands the node over
+	Guard  *Op        `json:",omitempty"` // while this node has this version, Grants replace the rights
 	Grants []Grant
 }
 
-// HandOver takes a node from one of the session's identities, which may hand it over, and gives
-// another identity rights on it. It must be the first change of the node's rights since its
-// creation, and is refused otherwise: so no other user has got rights on it before. Of several
+// HandOver takes a node from one of the session's principals, which may hand it over, and gives
+// another one rights on it. It must be the first change of the node's rights since its
+// creation, and is refused otherwise: so no other has got rights on it before. Of several
 // attempts only one succeeds: the others, and all later ones, get ErrRefused. Repeating it is a
 // no-op for a session that is `to` and may read the node: so a lost answer does no harm.
-func HandOver(ctx context.Context, s Session, path Path, from Credential, to Grant) error {
+func HandOver(ctx context.Context, s Session, path Path, from Principal, to Grant) error {
 	return s.ChangeRights(ctx, path, RightsChange{From: &from, Grants: []Grant{to}})
 }
 

@@ -7,8 +7,11 @@ package store
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -22,8 +25,30 @@ type Version int32
 // AnyVersion makes a write or delete unconditional.
 const AnyVersion Version = -1
 
-// Credential is a user and its password. A back end stores only a digest of it.
+// Credential is a user and its password: with it a session becomes a principal.
 type Credential struct{ User, Password string }
+
+// Principal is who may do something with a node. It can be given rights, and be recognised, by who
+// does not know its password. The zero value is everyone.
+type Principal struct {
+	Name string // of the user, up to a colon
+	// ID distinguishes users of one name. It is the digest of ZooKeeper's access lists, so that every
+	// back end can keep it as it is; "" where it is not shown.
+	ID string
+}
+
+// Everyone is the principal that every session has.
+var Everyone = Principal{}
+
+// Principal is the one that the credential proves; without a user it is everyone.
+func (c Credential) Principal() Principal {
+	if c.User == "" {
+		return Everyone
+	}
+	name, _, _ := strings.Cut(c.User, ":")
+	sum := sha1.Sum([]byte(c.User + ":" + c.Password)) // of 64 random digits: it cannot be guessed or replaced
+	return Principal{name, base64.StdEncoding.EncodeToString(sum[:])}
+}
 
 // Rights is a set of rights on a node.
 type Rights uint8
@@ -39,14 +64,17 @@ const (
 	MayAll      = MayRead | MayWrite | MayCreateChildren | MayDeleteChildren | MayHandOver
 )
 
-// Grant gives one user rights on a node. An empty user name means everyone.
+// named is all that is shown of a principal to who may not change the rights.
+func (p Principal) named() Principal { return Principal{Name: p.Name} }
+
+// Grant gives a principal rights on a node.
 type Grant struct {
-	To  Credential
+	To  Principal
 	May Rights
 }
 
-// NewNode is a node to be created. An empty list of grants gives the store's own
-// first credential all rights.
+// NewNode is a node to be created. An empty list of grants gives the session's first principal all
+// rights.
 type NewNode struct {
 	Path   Path
 	Data   []byte
@@ -68,7 +96,7 @@ type Op struct {
 	Data  []byte
 }
 
-// Session is one session with a coordinator, under the identities of its credentials.
+// Session is one session with a coordinator, as the principals of its credentials.
 //
 // Every method waits, retrying through disconnection and expiry, until it has an answer or its
 // context ends; then it returns the context's error, wrapped with the last failure. A write whose
@@ -89,10 +117,9 @@ type Session interface {
 	Children(ctx context.Context, path Path) ([]string, error)
 	// Commit performs all of the operations or none. ErrVersion if a version differs.
 	Commit(ctx context.Context, ops ...Op) error
-	// Rights returns the grants on a node, to a session that may read it or hand it over. Grantees
-	// are matched with the known credentials; others have no password, which a store does not keep.
-	// A session that may not hand the node over does not learn the grantees.
-	Rights(ctx context.Context, path Path, known ...Credential) ([]Grant, error)
+	// Rights returns the grants on a node, sorted, to a session that may read it or hand it over. One
+	// that may not hand it over learns only the names.
+	Rights(ctx context.Context, path Path) ([]Grant, error)
 	// ChangeRights changes a node's rights, for a session that may hand it over.
 	// It is a no-op where the rights are already so.
 	ChangeRights(ctx context.Context, path Path, change RightsChange) error
@@ -108,17 +135,15 @@ type Session interface {
 	// DeleteTree deletes a node and all below it; a missing node is not an error. What it may not
 	// delete stays, with the nodes above: ErrRefused.
 	DeleteTree(ctx context.Context, path Path) error
-	// Authenticate adds an identity to the session.
+	// Authenticate adds a principal to the session.
 	Authenticate(ctx context.Context, c Credential) error
 	// MaxValue is the maximum size of a node's data, in bytes.
 	MaxValue() int
 	// SetLimit bounds a node, whether or not it exists yet, and whoever writes below it; the zero
 	// Limit removes the bound. What would exceed it is refused (ErrFull), if the coordinator enforces
-	// limits. Of two nested ones only the deeper one counts. The bound belongs to the grants' users:
-	// others cannot change it. ErrRights: it is another user's.
-	SetLimit(ctx context.Context, path Path, l Limit, grants ...Grant) error
-	// Limit returns what SetLimit has set.
-	Limit(ctx context.Context, path Path) (Limit, error)
+	// limits. Of two nested ones only the deeper one counts. The bound belongs to its owner: others
+	// cannot change it. ErrRights: it is another's.
+	SetLimit(ctx context.Context, path Path, l Limit, owner Principal) error
 	// Surroundings are everyone's rights outside of the root: on the coordinator's own root node.
 	Surroundings(ctx context.Context) (Rights, error)
 	// Connection is the current state of the connection; the channel is closed when it changes.

@@ -60,27 +60,27 @@ func rightsHandOver(b *bench) {
 	b.failsAt(err, store.ErrRefused, b.at("pass"))
 	b.failsAt(a.Commit(b.ctx, write(b.at("pass"), 0, "x")), store.ErrRefused, b.at("pass"))
 	to := grant(carol, store.MayRead)
-	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), bob, to), store.ErrRefused, b.at("pass"))
-	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), alice, to), store.ErrRefused, b.at("pass")) // it is not alice
-	b.failsAt(store.HandOver(b.ctx, a, b.at("read"), alice, to), store.ErrRefused, b.at("read"))
-	b.failsAt(store.HandOver(b.ctx, a, b.at("none"), alice, to), store.ErrNotFound, b.at("none"))
-	b.ok(store.HandOver(b.ctx, a, b.at("pass"), alice, to))
+	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), bob.Principal(), to), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, r, b.at("pass"), alice.Principal(), to), store.ErrRefused, b.at("pass")) // it is not alice
+	b.failsAt(store.HandOver(b.ctx, a, b.at("read"), alice.Principal(), to), store.ErrRefused, b.at("read"))
+	b.failsAt(store.HandOver(b.ctx, a, b.at("none"), alice.Principal(), to), store.ErrNotFound, b.at("none"))
+	b.ok(store.HandOver(b.ctx, a, b.at("pass"), alice.Principal(), to))
 	_, err = a.Read(b.ctx, b.at("pass"))
 	b.failsAt(err, store.ErrRefused, b.at("pass"))
-	b.failsAt(store.HandOver(b.ctx, a, b.at("pass"), alice, grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, a, b.at("pass"), alice.Principal(), grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
 	c := b.open(carol)
 	b.holds(c, b.at("pass"), "hush", 0) // the data, and its version, stay
-	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), carol, grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), carol.Principal(), grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
 	b.failsAt(c.Commit(b.ctx, write(b.at("pass"), 0, "x")), store.ErrRefused, b.at("pass"))
 	b.holds(b.operator, b.at("pass"), "hush", 0) // others on the list stay
 	b.failsAt(store.Allow(b.ctx, a, b.at("pass"), grant(alice, store.MayRead)), store.ErrRefused, b.at("pass"))
-	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), alice, grant(carol, store.MayRead|store.MayWrite)), store.ErrRefused, b.at("pass"))
+	b.failsAt(store.HandOver(b.ctx, c, b.at("pass"), alice.Principal(), grant(carol, store.MayRead|store.MayWrite)), store.ErrRefused, b.at("pass"))
 	b.ok(a.Authenticate(b.ctx, carol))
 	b.holds(a, b.at("pass"), "hush", 0)
 	for _, s := range []store.Session{a, c} { // repeating it as carol changes nothing
-		b.ok(store.HandOver(b.ctx, s, b.at("pass"), alice, to))
+		b.ok(store.HandOver(b.ctx, s, b.at("pass"), alice.Principal(), to))
 	}
-	b.ok(store.HandOver(b.ctx, a, b.at("all"), alice, to)) // all rights include this one
+	b.ok(store.HandOver(b.ctx, a, b.at("all"), alice.Principal(), to)) // all rights include this one
 	b.holds(c, b.at("all"), "hush", 0)
 	b.ok(b.operator.DeleteTree(b.ctx, b.at("pass")))
 }
@@ -101,12 +101,12 @@ func rightsHandOverFirst(b *bench) {
 		path := b.at("pass-" + name)
 		b.create(node(path, "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
 		b.ok(store.Allow(b.ctx, a, path, grants...))
-		b.failsAt(store.HandOver(b.ctx, c, path, alice, to), store.ErrRefused, path)
+		b.failsAt(store.HandOver(b.ctx, c, path, alice.Principal(), to), store.ErrRefused, path)
 	}
 	path := b.at("pass-taken") // by another user of carol's name
 	b.create(node(path, "hush", grant(operator, store.MayAll), grant(alice, store.MayHandOver)))
-	b.ok(store.HandOver(b.ctx, a, path, alice, grant(other, store.MayRead)))
-	b.failsAt(store.HandOver(b.ctx, c, path, alice, to), store.ErrRefused, path)
+	b.ok(store.HandOver(b.ctx, a, path, alice.Principal(), grant(other, store.MayRead)))
+	b.failsAt(store.HandOver(b.ctx, c, path, alice.Principal(), to), store.ErrRefused, path)
 }
 
 // Of many who hand over at once, one succeeds, and alone can read what is there.
@@ -118,7 +118,7 @@ func rightsHandOverOnce(b *bench) {
 		s := b.open(alice)
 		own := store.Credential{User: "machine", Password: fmt.Sprint(i)}
 		go func() {
-			err := store.HandOver(b.ctx, s, b.at("pass"), alice, grant(own, store.MayRead))
+			err := store.HandOver(b.ctx, s, b.at("pass"), alice.Principal(), grant(own, store.MayRead))
 			if err != nil && !errors.Is(err, store.ErrRefused) {
 				b.Errorf("one of many: %v", err)
 			}

@@ -117,7 +117,7 @@ func node(path store.Path, data string, grants ...store.Grant) store.NewNode {
 }
 
 func grant(to store.Credential, may store.Rights) store.Grant {
-	return store.Grant{To: to, May: may}
+	return store.Grant{To: to.Principal(), May: may}
 }
 
 func (b *bench) create(nodes ...store.NewNode) {

@@ -39,7 +39,7 @@ func (a *announcement) Put(ctx context.Context, replace bool) (exists bool, err 
 			}
 		}
 		session, err := ask(ctx, a.store, write, func(c *zk.Conn) (int64, error) {
-			_, err := c.Create(a.at, a.data, zk.FlagEphemeral, acl(nil, a.store.owner()))
+			_, err := c.Create(a.at, a.data, zk.FlagEphemeral, a.store.acl(nil))
 			return c.SessionID(), err
 		})
 		if err == nil {

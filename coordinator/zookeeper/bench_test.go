@@ -278,14 +278,14 @@ func BenchmarkPublish(b *testing.B) {
 		list := []store.NewNode{{Path: under}}
 		for i := range 100 {
 			top := under.Join(fmt.Sprint("server-", i))
-			list = append(list, store.NewNode{Path: top, Grants: []store.Grant{{To: operator, May: store.MayAll}}})
+			list = append(list, store.NewNode{Path: top, Grants: []store.Grant{{To: operator.Principal(), May: store.MayAll}}})
 			for k := range count/100 - 1 {
 				list = append(list, store.NewNode{
 					Path: top.Join(fmt.Sprint("cell", k)), Data: []byte(`{"state":"empty","incarnation":0}`),
 					Grants: []store.Grant{
-						{To: operator, May: store.MayAll},
-						{To: agent, May: store.MayRead | store.MayWrite},
-						{To: store.Credential{User: "server-reader", Password: "r"}, May: store.MayRead},
+						{To: operator.Principal(), May: store.MayAll},
+						{To: agent.Principal(), May: store.MayRead | store.MayWrite},
+						{To: store.Credential{User: "server-reader", Password: "r"}.Principal(), May: store.MayRead},
 					},
 				})
 			}
@@ -302,7 +302,7 @@ func BenchmarkPublish(b *testing.B) {
 		list := nodes(top)
 		requests := make([]*zk.CreateRequest, len(list))
 		for i, n := range list {
-			requests[i] = &zk.CreateRequest{Path: op.at(n.Path), Data: bytesOf(n.Data), Acl: acl(n.Grants, &operator)}
+			requests[i] = &zk.CreateRequest{Path: op.at(n.Path), Data: bytesOf(n.Data), Acl: op.acl(n.Grants)}
 		}
 		wipe := func() { must(b, op.DeleteTree(ctx, top)) }
 		wipe()

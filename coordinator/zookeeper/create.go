@@ -26,9 +26,8 @@ func (s *client) Create(ctx context.Context, nodes []store.NewNode) error {
 	}
 	sorted, last := byDepth(nodes)
 	requests := make([]*zk.CreateRequest, len(sorted))
-	own, ids := s.owner(), identities{}
 	for i, n := range sorted {
-		requests[i] = &zk.CreateRequest{Path: s.at(n.Path), Data: bytesOf(n.Data), Acl: ids.acl(n.Grants, own)}
+		requests[i] = &zk.CreateRequest{Path: s.at(n.Path), Data: bytesOf(n.Data), Acl: s.acl(n.Grants)}
 	}
 	cuts := batches(len(requests), func(i int) int { return createSize(requests[i]) })
 	parents := parentBatches(requests, cuts)
@@ -162,7 +161,7 @@ func (s *client) missing(ctx context.Context, requests []*zk.CreateRequest) ([]*
 		}
 		switch {
 		case err != nil:
-		case !sameRights(list, r.Acl):
+		case !s.sameRights(list, r.Acl):
 			err = store.ErrRights
 		case !bytes.Equal(data, r.Data):
 			err = store.ErrExists

@@ -58,7 +58,7 @@ func must(t testing.TB, err error) {
 
 func cell(path store.Path) store.NewNode {
 	return store.NewNode{Path: path, Data: []byte("0"), Grants: []store.Grant{
-		{To: operator, May: store.MayAll}, {To: agent, May: store.MayRead},
+		{To: operator.Principal(), May: store.MayAll}, {To: agent.Principal(), May: store.MayRead},
 	}}
 }
 
@@ -112,8 +112,8 @@ func behindProxy(t *testing.T, ctx context.Context, timeout time.Duration) (*zkt
 	root := "hotc/" + rand.Text()
 	op := join(t, ctx, server.URL(root), timeout, operator)
 	must(t, op.Create(ctx, []store.NewNode{cell("cell"), cell("other"), {Path: "agent", Grants: []store.Grant{
-		{To: operator, May: store.MayAll},
-		{To: agent, May: store.MayCreateChildren},
+		{To: operator.Principal(), May: store.MayAll},
+		{To: agent.Principal(), May: store.MayCreateChildren},
 	}}}))
 	proxy := zktest.NewProxy(t, server.Addr())
 	return proxy, join(t, ctx, "zk://"+proxy.Addr()+"/"+root, timeout, agent), op

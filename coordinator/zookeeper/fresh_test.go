@@ -173,7 +173,7 @@ func TestThousandAtOnce(t *testing.T) {
 	server := zktest.Start(t, zktest.AsInstalled)
 	op := join(t, ctx, server.URL("hotc"), sessionTimeout, operator)
 	must(t, op.Create(ctx, []store.NewNode{cell("cell"), {Path: "agents", Grants: []store.Grant{
-		{To: operator, May: store.MayAll}, {To: agent, May: store.MayCreateChildren}}}}))
+		{To: operator.Principal(), May: store.MayAll}, {To: agent.Principal(), May: store.MayCreateChildren}}}}))
 	errs := make([]error, sessions)
 	var running sync.WaitGroup
 	begin := time.Now()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -22,9 +20,9 @@ const (
 	statsName  = "zookeeper_stats"
 )
 
-func (s *client) SetLimit(ctx context.Context, path store.Path, l store.Limit, grants ...store.Grant) error {
+func (s *client) SetLimit(ctx context.Context, path store.Path, l store.Limit, owner store.Principal) error {
 	at := quotas + s.at(path)
-	if err := s.setLimit(ctx, at, l, acl(grants, s.owner())); err != nil {
+	if err := s.setLimit(ctx, at, l, []zk.ACL{entryOf(owner, store.MayAll)}); err != nil {
 		return fail("limit", path, err)
 	}
 	return nil
@@ -56,7 +54,7 @@ func (s *client) setLimit(ctx context.Context, at string, l store.Limit, own []z
 		err := s.make(ctx, n.path, n.data, own)
 		if errors.Is(err, zk.ErrNodeExists) {
 			var list []zk.ACL
-			if _, list, err = s.accessList(ctx, n.path); err == nil && !sameRights(list, own) {
+			if _, list, err = s.accessList(ctx, n.path); err == nil && !s.sameRights(list, own) {
 				err = store.ErrRights
 			}
 		}
@@ -90,31 +88,6 @@ func limitText(l store.Limit) string {
 	return fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=%d;countHardLimit=%d", hard(l.Bytes), hard(l.Nodes))
 }
 
-func (s *client) Limit(ctx context.Context, path store.Path) (store.Limit, error) {
-	data, err := s.data(ctx, quotas+s.at(path)+"/"+limitsName)
-	var l store.Limit
-	if errors.Is(err, zk.ErrNoNode) {
-		return l, nil
-	}
-	if err != nil {
-		return l, fail("ask for the limit of", path, err)
-	}
-	for _, pair := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || r == ';' }) {
-		name, value, _ := strings.Cut(pair, "=")
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < 0 {
-			continue
-		}
-		switch name {
-		case "byteHardLimit":
-			l.Bytes = n
-		case "countHardLimit":
-			l.Nodes = n
-		}
-	}
-	return l, nil
-}
-
 func (s *client) Surroundings(ctx context.Context) (store.Rights, error) {
 	_, list, err := s.accessList(ctx, "/")
 	if errors.Is(err, zk.ErrNoAuth) {
@@ -123,5 +96,5 @@ func (s *client) Surroundings(ctx context.Context) (store.Rights, error) {
 	if err != nil {
 		return 0, fail("read the rights of", "/", err)
 	}
-	return rightsOf(holders(list)[holder{"world", "anyone"}]), nil
+	return holders(list)[store.Everyone], nil
 }

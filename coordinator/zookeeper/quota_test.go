@@ -22,7 +22,7 @@ func TestLimitNotEnforced(t *testing.T) {
 	server := zktest.Start(t)
 	server.Configure(t, "enforceQuota=false")
 	s := openAt(t, server.URL("hotc"), store.Credential{User: "root", Password: "r"})
-	if err := s.SetLimit(t.Context(), "site", store.Limit{Bytes: 10}); err != nil {
+	if err := s.SetLimit(t.Context(), "site", store.Limit{Bytes: 10}, store.Everyone); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Create(t.Context(), []store.NewNode{{Path: "site", Data: make([]byte, 100)}}); err != nil {

@@ -2,10 +2,7 @@ package zookeeper
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/base64"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,45 +15,26 @@ import (
 // nodes can be deleted; a deployment's are the operator's.)
 var openACL = zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermDelete)
 
-// identities caches digests of credentials: the same few have rights on thousands of nodes.
-type identities map[store.Credential]string
-
-func (ids identities) of(c store.Credential) string {
-	id, known := ids[c]
-	if !known {
-		id = digest(c)
-		ids[c] = id
-	}
-	return id
+// acl translates the rights on a new node to ZooKeeper's access list.
+func (s *client) acl(grants []store.Grant) []zk.ACL {
+	return aclOf(store.NewAccess(s.principals(), grants))
 }
 
-// acl is the list of one node.
-func acl(grants []store.Grant, own *store.Credential) []zk.ACL {
-	return identities{}.acl(grants, own)
-}
-
-// acl translates grants to ZooKeeper's access list. All rights include that of changing the list.
-// Without grants the node belongs to own, or to everyone.
-func (ids identities) acl(grants []store.Grant, own *store.Credential) []zk.ACL {
-	if len(grants) == 0 {
-		if own == nil {
-			return zk.WorldACL(zk.PermAll)
-		}
-		return []zk.ACL{{Perms: zk.PermAll, Scheme: "digest", ID: ids.of(*own)}}
+// aclOf is a list without entries without permissions, which ZooKeeper refuses.
+func aclOf(a store.Access) []zk.ACL {
+	list := make([]zk.ACL, 0, len(a.May))
+	for to, may := range a.May {
+		list = append(list, entryOf(to, may))
 	}
-	list := make([]zk.ACL, 0, len(grants))
-	for _, g := range grants {
-		entry := zk.ACL{Perms: permissions(g.May), Scheme: "digest", ID: ids.of(g.To)}
-		if g.To.User == "" {
-			entry.Scheme, entry.ID = "world", "anyone"
-		}
-		// ZooKeeper refuses an entry without permissions.
-		if entry.Perms != 0 && !slices.Contains(list, entry) {
-			list = append(list, entry)
-		}
-	}
+	slices.SortFunc(list, func(a, b zk.ACL) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
+
+// digest is the scheme of entries for users with a password.
+const digest = "digest"
+
+// everyone is the entry for all sessions, without permissions.
+var everyone = zk.WorldACL(0)[0]
 
 // permissionOf are ZooKeeper's permissions for the rights.
 var permissionOf = []struct {
@@ -70,16 +48,7 @@ var permissionOf = []struct {
 	{store.MayHandOver, zk.PermAdmin},
 }
 
-func permissions(may store.Rights) (perms int32) {
-	for _, p := range permissionOf {
-		if may&p.may != 0 {
-			perms |= p.perm
-		}
-	}
-	return perms
-}
-
-// rightsOf is the inverse of permissions.
+// rightsOf are those of permissions.
 func rightsOf(perms int32) (may store.Rights) {
 	for _, p := range permissionOf {
 		if perms&p.perm != 0 {
@@ -89,58 +58,57 @@ func rightsOf(perms int32) (may store.Rights) {
 	return may
 }
 
-func (s *client) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
+func (s *client) Rights(ctx context.Context, path store.Path) ([]store.Grant, error) {
 	_, list, err := s.accessList(ctx, s.at(path))
 	if err != nil {
 		return nil, fail("ask for the rights of", path, err)
 	}
-	ids := map[holder]store.Credential{{"world", "anyone"}: {}}
-	for _, c := range known {
-		ids[holder{"digest", digest(c)}] = c
-	}
 	var grants []store.Grant
-	for h, perms := range holders(list) {
-		to, is := ids[h]
-		switch {
-		case !is && h.scheme == "digest":
-			to = store.Credential{User: user(h.id)}
-		case !is:
-			to = store.Credential{User: h.scheme + " " + h.id}
-		}
-		grants = append(grants, store.Grant{To: to, May: rightsOf(perms)})
+	for to, may := range holders(list) {
+		grants = append(grants, store.Grant{To: to, May: may})
 	}
 	return store.SortGrants(grants), nil
 }
 
-// holder is the user of an entry in an access list.
-type holder struct{ scheme, id string }
+// hidden is what ZooKeeper shows in place of a digest to sessions that may not change a list.
+const hidden = "x"
 
-// holders are the users in a list, each with the permissions of all of its entries.
-func holders(list []zk.ACL) map[holder]int32 {
-	all := map[holder]int32{}
+// holders are the principals in a list, each with the rights of all of its entries.
+func holders(list []zk.ACL) map[store.Principal]store.Rights {
+	all := map[store.Principal]store.Rights{}
 	for _, entry := range list {
-		all[holder{entry.Scheme, entry.ID}] |= entry.Perms
+		to := store.Everyone
+		if entry.Scheme == digest {
+			if to.Name, to.ID, _ = strings.Cut(entry.ID, ":"); to.ID == hidden {
+				to.ID = ""
+			}
+		} else if entry.Scheme != everyone.Scheme || entry.ID != everyone.ID { // an administrator's
+			to = store.Principal{Name: entry.Scheme + " " + entry.ID, ID: entry.Scheme}
+		}
+		all[to] |= rightsOf(entry.Perms)
 	}
 	return all
 }
 
-// sameRights compares the list of a node with the required one. ZooKeeper shows sessions that may
-// not change a list "x" in place of digests: then users are compared. No digest can be x, and a
-// session that may see the list has rights by it.
-func sameRights(there, wanted []zk.ACL) bool {
-	has := holders(there)
-	want := holders(wanted)
-	if maps.Equal(has, want) {
-		return true
+// sameRights compares the list of a node with the required one.
+func (s *client) sameRights(there, wanted []zk.ACL) bool {
+	return store.Access{May: holders(wanted)}.Same(s.principals(), store.Access{May: holders(there)})
+}
+
+// entryOf is a principal's in a list.
+func entryOf(of store.Principal, may store.Rights) zk.ACL {
+	e := zk.ACL{Scheme: digest, ID: of.Name + ":" + of.ID}
+	if of == store.Everyone {
+		e = everyone
+	} else if id, other := strings.CutPrefix(of.Name, of.ID+" "); other && of.ID != "" {
+		e = zk.ACL{Scheme: of.ID, ID: id}
 	}
-	shown := map[holder]int32{}
-	for h, perms := range want {
-		if h.scheme == "digest" {
-			h.id = user(h.id) + ":x"
+	for _, p := range permissionOf {
+		if may&p.may != 0 {
+			e.Perms |= p.perm
 		}
-		shown[h] |= perms
 	}
-	return maps.Equal(has, shown)
+	return e
 }
 
 // ChangeRights implements store.Session. ZooKeeper counts how often an access list was changed,
@@ -150,80 +118,31 @@ func sameRights(there, wanted []zk.ACL) bool {
 func (s *client) ChangeRights(ctx context.Context, path store.Path, c store.RightsChange) error {
 	at := s.at(path)
 	for {
-		version, there, err := s.accessList(ctx, at)
-		var list []zk.ACL
-		if err == nil {
-			list, err = s.changed(ctx, version, there, c)
-		}
-		if err == nil && list != nil {
-			_, err = ask(ctx, s, write, func(conn *zk.Conn) (*zk.Stat, error) { return conn.SetACL(at, list, version) })
-		}
-		switch {
-		case errors.Is(err, zk.ErrBadVersion):
-		case err != nil:
+		version, list, err := s.accessList(ctx, at)
+		if err != nil {
 			return fail("change the rights of", path, err)
-		default:
+		}
+		before := store.Access{May: holders(list), Changes: int(version)}
+		after, err := before.Change(s.principals(), c)
+		if err == nil && after.Changes == before.Changes {
 			return nil
 		}
-	}
-}
-
-// changed is an access list after a change; nil if nothing changes.
-func (s *client) changed(ctx context.Context, version int32, there []zk.ACL, c store.RightsChange) ([]zk.ACL, error) {
-	switch {
-	case c.From != nil:
-		mine := digest(*c.From)
-		if version == 1 && handedOver(there, *c.From, c.Grants[0]) {
-			return nil, nil
-		}
-		has := slices.ContainsFunc(there, func(e zk.ACL) bool { return e.ID == mine && e.Perms&zk.PermAdmin != 0 })
-		if !has || version != 0 {
-			return nil, store.ErrRefused
-		}
-		there = slices.DeleteFunc(there, func(e zk.ACL) bool { return e.ID == mine })
-		return append(there, acl(c.Grants, nil)...), nil
-	case c.Guard != nil:
-		list := acl(c.Grants, s.owner())
-		if maps.Equal(holders(there), holders(list)) {
-			return nil, nil
-		}
-		is, stands, err := s.Stat(ctx, c.Guard.Path)
-		if err == nil && (!stands || is != c.Guard.Version) {
-			err = store.ErrVersion
-		}
-		return list, err
-	}
-	more := slices.DeleteFunc(acl(c.Grants, nil), func(e zk.ACL) bool { return len(c.Grants) == 0 || slices.Contains(there, e) })
-	if len(more) == 0 {
-		return nil, nil
-	}
-	return append(there, more...), nil
-}
-
-// handedOver reports whether a list that was changed once is the result of HandOver. ZooKeeper
-// hides the digests from sessions that may not change the list, so users are compared. It cannot be
-// another user with to's name: the session would not see the list, unless it may read the node with
-// another identity.
-func handedOver(list []zk.ACL, from store.Credential, to store.Grant) bool {
-	giver, taker, given := user(digest(from)), user(digest(to.To)), 0
-	for _, entry := range list {
-		switch {
-		case entry.Scheme != "digest", user(entry.ID) == giver:
-			return false
-		case user(entry.ID) == taker:
-			if entry.Perms != permissions(to.May) || given > 0 {
-				return false
+		if err == nil && c.Guard != nil {
+			is, stands, statErr := s.Stat(ctx, c.Guard.Path)
+			if err = statErr; err == nil && (!stands || is != c.Guard.Version) {
+				err = store.ErrVersion
 			}
-			given++
+		}
+		if err == nil {
+			_, err = ask(ctx, s, write, func(conn *zk.Conn) (*zk.Stat, error) { return conn.SetACL(at, aclOf(after), version) })
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, zk.ErrBadVersion) {
+			return fail("change the rights of", path, err)
 		}
 	}
-	return given == 1
-}
-
-// user is the user of a digest id: for ZooKeeper it ends at the first colon.
-func user(id string) string {
-	name, _, _ := strings.Cut(id, ":")
-	return name
 }
 
 // accessList reads a node's list, with its version. Digests are hidden from sessions that may not
@@ -241,16 +160,4 @@ func (s *client) accessList(ctx context.Context, at string) (int32, []zk.ACL, er
 		return 0, nil, err
 	}
 	return f.stat.Aversion, f.list, nil
-}
-
-// auth is what a session authenticates with.
-func auth(c store.Credential) []byte { return []byte(c.User + ":" + c.Password) }
-
-// digest is a server's id for a session that sent auth(c): the user, which for ZooKeeper ends at
-// the first colon, and a hash of all of it
-// (org.apache.zookeeper.server.auth.DigestAuthenticationProvider). A server's name may contain a
-// colon.
-func digest(c store.Credential) string {
-	sum := sha1.Sum(auth(c))
-	return user(c.User) + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }

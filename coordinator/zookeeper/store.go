@@ -39,7 +39,7 @@ type client struct {
 
 	mu    sync.Mutex
 	ended bool
-	own   *store.Credential // owner of nodes without grants
+	who   store.Principals
 	// sessions are the ids of this store's sessions: their nodes are ours.
 	sessions map[int64]struct{}
 }
@@ -223,24 +223,25 @@ func bytesOf(data []byte) []byte { return append([]byte{}, data...) }
 // later requests are refused.
 func (s *client) Authenticate(ctx context.Context, c store.Credential) error {
 	_, err := ask(ctx, s, write, func(conn *zk.Conn) (struct{}, error) {
-		return struct{}{}, conn.AddAuth("digest", auth(c))
+		return struct{}{}, conn.AddAuth(digest, auth(c))
 	})
 	if err != nil {
 		return fmt.Errorf("authenticate %s: %w", c.User, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.own == nil {
-		s.own = &c
-	}
+	s.who = s.who.Add(c.Principal())
 	return nil
 }
 
-// owner owns the nodes without grants.
-func (s *client) owner() *store.Credential {
+// auth is what a session authenticates with.
+func auth(c store.Credential) []byte { return []byte(c.User + ":" + c.Password) }
+
+// principals are the session's.
+func (s *client) principals() store.Principals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.own
+	return s.who
 }
 
 func (s *client) MaxValue() int { return MaxValue }

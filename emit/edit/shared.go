@@ -139,13 +139,22 @@ func (s *Sharing) Server(resources *yaml.Node, r *hot.Resource) {
 	}
 }
 
-// Block records the removal of the block in a resource's metadata.
-func (s *Sharing) Block(resources *yaml.Node, r *hot.Resource) {
+// Resource records the removal of a resource.
+func (s *Sharing) Resource(resources *yaml.Node, r *hot.Resource) {
+	if r.Entry.Merged {
+		s.writeMerges(resources)
+	} else {
+		s.remove(resources, r.Entry)
+	}
+}
+
+// Blocks records the removal of entries of a resource's metadata.
+func (s *Sharing) Blocks(resources *yaml.Node, r *hot.Resource, blocks []*yaml.Entry) {
 	n, m := r.Entry.Value, r.Metadata
 	if !s.own(resources, r.Entry) {
 		return
 	}
-	if len(m.Value.Entries) == 1 {
+	if len(m.Value.Entries) == len(blocks) {
 		if m.Merged {
 			s.writeMerges(n)
 			return
@@ -155,10 +164,12 @@ func (s *Sharing) Block(resources *yaml.Node, r *hot.Resource) {
 	}
 	if s.own(n, m) {
 		s.changed = append(s.changed, m.Value.Span)
-		if block := m.Value.Entry("hotc"); block.Merged {
-			s.writeMerges(m.Value)
-		} else {
-			s.remove(m.Value, block)
+		for _, block := range blocks {
+			if block.Merged {
+				s.writeMerges(m.Value)
+			} else {
+				s.remove(m.Value, block)
+			}
 		}
 	}
 }

@@ -36,7 +36,7 @@ func newCollapse(p *program.Program, single bool) *collapse {
 	}
 	p.Root.Walk(func(s *program.Stack) { // other resources, and servers that only publish facts
 		for _, r := range s.Template.Resources {
-			if path := s.PathOf(r.Name); s.Server(r.Name) == nil && !s.Absent(r.Name) {
+			if path := s.PathOf(r.Name); s.Server(r.Name) == nil && s.Makes(r.Name) {
 				c.boxes[path] = boxOf(s) + r.Name
 				c.size[c.boxes[path]]++
 			}

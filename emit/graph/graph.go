@@ -155,7 +155,7 @@ func (b *builder) server(path contract.ServerPath) *Server {
 func (b *builder) resources(p *program.Program) {
 	for _, s := range p.Stacks() {
 		for _, r := range s.Template.Resources {
-			if !s.Absent(r.Name) {
+			if s.Makes(r.Name) {
 				b.server(s.PathOf(r.Name))
 			}
 		}

@@ -164,7 +164,7 @@ func (s *stack) emit() []byte {
 type rewritten struct{ *stack }
 
 func (s *stack) rewrite() rewritten {
-	s.removeBlocks()
+	s.removeOwn()
 	s.moves()
 	s.rewriteReads()
 	return rewritten{s}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
@@ -81,7 +80,7 @@ var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]`)
 func (s rewritten) otherMetadata(n *yaml.Node) *value.Dict {
 	d := value.NewDict()
 	for _, e := range n.All() {
-		if e.Name != "hotc" {
+		if !s.stacks[0].IsEntry(e.Name) {
 			d.Set(e.Name, s.content(e.Value))
 		}
 	}
@@ -109,7 +108,7 @@ func (s rewritten) member(n *program.StackResource) (text string, count int, ok 
 	properties.Set("user_data", data)
 	server := dict("type", n.Definition().Type, "properties", section{Dict: properties})
 	parameters := dict(memberProperties, dict("type", "json", "default", value.NewDict()))
-	if len(n.Definition().Entry.Value.Get("metadata").All()) > 1 {
+	if len(n.Definition().Entry.Value.Get("metadata").All()) > len(n.Blocks()) {
 		parameters.Set(memberMetadata, dict("type", "json", "default", value.NewDict()))
 		server.Set("metadata", parameter(memberMetadata))
 	}
@@ -166,7 +165,7 @@ func (s *stack) readThrough(n *program.StackResource) []string {
 		}
 	}
 	visit(s.template.Root)
-	return lists.Only(roles.ServerAttributes(), func(name string) bool { return read[name] })
+	return lists.Only(n.ServerType().Attributes, func(name string) bool { return read[name] })
 }
 
 // attributesRead records the attributes that a reference to a group reads from its members.
@@ -180,7 +179,7 @@ func attributesRead(n *program.StackResource, r hot.NodeRef, read map[string]boo
 			return
 		}
 	}
-	for _, name := range roles.ServerAttributes() { // only Heat knows which one
+	for _, name := range n.ServerType().Attributes { // only Heat knows which one
 		read[name] = true
 	}
 }

@@ -2,22 +2,27 @@ package heat
 
 import (
 	"github.com/hotc-dev/hotc/compiler/lists"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
 )
 
-func (s *stack) removeBlocks() {
+// removeOwn removes what is a front-end's own.
+func (s *stack) removeOwn() {
 	for _, r := range s.text.Resources {
-		if program.BlockOf(r) == nil {
+		if s.stacks[0].Owned(r.Name) != nil {
+			s.editor.Remove(s.text.Root.Get(s.text.Keywords().Resources), r.Name)
 			continue
 		}
-		if len(r.Metadata.Value.Entries) == 1 {
+		switch blocks := s.stacks[0].Blocks(r); len(blocks) {
+		case 0:
+		case len(r.Metadata.Value.Entries):
 			s.editor.Remove(r.Entry.Value, "metadata")
-		} else {
-			s.editor.Remove(r.Metadata.Value, "hotc")
+		default:
+			for _, b := range blocks {
+				s.editor.Remove(r.Metadata.Value, b.Name)
+			}
 		}
 	}
 }

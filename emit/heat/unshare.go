@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
-	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/yaml"
 	"github.com/hotc-dev/hotc/emit/edit"
 )
@@ -19,8 +18,10 @@ func (s *stack) unshare() (edit.Editable, error) {
 			}
 		}
 		for _, r := range t.Resources {
-			if program.BlockOf(r) != nil {
-				sh.Block(t.Root.Get(w.Resources), r)
+			if s.stacks[0].Owned(r.Name) != nil {
+				sh.Resource(t.Root.Get(w.Resources), r)
+			} else if blocks := s.stacks[0].Blocks(r); len(blocks) > 0 {
+				sh.Blocks(t.Root.Get(w.Resources), r, blocks)
 			}
 		}
 		for _, n := range s.carrying {

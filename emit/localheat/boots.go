@@ -16,7 +16,6 @@ import (
 
 	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -173,7 +172,7 @@ func (h *Heat) madeUp() map[contract.ServerPath]map[contract.Fact]value.Value {
 	}
 	h.program.Root.Walk(func(s *program.Stack) {
 		for _, res := range s.Template.Resources {
-			if s.Type(res) == roles.ServerType && !s.Absent(res.Name) {
+			if s.ServerType(res) != nil && !s.Absent(res.Name) {
 				add(s.PathOf(res.Name))
 			}
 			if nest := s.StackResourceOf(res.Name); nest != nil && nest.Inline() {

@@ -365,7 +365,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 func (b *builder) behind(in *program.Input) map[string]string {
 	var all map[string]string
 	for _, p := range b.pinned {
-		if p.ways.Find(in.Role.Server.Stack, in.Expr) != nil {
+		if p.ways.Find(in.Role.Stack, in.Expr) != nil {
 			if all == nil {
 				all = map[string]string{}
 			}

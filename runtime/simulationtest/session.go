@@ -231,13 +231,8 @@ func (s *session) Stat(ctx context.Context, path store.Path) (store.Version, boo
 }
 
 // SetLimit implements store.Session. Nothing is limited.
-func (s *session) SetLimit(context.Context, store.Path, store.Limit, ...store.Grant) error {
+func (s *session) SetLimit(context.Context, store.Path, store.Limit, store.Principal) error {
 	return nil
-}
-
-// Limit implements store.Session.
-func (s *session) Limit(context.Context, store.Path) (store.Limit, error) {
-	return store.Limit{}, nil
 }
 
 // Surroundings implements store.Session.
@@ -417,8 +412,8 @@ func (s *session) Watch(ctx context.Context, path store.Path) (<-chan struct{}, 
 }
 
 // Rights implements store.Session. No agent uses it.
-func (s *session) Rights(ctx context.Context, path store.Path, known ...store.Credential) ([]store.Grant, error) {
-	return s.store().Rights(ctx, path, known...)
+func (s *session) Rights(ctx context.Context, path store.Path) ([]store.Grant, error) {
+	return s.store().Rights(ctx, path)
 }
 
 // ChangeRights implements store.Session.

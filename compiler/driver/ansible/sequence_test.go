@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/driver"
 	"github.com/hotc-dev/hotc/compiler/driver/ansible"
 	"github.com/hotc-dev/hotc/compiler/program"
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -188,7 +189,7 @@ func TestSequenceOfPlays(t *testing.T) {
 
 // There is an end to what is looked at: of what is too much, no order is known.
 func TestBounds(t *testing.T) {
-	const n = 3_000
+	n := seedtest.Cases(3_000, 1_000)
 	merges := "- hosts: all\n  vars:\n    m0: &m0 {x: 1}\n"
 	for i := range 12 {
 		merges += fmt.Sprintf("    m%d: &m%d {%s}\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("<<: *m%d, ", i), 10), ", "))

@@ -52,8 +52,8 @@ func lower(t *testing.T, role string) (*program.Role, *source.Diagnostics) {
 				return folder, nil
 			}
 			return nil, &source.Diagnostic{Code: source.CannotRead, Message: "cannot read " + name + ": no such file or directory"}
-		}})
-	roles.Lower(p, []driver.Driver{chef.Driver}, &diags)
+		}}, roles.FrontEnd([]driver.Driver{chef.Driver}))
+	p.Lower(&diags)
 	return p.Server("s").Roles[0], &diags
 }
 

@@ -22,10 +22,10 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// Schema is the published JSON Schema of the metadata block.
+// schema is the published JSON Schema of the metadata block.
 //
 //go:embed schema.json
-var Schema []byte
+var schema []byte
 
 // separator joins the keys of a violation's context; a key may contain a dot.
 const separator = "\x00"
@@ -41,11 +41,11 @@ var (
 func compiledSchema(part string) *gojsonschema.Schema {
 	const id = "https://hotc.dev/schema/metadata-1.json"
 	loader := gojsonschema.NewSchemaLoader()
-	err := loader.AddSchema(id, gojsonschema.NewBytesLoader(Schema))
+	err := loader.AddSchema(id, gojsonschema.NewBytesLoader(schema))
 	if err == nil {
-		var schema *gojsonschema.Schema
-		if schema, err = loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "` + id + part + `"}`)); err == nil {
-			return schema
+		var compiled *gojsonschema.Schema
+		if compiled, err = loader.Compile(gojsonschema.NewStringLoader(`{"$ref": "` + id + part + `"}`)); err == nil {
+			return compiled
 		}
 	}
 	panic("roles: schema.json: " + err.Error()) // embedded, and tested

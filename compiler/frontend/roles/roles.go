@@ -8,7 +8,6 @@ package roles
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/driver"
@@ -20,19 +19,16 @@ import (
 	"github.com/hotc-dev/hotc/compiler/yaml"
 )
 
-// ServerType is the only type of resource that runs roles.
-const ServerType = "OS::Nova::Server"
-
-// serverAttributes are the real attributes of OS::Nova::Server
+// serverType is the only type of resource that runs roles, with its real attributes
 // (heat/engine/resources/openstack/nova/server.py, ATTRIBUTES, and resource.py).
-var serverAttributes = []string{"name", "addresses", "networks", "first_address", "instance_name", "accessIPv4",
-	"accessIPv6", "console_urls", "tags", "os_collect_config", "show"}
+var serverType = &program.ServerType{Name: "OS::Nova::Server", Attributes: []string{"name", "addresses", "networks", "first_address",
+	"instance_name", "accessIPv4", "accessIPv6", "console_urls", "tags", "os_collect_config", "show"}}
 
-// ServerAttributes returns the attributes that Heat gives a server.
-func ServerAttributes() []string { return serverAttributes }
-
-// IsServerAttribute reports whether Heat gives a server this attribute.
-func IsServerAttribute(name string) bool { return slices.Contains(serverAttributes, name) }
+// FrontEnd is the front-end of the metadata block, for roles with these drivers.
+func FrontEnd(drivers []driver.Driver) *program.FrontEnd {
+	return &program.FrontEnd{Name: "metadata", About: "the hotc block in a server's metadata", Schema: schema, Entry: nesting.Block, Servers: []*program.ServerType{serverType},
+		Lower: func(p *program.Program, diags *source.Diagnostics) func() { return lower(p, drivers, diags) }}
+}
 
 type lowering struct {
 	program   *program.Program
@@ -51,8 +47,8 @@ type lowering struct {
 	given    *program.Supplied
 }
 
-// Lower reads the roles of all stacks of a program.
-func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) *program.Program {
+// lower reads the roles of all stacks of a program. It returns what looks up the names of others.
+func lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostics) func() {
 	l := &lowering{program: p, diags: diags}
 	for _, d := range drivers {
 		if d.Find != nil {
@@ -62,10 +58,11 @@ func Lower(p *program.Program, drivers []driver.Driver, diags *source.Diagnostic
 		}
 	}
 	p.Root.Walk(l.readStack)
-	for _, look := range l.waiting {
-		look()
+	return func() {
+		for _, look := range l.waiting {
+			look()
+		}
 	}
-	return p
 }
 
 func (l *lowering) readStack(s *program.Stack) {
@@ -74,7 +71,7 @@ func (l *lowering) readStack(s *program.Stack) {
 		n := s.StackResourceOf(r.Name)
 		group := n != nil && n.Group()
 		beside := s.Removed(r.Name) == nil && l.unseen(r)
-		if block := program.BlockOf(r); block != nil && s.Removed(r.Name) == nil && !beside {
+		if block := r.MetadataEntry(nesting.Block); block != nil && s.Removed(r.Name) == nil && !beside {
 			if group && block.Value.Get("roles") == nil {
 				l.groupBlock(n, block)
 			} else {
@@ -101,11 +98,11 @@ func (l *lowering) groupBlock(n *program.StackResource, block *yaml.Entry) {
 // group reads the roles of a group whose members are servers.
 func (l *lowering) group(n *program.StackResource) {
 	beside := l.unseen(n.Definition())
-	block := n.Block()
+	block := n.Definition().MetadataEntry(nesting.Block)
 	switch {
 	case block == nil || beside:
 		return
-	case n.Definition().Type != ServerType:
+	case n.ServerType() == nil:
 		l.elsewhere(n.Resource.Name, "a group of "+n.Definition().Type, block)
 		return
 	}
@@ -115,11 +112,11 @@ func (l *lowering) group(n *program.StackResource) {
 }
 
 func (l *lowering) elsewhere(name, what string, block *yaml.Entry) {
-	l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is %s; roles run on %s", name, what, ServerType), "")
+	l.diags.Error(source.RolesElsewhere, l.template.Place(block.Key), fmt.Sprintf("resource %q is %s; roles run on %s", name, what, serverType.Name), "")
 }
 
 func (l *lowering) server(r *hot.Resource, block *yaml.Entry) {
-	if l.stack.Type(r) != ServerType {
+	if l.stack.ServerType(r) == nil {
 		l.elsewhere(r.Name, "of type "+l.stack.Type(r), block)
 		return
 	}

@@ -27,7 +27,8 @@ func violations(t *testing.T, blocks ...string) []string {
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
-	roles.Lower(program.New(template, given()), []driver.Driver{tool}, &diags)
+	p := program.New(template, given(), roles.FrontEnd([]driver.Driver{tool}))
+	p.Lower(&diags)
 	var found []string
 	for _, d := range diags.All() {
 		if d.Code == source.BadMetadata && int(d.At.Span.Start) >= start {
@@ -48,7 +49,7 @@ func TestBlocksOfOneShapeFitTogether(t *testing.T) {
 			Role struct{ Properties map[string]any }
 		}
 	}
-	if err := json.Unmarshal(roles.Schema, &schema); err != nil {
+	if err := json.Unmarshal(roles.FrontEnd(nil).Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	var forms []string

@@ -54,8 +54,8 @@ func lower(t *testing.T, block string) (*program.Server, *source.Diagnostics) {
 	if diags.Failed() {
 		t.Fatal(diags.All()[0])
 	}
-	p := program.New(template, given())
-	roles.Lower(p, []driver.Driver{tool, bare}, &diags)
+	p := program.New(template, given(), roles.FrontEnd([]driver.Driver{tool, bare}))
+	p.Lower(&diags)
 	return p.Server("s"), &diags
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/nesting"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/compiler/yaml"
@@ -19,7 +20,7 @@ import (
 // unseen reports roles of a resource that are not in its hotc block. It returns whether
 // they are beside the block.
 func (l *lowering) unseen(r *hot.Resource) (beside bool) {
-	block := program.BlockOf(r)
+	block := r.MetadataEntry(nesting.Block)
 	if r.Metadata != nil {
 		for i := range r.Metadata.Value.Entries {
 			e := &r.Metadata.Value.Entries[i]

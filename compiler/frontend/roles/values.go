@@ -99,7 +99,7 @@ func (l *lowering) outputs(role *program.Role, n *yaml.Node) {
 		}
 		o.Resource, _ = e.Value.Get("resource").Text()
 		o.AtEnd = e.Value.Get("publish") != nil
-		if IsServerAttribute(o.Attribute) {
+		if serverType.Gives(o.Attribute) {
 			l.diags.Error(source.AttributeTaken, at, fmt.Sprintf("%q is an attribute that Heat gives every server", o.Attribute),
 				fmt.Sprintf("rename the output, or only its attribute: `%s: {attribute: my_%s}`", o.Name, o.Attribute))
 			continue

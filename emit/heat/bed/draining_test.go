@@ -59,5 +59,5 @@ func TestUpSwitchesAServerOff(t *testing.T) {
 		"cache.redis: the delete hook is done", "UPDATE_COMPLETE")
 	is("true")
 	o.expect(0, up(template, "switched", "--yes"), "Heat creates cache", "web.app: cache is added", "UPDATE_COMPLETE", "url = redis")
-	o.expect(0, up(template, "switched", "--yes", "-P", "cached=false"), "cache.redis: the delete hook is done", "UPDATE_COMPLETE", "url = null")
+	o.expect(0, up(template, "switched", "--yes", "-P", "cached=false"), "cache.redis: the delete hook is done", "UPDATE_COMPLETE", "url = null", "the output url is null: the stack has no cache now")
 }

@@ -140,7 +140,7 @@ func TestUpRebuilds(t *testing.T) {
 			expectFile(t, server("web"), "var/lib/count", "one\ntwo\n")
 
 			o.expect(2, up("testdata/rebuilt.yaml", stack, "--signal", signal), "Heat rebuilds db: its disk is lost",
-				"parameter image gets a new value: debian-13 → debian-12, its default, since neither -P nor -e gives it now", "cannot ask for confirmation")
+				"parameter image gets a new value: debian-13 → debian-12, its default: neither -P nor -e gives it a value", "cannot ask for confirmation")
 			expectFile(t, db, "var/lib/count", "run\n")
 
 			ends(run("-P", "image=debian-13", "-P", "second=debian-13", "-P", "flavor=large", "--yes"), "Heat resizes db", "Heat replaces fresh",

@@ -6,8 +6,10 @@ import (
 	_ "embed" // a schema
 	"slices"
 
-	"github.com/hotc-dev/hotc/compiler/frontend/roles"
+	"github.com/hotc-dev/hotc/compiler/lists"
+	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
+	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/lint"
 )
 
@@ -22,11 +24,15 @@ type Schema struct {
 //go:embed report.json
 var report []byte
 
-var All = []Schema{
+var All = slices.Concat([]Schema{
 	{"template", "a HOT template, with the properties of stock Heat's resource types, or your cloud's", template},
-	{"metadata", "the hotc block in a server's metadata", fixed(roles.Schema)},
+}, ofFrontEnds(), []Schema{
 	{"config", ".hotc.yaml", fixed(lint.ConfigSchema)},
 	{"lint", "what `hotc lint --json` prints", fixed(report)},
+})
+
+func ofFrontEnds() []Schema {
+	return lists.Map(emit.FrontEnds(nil), func(f *program.FrontEnd) Schema { return Schema{f.Name, f.About, fixed(f.Schema)} })
 }
 
 // fixed returns a schema that is the same for all clouds.

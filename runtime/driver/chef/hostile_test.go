@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/runtime/driver/chef"
 	"github.com/hotc-dev/hotc/runtime/driver/drivertest"
 )
@@ -28,6 +29,7 @@ var hostileForms = []string{
 // No text that comes from another server is evaluated or interpolated, wherever a recipe,
 // a template or a resource uses it.
 func TestHostileValues(t *testing.T) {
+	seedtest.SkipShort(t)
 	everyChef(t, func(t *testing.T, solo string) {
 		trap := drivertest.NewTrap(t)
 		texts := trap.Texts()
