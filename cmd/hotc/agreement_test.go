@@ -35,7 +35,7 @@ func TestAnalysisAgreesWithAgents(t *testing.T) {
 			}
 		}
 		o := simulationtest.Run(t, c, t.TempDir())
-		v := status.New(&c.Program.Plan, o.Snapshot, hot.DecidedSize)
+		v := status.New(o.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = status.Deadlocks(v) // at rest one look is enough
 		open, err := operate.Questioned(v, "")
 		if err != nil {

@@ -485,12 +485,12 @@ func TestAForgedDeploymentIsRefused(t *testing.T) {
 		"apply, on another part": {func(a deploytest.Attacker) {
 			a.Replace(deploytest.Site.ServerPlan("app"), deploytest.WebScript, deploytest.MysqlScript)
 		}, apply},
-		"apply, on other requests": {func(a deploytest.Attacker) {
+		"a request, beside others": {func(a deploytest.Attacker) {
 			a.Write(deploytest.Site.State("app"), "{}")
 			a.Write(deploytest.Site.Requests("app"), `{"requests":[{"id":"x","kind":"action","incarnation":1,"role":"web","name":"wipe"}]}`)
 		}, func(b deploytest.Bed, t *testing.T) error {
-			deploytest.Stands(t, b.Agent(t, "app"), "web", protocol.RoleDone)
-			return apply(b, t)
+			one := deploy.Posting{Server: "app", Request: protocol.Request{ID: "y", Kind: protocol.Action, Incarnation: 1, Role: "web", Name: "wipe"}}
+			return deploytest.Reading(t, b.Operator(t)).Post(t.Context(), []deploy.Posting{one}, nil)
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestWhyNamesEveryWait(t *testing.T) {
 		if !o.Snapshot.Ready {
 			continue // it was destroyed
 		}
-		v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
+		v := New(o.Plan, o.Snapshot, hot.DecidedSize)
 		v.Cycles = Deadlocks(v) // at rest one look is enough
 		for _, s := range v.Servers {
 			for _, r := range s.Roles {
@@ -62,7 +62,7 @@ func unexplained(v *Status, r *Role) (wrong []string) {
 // through roles that the change only passes.
 func TestWhyOfARoleBehindAChange(t *testing.T) {
 	o := simulationtest.Run(t, simulationtest.NewTogether(712982686), t.TempDir())
-	v := New(&o.Program.Plan, o.Snapshot, hot.DecidedSize)
+	v := New(o.Plan, o.Snapshot, hot.DecidedSize)
 	v.Cycles = Deadlocks(v)
 	i := Explain(v, []*Role{v.RoleOf("tier/0/d.late")})
 	var path []string

@@ -135,7 +135,7 @@ func TestAnEdgeIsTurned(t *testing.T) {
 	b.apply()
 	bb := b.start("b", stays)
 	b.awaitState("b", inPhase(protocol.PhaseDone))
-	a.await("request hook a update: done")
+	b.asPlanned("a")
 	a.ran("a: none\nhook\n")
 	bb.ran("b: 1\n")
 }

@@ -58,6 +58,8 @@ func NewCase(seed uint64, calm bool) Case {
 // Outcome is how a run ended.
 type Outcome struct {
 	Case
+	// Plan is the one that was applied last.
+	Plan *contract.Plan
 	// Snapshot is the deployment at rest, as hotc status would show it.
 	Snapshot *deploy.Snapshot
 	// Lasted is the virtual time until everything was at rest.
@@ -364,13 +366,17 @@ func (w *world) settled() bool {
 	return s.Ready && len(w.heat.untold()) == 0
 }
 
+// newestPlan is the one that was applied last.
+func (w *world) newestPlan() *contract.Plan {
+	if last := w.getLives().plan; last != nil {
+		return last
+	}
+	return &w.program.Plan
+}
+
 // planned are a server's roles in the newest plan.
 func (w *world) planned(server contract.ServerPath) []contract.Role {
-	p := &w.program.Plan
-	if last := w.getLives().plan; last != nil {
-		p = last
-	}
-	for _, s := range p.Servers {
+	for _, s := range w.newestPlan().Servers {
 		if s.Path == server {
 			return s.Roles
 		}
@@ -383,10 +389,12 @@ func owes(r contract.Role, now protocol.RoleState) bool {
 	return now.Status == protocol.RoleDone && r.OutOfDate(now.Made) && r.Updating() != nil
 }
 
-func (w *world) snapshot() *deploy.Snapshot {
+func (w *world) snapshot() *deploy.Snapshot { return w.snapshotOf(&w.program.Plan) }
+
+func (w *world) snapshotOf(p *contract.Plan) *deploy.Snapshot {
 	s := w.cluster.openTree(w.secret.Operator(deployment))
 	defer s.Close()
-	snapshot, err := deploy.TakeSnapshot(context.Background(), s, deployment, w.secret, &w.program.Plan)
+	snapshot, err := deploy.TakeSnapshot(context.Background(), s, deployment, w.secret, p)
 	if err != nil {
 		return &deploy.Snapshot{}
 	}
@@ -394,7 +402,7 @@ func (w *world) snapshot() *deploy.Snapshot {
 }
 
 func (w *world) outcome() *Outcome {
-	o := &Outcome{Case: w.Case, Snapshot: w.snapshot(), Lasted: w.cluster.now()}
+	o := &Outcome{Case: w.Case, Plan: w.newestPlan(), Snapshot: w.snapshotOf(w.newestPlan()), Lasted: w.cluster.now()}
 	w.check(o.Snapshot)
 	w.judgeDestroyed()
 	w.judgeRelays()
