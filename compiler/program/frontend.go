@@ -37,7 +37,9 @@ type ServerType struct {
 }
 
 // Gives reports whether Heat gives servers of the type an attribute; of no type it gives none.
-func (t *ServerType) Gives(attribute string) bool { return t != nil && slices.Contains(t.Attributes, attribute) }
+func (t *ServerType) Gives(attribute string) bool {
+	return t != nil && slices.Contains(t.Attributes, attribute)
+}
 
 // Lower lets each front-end add what the template says in its way.
 func (p *Program) Lower(diags *source.Diagnostics) {
