@@ -51,9 +51,10 @@ func (r *Role) Made() string {
 
 // OutOfDate reports whether a role that has made this has to run for its plan: it is defined otherwise,
 // or declares outputs that it did not have, or with another type, whose values readers do not take.
+// One that cannot be updated (Updating) gives no value for these.
 func (r *Role) OutOfDate(made string) bool {
 	definition, outputs, _ := strings.Cut(made, "\n")
-	return made != "" && (definition != r.Definition() || r.declares(strings.Split(outputs, "\n")))
+	return made != "" && (definition != r.Definition() || r.Updating() != nil && r.declares(strings.Split(outputs, "\n")))
 }
 
 // Declares reports whether the role declares outputs that another does not, or with another type.

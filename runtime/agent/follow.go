@@ -198,7 +198,7 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err != nil {
 		return false, err
 	}
-	changed := r.OutOfDate(noted.Made)
+	changed := r.Updating() != nil && r.OutOfDate(noted.Made)
 	had := a.heat.ran(r, noted.Followed)
 	standing := protocol.FollowStatusOf(r.Follows, had, now.of)
 	if r.Updating() != nil && dueFor(r, standing, changed) {

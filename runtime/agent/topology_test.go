@@ -164,6 +164,39 @@ func TestAnOutputIsAdded(t *testing.T) {
 	b.awaitState("db", func(protocol.ServerState) bool { return strings.HasPrefix(b.cell("db:name"), "failed: ") }) // nobody knows it here
 }
 
+// An output is removed, and added again: its value is gone with its cell, so the hook writes it anew.
+func TestAnOutputComesBack(t *testing.T) {
+	b := newBed(t)
+	two := func() contract.Role {
+		r := with(b.sh("db", "printf 1 | hotc-agent put x; printf 1 | hotc-agent put y"), output("x", contract.String), output("y", contract.String))
+		r.Hooks = []contract.Task{b.task(contract.HookUpdate, "echo hook >>../count; printf 2 | hotc-agent put y")}
+		return r
+	}
+	b.server("db", two())
+	b.apply()
+	db := b.start("db", stays)
+	b.awaitState("db", inPhase(protocol.PhaseDone))
+	for _, away := range []bool{false, true} {
+		without := two()
+		without.Outputs = without.Outputs[:1]
+		b.swap(map[contract.ServerPath][]contract.Role{"db": {without}})
+		if away {
+			db.cancel()
+			_ = db.wait()
+		} else {
+			b.awaitState("db", func(s protocol.ServerState) bool { return s.Roles[0].Made == without.Made() })
+		}
+		whole := two()
+		b.swap(map[contract.ServerPath][]contract.Role{"db": {whole}})
+		if away {
+			db = b.start("db", stays)
+		}
+		b.awaitState("db", func(protocol.ServerState) bool { return b.cell("db.db:y") != "" && b.cell("db.db:y") != "empty" })
+		b.asPlanned("db")
+	}
+	b.want("db.db:y", `"2"`)
+}
+
 // The agent of a server that was taken out says so, and ends for good; so it does when it is
 // started again. A new machine of the name joins when the server is in the plan again.
 func TestAServerIsTakenOut(t *testing.T) {

@@ -63,6 +63,9 @@ func (a *agent) readPlanAgain(ctx context.Context) error {
 	if err := a.forgetRemoved(); err != nil {
 		return err
 	}
+	if err := a.forgetOutputs(); err != nil {
+		return err
+	}
 	a.follows.reset()
 	for _, now := range changed.Reads {
 		if !slices.ContainsFunc(before.Reads, func(r contract.CellRef) bool { return r.Cell == now.Cell }) {
@@ -98,7 +101,7 @@ func (a *agent) rearrange(s *protocol.ServerState) {
 			roles[i] = a.recall(r)
 		}
 		if roles[i].Status == protocol.RoleDone {
-			roles[i].Followed = a.heat.ran(&r, roles[i].Followed)
+			roles[i].Followed, roles[i].Made = a.heat.ran(&r, roles[i].Followed), a.journal.Role(r.Name).Made
 		}
 	}
 	s.Roles, s.Decided = roles, a.decided()
@@ -115,6 +118,22 @@ func (a *agent) forgetRemoved() error {
 		}
 		delete(a.reported, name)
 		a.console.say("%s was removed from the plan", a.key(name))
+	}
+	return nil
+}
+
+// forgetOutputs notes which outputs were removed from roles: if the plan gets them again, their values
+// are gone.
+func (a *agent) forgetOutputs() error {
+	for i := range a.plan.Roles {
+		r := &a.plan.Roles[i]
+		noted := a.journal.Role(r.Name)
+		if noted.Status != protocol.RoleDone || noted.Made == "" || noted.Made == r.Made() || r.OutOfDate(noted.Made) {
+			continue
+		}
+		if err := a.journal.NoteSame(r.Name, r.Made(), noted.Followed); err != nil {
+			return err
+		}
 	}
 	return nil
 }

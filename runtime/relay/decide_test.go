@@ -109,6 +109,19 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %+v, want %s: %s with %d values", name, got, c.want, c.reason, c.values)
 		}
 	}
+	// An output that is new in the plan gets no value where the role has no hook to run for it.
+	before := db("mysql=done backup=done")
+	backup := &p.Servers[0].Roles[1]
+	backup.Outputs = append(backup.Outputs, contract.Output{Name: "more", Cell: "db.backup:more"})
+	for _, hooked := range []bool{false, true} {
+		want := protocol.HeatDone
+		if hooked {
+			backup.Hooks, want = []contract.Task{{Name: contract.HookUpdate}}, protocol.HeatWaits
+		}
+		if got := decide(contract.HeatWait{About: whole, Servers: named}, p, before, nil); got.state != want {
+			t.Errorf("an output is new, with a hook %v: %+v, want %s", hooked, got, want)
+		}
+	}
 	got := decide(contract.HeatWait{About: mysql, Servers: named}, p, db("mysql=done"), nil)
 	if len(got.values) != 1 || got.values[0].server != "db" || got.values[0].name != "own" {
 		t.Errorf("what a resource reads: %+v", got.values)
