@@ -46,7 +46,8 @@ func TestMutants(t *testing.T) {
 	measured := os.Getenv("DURATION")+os.Getenv("SEEDS")+os.Getenv("SEED") != ""
 	known := map[string]bool{}
 	counts := map[string]int{}
-	for seed := range seedtest.Each(t, seedtest.Cases(3000, 150), 1621437317, 2349316972 /* an anchor in a group's own block */, 1777647469 /* a group whose members have no type */) {
+	for seed := range seedtest.Each(t, seedtest.Cases(3000, 150), 1621437317, 2349316972 /* an anchor in a group's own block */, 1777647469, /* a group whose members have no type */
+		4232304718 /* white space before a template that is edited */, 4232305902 /* an argument that reads itself ever deeper */) {
 		m := c.mutant(seed)
 		o := m.compile()
 		counts[o.kind()]++

@@ -62,6 +62,10 @@ type station struct {
 // derive from each other in a cycle, with longer and longer paths, count as a whole.
 const maxParts = 10000
 
+// maxPath is the longest path that is told from the whole value: one that reads itself grows with each
+// round.
+const maxPath = 100
+
 // NewFinder returns a finder for a program.
 func NewFinder(wanted func(Origin) bool, ends func(*hot.Expr) bool) *Finder {
 	return &Finder{Wanted: wanted, Blocks: ends, known: map[station]*Path{}}
@@ -311,7 +315,7 @@ func (f *Finder) output(call *hot.Expr, o *program.Output, path []value.Value) *
 
 // through continues from a named value. A value that depends on itself ends the path.
 func (f *Finder) through(at station, call *hot.Expr, s *program.Stack, e *hot.Expr, path []value.Value, how string) *Path {
-	if len(f.known) > maxParts {
+	if len(f.known) > maxParts || len(path) > maxPath {
 		path = nil
 	}
 	at.part = string(value.EncodeJSON(path))

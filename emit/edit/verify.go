@@ -20,7 +20,7 @@ func (e *Editor) verify(text []byte) error {
 		return nil
 	}
 	var diags source.Diagnostics
-	again := yaml.Parse(file, &diags)
+	again := yaml.ParseTemplate(file, &diags)
 	if again == nil {
 		return Internal(diags.All()[0].Error())
 	}

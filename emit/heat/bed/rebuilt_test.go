@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hotc-dev/hotc/emit/heat/bed"
 )
@@ -82,8 +83,11 @@ func TestRebuilt(t *testing.T) {
 	d.stack.Update(t, d.with("image", "debian-16", "flavor", "large", "note", "kept"))
 	open(t, d.launched(db, 7, "UPDATE_IN_PROGRESS"), "seven")
 	d.await("db", "gate", "done")
-	if text := d.on("status"); !strings.Contains(text, "no relay") {
-		t.Errorf("hotc status does not say what Heat waits for:\n%s", text)
+	text := ""
+	for began := time.Now(); !strings.Contains(text, "no relay"); text = d.on("status") { // its presence outlives it
+		if time.Since(began) > time.Minute {
+			t.Fatalf("hotc status does not say what Heat waits for:\n%s", text)
+		}
 	}
 	d.relay()
 	d.ends("UPDATE_COMPLETE")
