@@ -104,7 +104,7 @@ func previewOf(to *contract.Plan, now *status.Status, changes []deploy.RoleChang
 	}
 	for _, c := range changes {
 		b.Why[c.Key()] = whatChanges(c.What)
-		if onlyJoins(c.What) {
+		if c.Joins {
 			b.Joins = append(b.Joins, c.Key())
 		}
 		switch c.Effect {

@@ -30,6 +30,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 		switch {
 		case i >= 0:
 			x.What = slices.DeleteFunc(x.What, func(what string) bool { return slices.Contains(all[i].What, what) })
+			all[i].Joins = false
 			if all[i].What = append(all[i].What, x.What...); all[i].Effect == deploy.EffectNone {
 				all[i].Effect = x.Effect
 			}
@@ -55,7 +56,8 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 		gone = nil // without a relay, roles that follow the group do not notice
 	}
 	for s, role := range r.Built.Plan.EachRole() {
-		what, how := turnover(role, c.Added, gone), preview.UpdatedBy(role)
+		joined, how := turnover(role, c.Added, " joins "), preview.UpdatedBy(role)
+		what := append(slices.Clip(joined), turnover(role, gone, " leaves ")...)
 		if relayed {
 			what = append(what, switched(role, c.Added, gone)...)
 		}
@@ -63,7 +65,7 @@ func (v *upView) roles(c up.Changes) []deploy.RoleChange {
 			how = ""
 		}
 		if len(what) > 0 {
-			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), how)})
+			add(deploy.RoleChange{Server: s.Path, Role: role.Name, What: what, Effect: v.effect(s.Path.Role(role.Name), how), Joins: len(what) == len(joined)})
 		}
 	}
 	return all
@@ -109,8 +111,8 @@ func switched(r *contract.Role, added, deleted []string) (what []string) {
 	return what
 }
 
-// turnover lists members that join or leave the groups that a role follows.
-func turnover(r *contract.Role, added, deleted []string) (what []string) {
+// turnover lists members that join or leave (verb) the groups that a role follows.
+func turnover(r *contract.Role, members []string, verb string) (what []string) {
 	var groups []string
 	for _, f := range r.Follows {
 		if f.Member != nil && f.Watch && !slices.Contains(groups, f.Member.Group) {
@@ -118,14 +120,9 @@ func turnover(r *contract.Role, added, deleted []string) (what []string) {
 		}
 	}
 	for _, group := range groups {
-		for _, x := range []struct {
-			names []string
-			verb  string
-		}{{added, " joins "}, {deleted, " leaves "}} {
-			for _, name := range x.names {
-				if strings.HasPrefix(name, group+"/") {
-					what = append(what, name+x.verb+group)
-				}
+		for _, name := range members {
+			if strings.HasPrefix(name, group+"/") {
+				what = append(what, name+verb+group)
 			}
 		}
 	}

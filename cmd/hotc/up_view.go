@@ -308,7 +308,11 @@ func (v *upView) Confirm(c up.Changes) error {
 		fmt.Fprintf(out, "  hidden parameter %s may get a new value: Heat does not show the current one\n", terminal.Line(name))
 	}
 	for _, r := range v.roles(c) {
-		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), becomes(r.What, r.Effect))
+		then := becomes(r.Effect)
+		if r.Joins && (r.Effect == deploy.EffectHook || r.Effect == deploy.EffectAgain) {
+			then += ", when the member has joined" // Heat creates it first
+		}
+		fmt.Fprintf(out, "  %s: %s: %s\n", terminal.Line(string(r.Key())), terminal.Line(whatChanges(r.What)), then)
 	}
 	for _, key := range c.Again {
 		if slices.ContainsFunc(c.Roles, func(r deploy.RoleChange) bool { return r.Key() == key }) {

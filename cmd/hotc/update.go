@@ -29,7 +29,7 @@ func printChanges(io streams, shape []string, changes []changedRole, t *target) 
 		fmt.Fprintf(io.out, "  %s.\n", line)
 	}
 	for _, c := range changes {
-		then := becomes(c.What, c.Effect)
+		then := becomes(c.Effect)
 		if c.Effect == deploy.EffectRetry {
 			then = "it has failed, and runs with this change after \"" + t.command("retry", string(c.Role)) + "\""
 		}
@@ -72,22 +72,13 @@ func whatChanges(what []string) string {
 	return strings.Join(clauses, ", ")
 }
 
-// onlyJoins reports whether all that changes for a role is that members join a group.
-func onlyJoins(what []string) bool {
-	return len(what) > 0 && !slices.ContainsFunc(what, func(w string) bool { return !strings.Contains(w, " joins ") })
-}
-
-// becomes describes the effect of a change.
-func becomes(what []string, e deploy.Effect) string {
-	when := ""
-	if onlyJoins(what) {
-		when = ", when the member has joined" // Heat creates it first
-	}
+// becomes describes an effect.
+func becomes(e deploy.Effect) string {
 	switch e {
 	case deploy.EffectHook:
-		return "its update hook runs" + when
+		return "its update hook runs"
 	case deploy.EffectAgain:
-		return "it runs again" + when
+		return "it runs again"
 	case deploy.EffectRun:
 		return "it runs for the first time"
 	case deploy.EffectRetry:

@@ -58,6 +58,8 @@ type RoleChange struct {
 	Role   string
 	What   []string // the parts that change: "source", "input level", …
 	Effect Effect
+	// Joins says that nothing changes but that members join a group: it runs when they have.
+	Joins bool
 }
 
 // Key names the role.

@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -22,12 +21,18 @@ func (s *client) acl(grants []store.Grant) []zk.ACL {
 
 // aclOf is a list without entries without permissions, which ZooKeeper refuses.
 func aclOf(a store.Access) []zk.ACL {
-	list := make([]zk.ACL, 0, len(a.May))
-	for to, may := range a.May {
-		list = append(list, entryOf(to, may))
+	var list []zk.ACL
+	for _, g := range grantsOf(a.May) {
+		list = append(list, entryOf(g.To, g.May))
 	}
-	slices.SortFunc(list, func(a, b zk.ACL) int { return strings.Compare(a.ID, b.ID) })
 	return list
+}
+
+func grantsOf(all map[store.Principal]store.Rights) (grants []store.Grant) {
+	for to, may := range all {
+		grants = append(grants, store.Grant{To: to, May: may})
+	}
+	return store.SortGrants(grants)
 }
 
 // digest is the scheme of entries for users with a password.
@@ -63,11 +68,7 @@ func (s *client) Rights(ctx context.Context, path store.Path) ([]store.Grant, er
 	if err != nil {
 		return nil, fail("ask for the rights of", path, err)
 	}
-	var grants []store.Grant
-	for to, may := range holders(list) {
-		grants = append(grants, store.Grant{To: to, May: may})
-	}
-	return store.SortGrants(grants), nil
+	return grantsOf(holders(list)), nil
 }
 
 // hidden is what ZooKeeper shows in place of a digest to sessions that may not change a list.

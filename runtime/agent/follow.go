@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/member"
@@ -22,108 +21,6 @@ import (
 // (docs/updates.md). The agent checks while no role is running, whenever one of the cells may have
 // changed. Before the run starts the journal names the versions that it is for, so no state is run
 // for twice.
-
-// followed is what is known about the cells that the server's roles follow.
-type followed struct {
-	changed chan struct{} // one of them may have changed
-
-	mu      sync.Mutex
-	watched map[contract.CellName]bool
-	known   map[contract.CellName]protocol.CellRecord // without values; only unchanged ones
-	said    map[string]string                         // by role, the status already written into its outputs
-	groups  map[string]bool                           // that are watched
-	awaited map[string]awaited                        // by role, the cell it waits for in a change of the plan
-	lost    map[contract.CellName]int64               // the change in which its writer was gone for long
-}
-
-func newFollowed() *followed {
-	return &followed{changed: make(chan struct{}, 1), watched: map[contract.CellName]bool{},
-		known: map[contract.CellName]protocol.CellRecord{}, said: map[string]string{}, groups: map[string]bool{},
-		awaited: map[string]awaited{}, lost: map[contract.CellName]int64{}}
-}
-
-// stale notes that a cell may have changed.
-func (f *followed) stale(cell contract.CellName) {
-	f.mu.Lock()
-	delete(f.known, cell)
-	f.mu.Unlock()
-	f.wake()
-}
-
-// wake reports a change of something that is not kept here.
-func (f *followed) wake() { store.Wake(f.changed) }
-
-// watchGroup starts watching the members of a group, once.
-func (f *followed) watchGroup(ctx context.Context, m *member.Member, group string) error {
-	if !begins(f, f.groups, group) {
-		return nil
-	}
-	return m.FollowMembers(ctx, group, f.wake)
-}
-
-// begins notes that something is watched, and reports whether it was not before.
-func begins[K comparable](f *followed, watched map[K]bool, what K) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before := watched[what]
-	watched[what] = true
-	return !before
-}
-
-// watch starts watching a cell, once.
-func (f *followed) watch(ctx context.Context, m *member.Member, cell contract.CellName) error {
-	if !begins(f, f.watched, cell) {
-		return nil
-	}
-	err := m.Follow(ctx, cell, func() { f.stale(cell) })
-	if _, left := errors.AsType[*member.FailedCellError](err); left {
-		return nil // it was removed from the plan
-	}
-	return err
-}
-
-// read returns a cell, without its value if it is cached.
-func (f *followed) read(ctx context.Context, m *member.Member, cell contract.CellName) (protocol.CellRecord, error) {
-	f.mu.Lock()
-	r, known := f.known[cell]
-	if !known {
-		f.known[cell] = protocol.CellRecord{State: protocol.Empty} // from here on a change is noticed
-	}
-	f.mu.Unlock()
-	if known {
-		return r, nil
-	}
-	r, err := m.Cell(ctx, cell)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err != nil {
-		delete(f.known, cell)
-		return r, err
-	}
-	if _, unchanged := f.known[cell]; unchanged {
-		bare := r
-		bare.Value = nil
-		f.known[cell] = bare
-	}
-	return r, nil
-}
-
-// forget makes the next look read all of the cells.
-func (f *followed) forget(cells []contract.Follow) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range cells {
-		delete(f.known, c.Cell)
-	}
-}
-
-// reset forgets what was seen, because the plan has changed.
-func (f *followed) reset() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	clear(f.known)
-	clear(f.said)
-}
 
 // wrote are the versions of what the server has published, to tell whether its followers have run
 // with them.
@@ -218,7 +115,8 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		case !dueFor(r, standing, changed):
 			return true, nil // it has just changed: check again
 		case changed && standing.Stays != nil:
-			return true, a.noteHalf(ctx, r, standing.Stays)
+			_, err := a.noteHalf(ctx, r, journal.StateRequest+r.Made(), standing.Stays)
+			return true, err
 		}
 		return true, a.runUpdate(ctx, r, now, change, changed)
 	}
@@ -239,16 +137,15 @@ func dueFor(r *contract.Role, standing protocol.FollowStatus, changed bool) bool
 	return standing.Due() || changed && (standing.Waits == "" || standing.Stays != nil || !watches)
 }
 
-// noteHalf notes that a changed role has failed, because it would run with only a part of another change.
-func (a *agent) noteHalf(ctx context.Context, r *contract.Role, stays *protocol.Cause) error {
-	made := r.Made()
+// noteHalf notes that a role's update has failed, because it would run with only a part of another change:
+// the rest comes with a retry alone, which tries this again, too.
+func (a *agent) noteHalf(ctx context.Context, r *contract.Role, request string, stays *protocol.Cause) (*protocol.Cause, error) {
 	cause := &protocol.Cause{Role: a.key(r.Name), At: r.At, Reason: "it would have only part of a change: what it follows failed", Cause: stays}
-	err := a.journal.NoteTaskEnded(journal.StateRequest+made, r.Name+"."+contract.HookUpdate, made, journal.End{Cause: protocol.Shorten(cause), Followed: due(r)})
-	if err != nil {
-		return err
+	err := a.journal.NoteTaskEnded(request, r.Name+"."+contract.HookUpdate, r.Made(), journal.End{Cause: protocol.Shorten(cause), Followed: due(r)})
+	if err == nil {
+		err = a.showUpdate(ctx, *r, "")
 	}
-	a.console.say("%v", cause)
-	return a.showUpdate(ctx, *r, "")
+	return cause, err
 }
 
 // sayBehind reports why a role is not brought up to date with what it follows, so that others, such

@@ -9,7 +9,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
-	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
 // An operator may change the plan of a live deployment. The agent reads its part again before it
@@ -202,12 +201,9 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 	switch {
 	case err != nil:
 		return protocol.Answer{}, err
-	case parts.Stays != nil: // the rest of another change comes with a retry alone, which tries this again, too
-		cause := &protocol.Cause{Role: a.key(p.Name), At: p.At, Reason: "it would have only part of a change: what it follows failed", Cause: parts.Stays}
-		if err := a.journal.NoteTaskEnded(r.ID, p.Name+"."+hook.Name, p.Made(), journal.End{Cause: protocol.Shorten(cause), Followed: due(&p)}); err != nil {
-			return protocol.Answer{}, err
-		}
-		return protocol.Answer{Status: protocol.AnswerFailed, Reason: cause.String()}, a.showUpdate(ctx, p, "")
+	case parts.Stays != nil:
+		cause, err := a.noteHalf(ctx, &p, r.ID, parts.Stays)
+		return protocol.Answer{Status: protocol.AnswerFailed, Reason: cause.String()}, err
 	case parts.Waits != "":
 		return protocol.Answer{}, nil // another change has only partly arrived
 	}

@@ -168,7 +168,7 @@ func (r *Retry) updateAgain(ctx context.Context, v *status.Status, role *status.
 		return nil, source.Fail(source.OperationFailed, string(role.Key())+" is not updated because "+string(first.Key())+" has failed, whose outputs it follows", "\""+r.Command("retry", string(first.Key()))+"\" runs that one again, and then this one")
 	}
 	if p.Updating() == nil {
-		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" no longer has an update hook", "\"hotc apply\" of a plan that has one requests it")
+		return nil, source.Fail(source.OperationFailed, "the role "+string(role.Key())+" no longer has an update hook", "apply a plan that has one: it runs then")
 	}
 	return r.askUpdate(ctx, v, role, false)
 }

@@ -86,8 +86,8 @@ func awaited(server *contract.Server, instance string, seen []wait, stack *heat.
 			case named.ID == "" || named.Server != server.Path && !shared:
 			case named.ID == instance:
 				return true, true
-			case !shared:
-				known = true
+			case !shared: // Heat's times are whole seconds: in the same one it may be the wait of an update that was overtaken
+				known = known || stack.State.Action() == "ROLLBACK" || began(w).After(stack.Updated.Time)
 			}
 		}
 	}

@@ -217,6 +217,7 @@ func TestAwaited(t *testing.T) {
 	}{
 		{"it is waited for", plain, one("IN_PROGRESS", 2, "db", "i-1"), true, true},
 		{"another one is", plain, one("IN_PROGRESS", 2, "db", "i-2"), false, true},
+		{"another one is, since the second of the update", plain, one("IN_PROGRESS", 1, "db", "i-2"), false, false},
 		{"an update has come since", plain, one("IN_PROGRESS", 0, "db", "i-1"), false, false},
 		{"nobody is waited for any more", plain, one("COMPLETE", 2, "db", "i-1"), false, false},
 		{"another server", plain, one("IN_PROGRESS", 2, "web", "i-1"), false, false},
@@ -226,5 +227,9 @@ func TestAwaited(t *testing.T) {
 		if has, known := awaited(c.server, "i-1", []wait{c.seen}, &heat.Stack{Updated: at(1)}); has != c.has || known != c.known {
 			t.Errorf("%s: has %v, known %v", c.what, has, known)
 		}
+	}
+	back := &heat.Stack{Updated: at(1), State: "ROLLBACK_IN_PROGRESS"} // then Heat lists the newer machine, too
+	if has, known := awaited(plain, "i-1", []wait{one("IN_PROGRESS", 1, "db", "i-2")}, back); has || !known {
+		t.Errorf("Heat goes back to another one: has %v, known %v", has, known)
 	}
 }
