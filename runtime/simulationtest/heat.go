@@ -208,6 +208,9 @@ func (h *heat) check(s heard) string {
 		}
 	} else {
 		i, to := server.signaller(s.resource)
+		if i < 0 && s.Status == signal.Failure && s.ID == string(server.Path) && h.world.wasDestroyed() {
+			return h.checkFailure(s, nil) // it is refused meanwhile, has no plan, and tells all handles of its boot file
+		}
 		if i < 0 || s.ID != to.ID {
 			return "this server has no such handle or id " + s.ID
 		}
