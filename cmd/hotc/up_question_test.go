@@ -17,7 +17,7 @@ func TestTheQuestionNamesLostDisksAndValues(t *testing.T) {
 	plan := &contract.Plan{Servers: []contract.Server{{Path: "db", Roles: []contract.Role{{Name: "r", Hooks: []contract.Task{{Name: contract.HookDelete}}}}}, {Path: "web"}}}
 	v := newUpView(t.Context(), streams{out: &out, err: &out}, &target{stack: "blog"}, plan, true)
 	err := v.Confirm(up.Changes{Rebuilt: []string{"db", "web"}, Resized: []string{"lb"}, Given: []string{"image", "motd", "none", "password", "size"}, Roles: []deploy.RoleChange{
-		{Server: "lb", Role: "proxy", What: []string{"web/2 joins web"}, Effect: deploy.EffectHook}, {Server: "lb", Role: "log", What: []string{"web/2 joins web", "source"}, Effect: deploy.EffectAgain}}, Values: map[string]up.Value{
+		{Server: "lb", Role: "proxy", What: []string{"web/2 joins web"}, Joins: true, Effect: deploy.EffectHook}, {Server: "lb", Role: "log", What: []string{"web/2 joins web", "source"}, Effect: deploy.EffectAgain}}, Values: map[string]up.Value{
 		"image": {Before: "debian-13", After: "debian-12", Default: true}, "size": {Before: "1", After: "2"}, "none": {Before: "x\x1b[2J"}, "motd": {Before: "m", After: strings.Repeat("ä", 100)}}})
 	if err != nil {
 		t.Fatal(err)
