@@ -122,7 +122,7 @@ func (s ServerState) CutCauses(links, reason int) ServerState {
 			r.Update = &update
 		}
 		if r.Behind != nil {
-			r.Behind = &BehindState{Cause: r.Behind.Cause.Cut(links, reason), Heat: r.Behind.Heat}
+			r.Behind = &BehindState{Cause: r.Behind.Cause.Cut(links, reason), Seen: r.Behind.Seen}
 		}
 	}
 	if s.Going != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -266,8 +267,16 @@ type RoleState struct {
 // BehindState is why a role is not updated though what it follows has changed.
 type BehindState struct {
 	Cause *Cause `json:"cause"`
-	// Heat is the number of the last change of Heat's values that the agent had seen.
-	Heat int64 `json:"heat,omitempty"`
+	// Seen are the versions of all that the agent has seen to be newer than the role's last run.
+	Seen map[contract.CellName]Count `json:"seen,omitempty"`
+}
+
+// Covers reports whether the agent said it of the current versions of some cells.
+func (b *BehindState) Covers(cells []contract.CellName, now func(contract.CellName) CellRecord) bool {
+	return b != nil && !slices.ContainsFunc(cells, func(cell contract.CellName) bool {
+		r := now(cell)
+		return b.Seen[cell] != r.Input()
+	})
 }
 
 // UpdateState is the progress of a run of a role's hook update.

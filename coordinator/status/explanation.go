@@ -142,9 +142,9 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 	case r.Status == protocol.RoleDone:
 		describeUpdate(f, r)
-		if cell := r.standing.Waits; cell != "" && f.Kind == KindUpdating {
+		if cell := r.Verdict.Waits; cell != "" && f.Kind == KindUpdating {
 			i.leadToCell(f, Dependence{Cell: cell}) // the missing part of the change
-		} else if r.Renewal() == ToUpdate {
+		} else if r.toUpdate() {
 			i.leadTo(f, r.Server.Roles, func(e *Role) bool { return e.Status == protocol.RoleRunning }) // its turn comes then
 		}
 		if r.IsBlocked() {
@@ -164,7 +164,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 	case r.Status == protocol.RoleRunning:
 		f.Kind, f.Since = KindRunning, r.Started
 	default:
-		if i.leadToCell(f, Dependence{Cell: r.standing.Waits}); len(f.On) > 0 {
+		if i.leadToCell(f, Dependence{Cell: r.Verdict.Waits}); len(f.On) > 0 {
 			f.Kind = KindBlocked
 			return
 		}

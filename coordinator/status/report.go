@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 )
 
 // The status of a deployment for programs: the result of `hotc status --json` (docs/json.md).
@@ -123,10 +124,10 @@ func (v *Status) reportRole(r *Role) RoleReport {
 	role := RoleReport{
 		Name: r.Name, Status: r.Word(), Started: r.Started, Ended: r.Ended, ExitCode: r.ExitCode,
 		Blocked: []WaitReport{}, BlockedSeconds: r.BlockedSeconds, Cause: r.Cause,
-		Update: r.Update, Behind: r.Behind(), ToUpdate: r.Renewal() == ToUpdate, Superseded: r.Renewal() == Superseded, Unreached: r.Unreached(),
+		Update: r.Update, Behind: r.Behind(), ToUpdate: r.toUpdate(), Superseded: r.Verdict.State == reconcile.Superseded, Unreached: r.Unreached(),
 	}
 	if r.waitsForRest() {
-		role.WaitsFor = r.Server.heatName(r.standing.Waits)
+		role.WaitsFor = r.Server.heatName(r.Verdict.Waits)
 	}
 	if !r.IsBlocked() {
 		return role

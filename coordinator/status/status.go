@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
@@ -65,8 +66,8 @@ type Role struct {
 	Server *Server
 	Index  int            // on its server
 	Plan   *contract.Role // its part of the plan
-	// standing says whether it is up to date with what it follows.
-	standing protocol.FollowStatus
+	// Verdict is what it owes.
+	Verdict reconcile.Verdict
 	// gone says that the server of the awaited cell has no agent; "" if it has one.
 	gone string
 	// passes is a cell that a change of the plan reaches first, if it only passes through this role.
@@ -113,7 +114,7 @@ func (s *Server) hasEnded() bool {
 // of another.
 func (s *Server) failed() bool {
 	return !s.Left && (s.State.Phase == protocol.PhaseFailed || slices.ContainsFunc(s.Roles, func(r *Role) bool {
-		return r.Status == protocol.RoleFailed || r.Status == protocol.RoleSkipped || r.Renewal() == OutOfDate
+		return r.Status == protocol.RoleFailed || r.Status == protocol.RoleSkipped || r.Outdated()
 	}))
 }
 
@@ -127,11 +128,7 @@ func (s *Server) Finished() bool {
 	if s.Absent() {
 		return true
 	}
-	goesOn := func(r *Role) bool {
-		now := r.Renewal()
-		return now == ToUpdate || now == Updating || now == Superseded
-	}
-	return s.hasEnded() && !slices.ContainsFunc(s.Roles, goesOn)
+	return s.hasEnded() && !slices.ContainsFunc(s.Roles, func(r *Role) bool { return r.Verdict.State.Unfinished() })
 }
 
 // Key names a role in its deployment.
@@ -209,19 +206,18 @@ func New(p *contract.Plan, snapshot *deploy.Snapshot, size Size) *Status {
 		v.Cells[c.Name] = c
 	}
 	for r := range v.Roles() {
-		now := protocol.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
-		if r.Status == protocol.RoleDone {
-			r.standing = protocol.FollowStatusOf(r.Plan.Follows, r.Followed, now)
-		}
-		if c := r.Server.Coming[r.Name]; r.standing.Waits == "" && (r.Status == protocol.RoleDone || r.Status == protocol.RolePending && c.Added) {
+		now := reconcile.Followed(r.Plan.Follows, snapshot.Members, r.cells(v))
+		f := reconcile.Facts{Role: r.Plan, Ran: r.RoleState, Now: now, Asked: r.Asked(protocol.Hook, contract.HookUpdate)}
+		if c := r.Server.Coming[r.Name]; r.Status == protocol.RoleDone || r.Status == protocol.RolePending && c.Added {
 			missing, come := c.Missing(now)
 			if come || c.Asked {
-				r.standing.Waits = missing
+				f.Rest = missing
 			} else {
 				r.passes = missing
 			}
 		}
-		if from := v.ByPath[v.Cells[r.standing.Waits].Server]; from != nil && !from.Alive {
+		r.Verdict = reconcile.Decide(f)
+		if from := v.ByPath[v.Cells[r.Verdict.Waits].Server]; from != nil && !from.Alive {
 			r.gone = ", whose server " + string(from.Path) + " is gone"
 		}
 	}
@@ -288,7 +284,7 @@ func (s *Server) Open() []*Role {
 		return nil
 	}
 	for _, r := range s.Roles {
-		if now := r.Renewal(); r.Status != protocol.RoleDone || now != UpToDate && now != Unreached {
+		if now := r.Verdict.State; now != reconcile.Current && now != reconcile.Unreached {
 			open = append(open, r)
 		}
 	}

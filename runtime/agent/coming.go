@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 )
 
 // A change of the plan may reach a role on several paths (protocol.Coming). The role is held
@@ -230,7 +231,9 @@ func (a *agent) giveUp(ctx context.Context, r *contract.Role) error {
 		if err != nil {
 			return err
 		}
-		if protocol.FollowStatusOf(r.Follows, a.heat.ran(r, noted.Followed), now.of).Waits == "" {
+		ran := noted.RoleState
+		ran.Followed = a.heat.ran(r, ran.Followed)
+		if reconcile.Decide(reconcile.Facts{Role: r, Ran: ran, Now: now.of}).Waits == "" {
 			stamp = a.stampOf(r, noted, now).Keeping(change)
 			is.Stamp = stamp.Keeping
 		}

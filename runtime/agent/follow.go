@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
 	"github.com/hotc-dev/hotc/runtime/process"
@@ -95,10 +96,9 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 	if err != nil {
 		return false, err
 	}
-	changed := r.Updating() != nil && r.OutOfDate(noted.Made)
-	had := a.heat.ran(r, noted.Followed)
-	standing := protocol.FollowStatusOf(r.Follows, had, now.of)
-	if r.Updating() != nil && dueFor(r, standing, changed) {
+	facts := reconcile.Facts{Role: r, Ran: a.recall(*r), Now: now.of}
+	is := reconcile.Decide(facts)
+	if half := is.Redefined && is.State == reconcile.Behind; half || is.State == reconcile.Due {
 		if err := a.hear(ctx); err != nil {
 			return false, err
 		}
@@ -111,30 +111,23 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		if now, err = a.lookWhole(ctx, r, now); err != nil {
 			return false, err
 		}
-		switch standing = protocol.FollowStatusOf(r.Follows, had, now.of); {
-		case !dueFor(r, standing, changed):
-			return true, nil // it has just changed: check again
-		case changed && standing.Stays != nil:
-			_, err := a.noteHalf(ctx, r, journal.StateRequest+r.Made(), standing.Stays)
+		facts.Now = now.of
+		switch is = reconcile.Decide(facts); {
+		case is.Redefined && is.State == reconcile.Behind:
+			_, err := a.noteHalf(ctx, r, journal.StateRequest+r.Made(), is.Cause)
 			return true, err
+		case is.State != reconcile.Due:
+			return true, nil // it has just changed: check again
 		}
-		return true, a.runUpdate(ctx, r, now, change, changed)
+		return true, a.runUpdate(ctx, r, now, change, is.Redefined)
 	}
-	if changed {
+	if is.Redefined {
 		change = 0 // it has not reached the role
 	}
-	if err := a.sayBehind(ctx, r, standing); err != nil {
+	if err := a.sayBehind(ctx, r, is, now); err != nil {
 		return false, err
 	}
-	return false, a.sayHowFar(ctx, r, noted, standing, now, change)
-}
-
-// dueFor reports whether a role that is done has something to do now, for what it follows or for its
-// changed plan. It does not wait for the rest of another change of which only a part comes without a
-// retry, nor, for its plan, if it watches nothing: it waits when it reads.
-func dueFor(r *contract.Role, standing protocol.FollowStatus, changed bool) bool {
-	watches := slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch })
-	return standing.Due() || changed && (standing.Waits == "" || standing.Stays != nil || !watches)
+	return false, a.sayHowFar(ctx, r, noted, is, now, change)
 }
 
 // noteHalf notes that a role's update has failed, because it would run with only a part of another change:
@@ -150,16 +143,20 @@ func (a *agent) noteHalf(ctx context.Context, r *contract.Role, request string, 
 
 // sayBehind reports why a role is not brought up to date with what it follows, so that others, such
 // as Heat, do not wait for it.
-func (a *agent) sayBehind(ctx context.Context, r *contract.Role, standing protocol.FollowStatus) error {
-	var now *protocol.BehindState
-	if standing.Newer && standing.Waits == "" && standing.Behind != nil {
-		now = &protocol.BehindState{Cause: protocol.Shorten(standing.Behind), Heat: a.heat.number()}
+func (a *agent) sayBehind(ctx context.Context, r *contract.Role, is reconcile.Verdict, now seen) error {
+	var says *protocol.BehindState
+	if is.State == reconcile.Behind {
+		says = &protocol.BehindState{Cause: protocol.Shorten(is.Cause), Seen: map[contract.CellName]protocol.Count{}}
+		for _, cell := range is.Newer {
+			record := now.of(cell)
+			says.Seen[cell] = record.Input()
+		}
 	}
 	before := a.behind[r.Name]
-	if (now == nil) == (before == nil) && (now == nil || now.Heat == before.Heat && now.Cause.String() == before.Cause.String()) {
+	if (says == nil) == (before == nil) && (says == nil || says.Cause.String() == before.Cause.String() && maps.Equal(says.Seen, before.Seen)) {
 		return nil
 	}
-	a.behind[r.Name] = now
+	a.behind[r.Name] = says
 	return a.board.commit(ctx, nil, func(s *protocol.ServerState) {
 		is := a.recall(*r)
 		is.Update = withLines(is.Update, s.Role(r.Name).Update)
@@ -238,7 +235,7 @@ func (a *agent) look(ctx context.Context, r *contract.Role) (seen, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, of := seen{}, protocol.Followed(r.Follows, groups, now.of)
+	all, of := seen{}, reconcile.Followed(r.Follows, groups, now.of)
 	for cell := range now {
 		all[cell] = of(cell)
 	}
@@ -294,7 +291,7 @@ func due(r *contract.Role) journal.Followed {
 // that it has no part of what changes while it starts.
 func pinned(r *contract.Role, now seen) (versions journal.Followed, pins seen) {
 	versions, pins = journal.Followed{}, seen{}
-	for cell, record := range protocol.Having(r.Follows, now.of) {
+	for cell, record := range reconcile.Having(r.Follows, now.of) {
 		if versions[cell] = record.Input(); record.State == protocol.Valued {
 			pins[cell] = record
 		}
@@ -359,8 +356,8 @@ func (a *agent) runUpdate(ctx context.Context, r *contract.Role, now seen, chang
 }
 
 // sayHowFar writes the stamps of the role's outputs, unless something newer is still arriving.
-func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, standing protocol.FollowStatus, now seen, change int64) error {
-	if standing.Waits != "" || standing.Newer && standing.Behind == nil {
+func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.Role, is reconcile.Verdict, now seen, change int64) error {
+	if is.Waits != "" {
 		return nil
 	}
 	if len(r.Carries) == 0 && change == 0 {
@@ -370,7 +367,7 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 	if change > 0 {
 		stamp = stamp.Keeping(protocol.PlanStamp(change))
 	}
-	cause := protocol.LackOf(r, a.key(r.Name), now.of)
+	cause := reconcile.LackOf(r, a.key(r.Name), now.of)
 	if cause == nil && noted.Update != nil && noted.Update.Status == protocol.RoleFailed {
 		cause = noted.Update.Cause
 	}
@@ -379,7 +376,7 @@ func (a *agent) sayHowFar(ctx context.Context, r *contract.Role, noted journal.R
 
 // stampOf is the stamp of a role's last run.
 func (a *agent) stampOf(r *contract.Role, noted journal.Role, now seen) protocol.Stamp {
-	return protocol.StampOf(r, a.key(r.Name), protocol.Count{a.journal.Incarnation(), noted.Runs}, now.of)
+	return reconcile.StampOf(r, a.key(r.Name), protocol.Count{a.journal.Incarnation(), noted.Runs}, now.of)
 }
 
 // say writes the status of a role's outputs, once after each run.
@@ -395,15 +392,15 @@ func (a *agent) say(ctx context.Context, r *contract.Role, noted journal.Role, s
 	return nil
 }
 
-// fits reports how the cells that a role follows fit together now, and has them with their values.
-func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is protocol.FollowStatus, err error) {
-	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
-		return nil, is, nil
+// fits decides on a role whose update was asked for, with the values of what it follows.
+func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is reconcile.Verdict, err error) {
+	now := seen{}
+	if slices.ContainsFunc(r.Follows, func(f contract.Follow) bool { return f.Watch }) {
+		if now, err = a.lookWhole(ctx, r, nil); err != nil {
+			return nil, is, err
+		}
+		_, pins = pinned(r, now)
+		pins = pinnedForPlan(r, pins)
 	}
-	now, err := a.lookWhole(ctx, r, nil)
-	if err != nil {
-		return nil, is, err
-	}
-	_, pins = pinned(r, now)
-	return pinnedForPlan(r, pins), protocol.FollowStatusOf(r.Follows, a.heat.ran(r, a.journal.Role(r.Name).Followed), now.of), nil
+	return pins, reconcile.Decide(reconcile.Facts{Role: r, Ran: a.recall(*r), Now: now.of, Asked: true}), nil
 }

@@ -114,13 +114,6 @@ func (h *heatValues) again() string {
 	return h.record.Again
 }
 
-// number is the number of the last change that was seen.
-func (h *heatValues) number() int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.record.Number
-}
-
 // all are the values by key, for uses other than a role's inputs.
 func (h *heatValues) all() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}

@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
@@ -197,14 +198,14 @@ func (a *agent) takeUpdate(ctx context.Context, r protocol.Request, p contract.R
 	if held, err := a.held(ctx, &p); held || err != nil {
 		return protocol.Answer{}, err
 	}
-	pins, parts, err := a.fits(ctx, &p) // after it: they are at least as new
+	pins, is, err := a.fits(ctx, &p) // after it: they are at least as new
 	switch {
 	case err != nil:
 		return protocol.Answer{}, err
-	case parts.Stays != nil:
-		cause, err := a.noteHalf(ctx, &p, r.ID, parts.Stays)
+	case is.State == reconcile.Behind:
+		cause, err := a.noteHalf(ctx, &p, r.ID, is.Cause)
 		return protocol.Answer{Status: protocol.AnswerFailed, Reason: cause.String()}, err
-	case parts.Waits != "":
+	case is.State == reconcile.Held:
 		return protocol.Answer{}, nil // another change has only partly arrived
 	}
 	answer, err := a.runTask(ctx, r, p, hook, pins, func() error { return a.showUpdate(ctx, p, "") })

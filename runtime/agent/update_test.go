@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/agent"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -186,7 +187,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 		}
 		return status.New(&b.plan, snapshot, func(json.RawMessage) int { return 1 }).Role("db", "mysql")
 	}
-	if r := look(); r.Renewal() != status.Updating {
+	if r := look(); r.Verdict.State != reconcile.Running {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
 	for _, level := range []string{"3", "4"} {
@@ -199,7 +200,7 @@ func TestAFurtherChangeTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.asPlanned("db")
-	if r := look(); r.Renewal() != status.UpToDate {
+	if r := look(); r.Verdict.State != reconcile.Current {
 		t.Errorf("%s: %s", r.Shown(), status.UpdateDetail(r))
 	}
 	db.ran("run 1\nupdate 2\nbegun\nupdate 4\n")

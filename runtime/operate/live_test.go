@@ -201,7 +201,7 @@ func TestAllAreRetriedButThoseThatWaitForAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := v.RoleOf("lb.proxy"); r.Renewal() != status.OutOfDate {
+	if r := v.RoleOf("lb.proxy"); !r.Outdated() {
 		t.Fatalf("lb.proxy is %s", r.Shown())
 	}
 	again := &operate.Retry{Operator: o, Settle: func(context.Context, []operate.Kept) error { return nil }}

@@ -9,6 +9,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
@@ -57,7 +58,7 @@ func (o *Operator) FollowLog(ctx context.Context, w io.Writer, v *status.Status,
 			return err
 		}
 		seen = text
-		if now := v.Role(r.Server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.Renewal() != status.Updating && now.Renewal() != status.Superseded || now.Status == protocol.RoleSkipped {
+		if now := v.Role(r.Server.Path, r.Name); now == nil || !now.Ended.IsZero() && now.Verdict.State != reconcile.Running && now.Verdict.State != reconcile.Superseded || now.Status == protocol.RoleSkipped {
 			return nil
 		}
 	}

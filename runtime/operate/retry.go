@@ -65,7 +65,7 @@ func (r *Retry) run(ctx context.Context, find func(*status.Status) (*status.Role
 		if role == nil || err != nil {
 			return &Retried{}, err
 		}
-		if role.Renewal() == status.OutOfDate && !r.Skip {
+		if role.Outdated() && !r.Skip {
 			return r.updateAgain(ctx, v, role)
 		}
 		if r.Force && role.Status == protocol.RoleDone {
@@ -143,7 +143,7 @@ func sameRun(was, is *status.Role) bool {
 
 // failedItself reports whether a role, or its update, has failed, and not because of another.
 func failedItself(v *status.Status, r *status.Role) bool {
-	return (r.Status == protocol.RoleFailed || r.Renewal() == status.OutOfDate) && culprit(v, r) == nil
+	return (r.Status == protocol.RoleFailed || r.Outdated()) && culprit(v, r) == nil
 }
 
 // culprit is the role that has failed, or could not be brought up to date, and caused the same for
@@ -155,7 +155,7 @@ func culprit(v *status.Status, r *status.Role) *status.Role {
 	}
 	root := cause.Root().Role
 	first := v.RoleOf(root)
-	if root == r.Key() || first == nil || first.Status != protocol.RoleFailed && first.Renewal() != status.OutOfDate {
+	if root == r.Key() || first == nil || first.Status != protocol.RoleFailed && !first.Outdated() {
 		return nil
 	}
 	return first
@@ -220,7 +220,7 @@ func (r *Retry) failedRole(v *status.Status, name string) (*status.Role, error) 
 			}
 		}
 		for _, r := range s.Roles {
-			if r.Renewal() == status.OutOfDate {
+			if r.Outdated() {
 				return r, nil
 			}
 		}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/signal"
@@ -90,21 +92,20 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		out.output = contract.RoleValues
 	}
 	var failed time.Time
-	said, here := map[[2]string]bool{}, map[contract.ServerPath]*contract.Server{}
 	planned := planned(w.About, p)
+	here := map[contract.ServerPath]*contract.Server{}
 	for _, named := range w.Servers {
-		if said[[2]string{string(named.Server), named.ID}] {
-			continue
-		}
-		said[[2]string{string(named.Server), named.ID}] = true
 		server, why := find(named, p, servers)
 		if server == nil {
 			out.waitFor(why)
 			continue
 		}
 		here[server.Path] = server
-		now := servers[server.Path]
-		if why := c.cannot(server.Path); why != "" {
+	}
+	sight, follows := sightOf(w.About, here, servers, c), ""
+	for _, path := range slices.Sorted(maps.Keys(here)) {
+		server, now := here[path], servers[path]
+		if why := c.cannot(path); why != "" {
 			out.state, out.reason = protocol.HeatFailed, why
 			break
 		}
@@ -113,15 +114,17 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 			if w.About.Role != "" && (role.Name != w.About.Role || role.Signal(w.About.Wait) == nil && planned) {
 				continue
 			}
-			state, what, at := statusOf(role, server, now.State, c.owes(role, server.Path, now))
-			if state == protocol.HeatFailed && c.outdated(server.Path, role.Name, servers) {
-				state, what = protocol.HeatWaits, "role "+string(server.Path.Role(role.Name))+": runs again after it has failed"
+			is := statusOf(role, path, now.State, sight)
+			if is.state == protocol.HeatFailed && c.outdated(path, role.Name, servers) {
+				is = roleStatus{state: protocol.HeatWaits, what: "role " + string(path.Role(role.Name)) + ": runs again after it has failed"}
 			}
 			switch {
-			case state == protocol.HeatWaits:
-				out.waitFor(what)
-			case state == protocol.HeatFailed && (out.state != protocol.HeatFailed || !at.IsZero() && (failed.IsZero() || at.Before(failed))):
-				out.state, out.reason, failed = state, what, at
+			case is.state == protocol.HeatWaits && is.follows:
+				follows = cmp.Or(follows, is.what) // what it waits for says more
+			case is.state == protocol.HeatWaits:
+				out.waitFor(is.what)
+			case is.state == protocol.HeatFailed && (out.state != protocol.HeatFailed || !is.at.IsZero() && (failed.IsZero() || is.at.Before(failed))):
+				out.state, out.reason, failed = is.state, is.what, is.at
 			}
 			if planned {
 				out.read(w.About, server, role)
@@ -131,8 +134,8 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 	if !planned && len(w.Servers) > 0 { // Heat reads what only the previous plan had
 		out.waitFor("the applied plan has nothing for " + w.About.Wait + ": waiting for an update of the stack")
 	}
-	if missed := missed(w.About, here, servers); missed != "" {
-		out.waitFor(missed)
+	if follows != "" {
+		out.waitFor(follows)
 	}
 	if w.About.Role != "" && out.state == protocol.HeatDone {
 		out.reason = "role " + w.About.Role + " is done"
@@ -141,6 +144,12 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 		out.values = nil
 	}
 	return out
+}
+
+// Says is the status of a wait, and why, of servers that Heat gives no values.
+func Says(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPath]relay.Server) (protocol.HeatWaitState, string) {
+	v := decide(w, p, servers, nil)
+	return v.state, v.reason
 }
 
 // planned reports whether the plan has what Heat waits for: all roles, or one that signals this
@@ -181,27 +190,34 @@ func find(named contract.HeatServer, p *contract.Plan, servers map[contract.Serv
 	return nil, fmt.Sprintf("server %s (%s): its agent has not joined", named.Server, named.ID)
 }
 
-// statusOf is the status of a role: HeatDone, HeatFailed with the chain of causes and the time, or
-// HeatWaits. owed is the change of Heat's values for which it has to run, if any: it will not if
-// its agent has seen the change and reports why not.
-func statusOf(r *contract.Role, s *contract.Server, now protocol.ServerState, owed int64) (protocol.HeatWaitState, string, time.Time) {
-	key := string(s.Path.Role(r.Name))
-	is := now.Role(r.Name)
-	switch updated := is.Update; {
-	case is.Status == protocol.RoleFailed, is.Status == protocol.RoleSkipped:
-		return protocol.HeatFailed, failure("", key, is.Cause), is.Ended
+// roleStatus is the status of a role as a wait sees it: HeatFailed with the chain of causes and the
+// time, HeatWaits, perhaps until it has run with what it follows of others, or HeatDone.
+type roleStatus struct {
+	state   protocol.HeatWaitState
+	what    string
+	at      time.Time
+	follows bool
+}
+
+// statusOf is the status of a role. What keeps it behind its agent reports, which alone sees that.
+func statusOf(r *contract.Role, server contract.ServerPath, now protocol.ServerState, s *sight) roleStatus {
+	key, is := string(server.Role(r.Name)), now.Role(r.Name)
+	cells := s.of(r, server, is)
+	v := reconcile.Decide(reconcile.Facts{Role: r, Ran: is, Now: cells})
+	switch {
+	case v.State == reconcile.Failed && is.Status == protocol.RoleDone:
+		return roleStatus{state: protocol.HeatFailed, what: failure("the update hook failed: ", key, v.Cause), at: is.Update.Ended}
+	case v.State == reconcile.Failed:
+		return roleStatus{state: protocol.HeatFailed, what: failure("", key, v.Cause), at: is.Ended}
 	case is.Status != protocol.RoleDone:
-		return protocol.HeatWaits, "role " + key + ": " + string(cmp.Or(is.Status, protocol.RolePending)), time.Time{}
-	case owed > 0 && is.Behind != nil && is.Behind.Heat >= owed:
-		return protocol.HeatFailed, "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause), time.Time{}
-	case owed > 0:
-		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
-	case updated != nil && updated.Status == protocol.RoleFailed:
-		return protocol.HeatFailed, failure("the update hook failed: ", key, updated.Cause), updated.Ended
-	case updated != nil && updated.Status != protocol.RoleDone, r.OutOfDate(is.Made):
-		return protocol.HeatWaits, "role " + key + ": to be updated", time.Time{}
+		return roleStatus{state: protocol.HeatWaits, what: "role " + key + ": " + string(cmp.Or(is.Status, protocol.RolePending))}
+	case !v.Redefined && len(v.Newer) > 0 && is.Behind.Covers(v.Newer, cells):
+		return roleStatus{state: protocol.HeatFailed, what: "role " + key + " is not brought up to date: " + chain(key, is.Behind.Cause)}
+	case !v.Redefined && (v.State == reconcile.Current || v.State == reconcile.Unreached):
+		return roleStatus{state: protocol.HeatDone}
 	}
-	return protocol.HeatDone, "", time.Time{}
+	why := s.because(r, is, v)
+	return roleStatus{state: protocol.HeatWaits, what: "role " + key + ": to be updated" + why, follows: why != ""}
 }
 
 // failure is the reason of a failed role, with the command that runs it again.

@@ -2,59 +2,93 @@ package relay
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/relay"
 )
 
-// A role that follows others' values is up to date when it has run with their current versions. Its
-// agent decides when it runs (protocol.FollowStatusOf). A relay does not read the values: it
-// compares the versions that the servers report to have written with those that the role has run
-// with. A failed writer fails the same wait, so that no role waits in vain.
-
-// missed describes a role that has not run with the current versions yet, when all roles of the
-// wait are done; "" if there is none. Values of non-members count only for the wait of the whole
-// stack: they may depend on what Heat does after the wait of a member has ended.
-func missed(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server) string {
-	wrote := map[contract.CellName]protocol.Count{}
-	if about.Stack == "" && about.Role == "" {
-		for path, server := range here {
-			for _, cell := range server.Writes { // a server reports only its own
-				if at, known := servers[path].State.Wrote[cell]; known {
-					wrote[cell] = at
-				}
-			}
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(here)) {
-		for i := range here[path].Roles {
-			role := &here[path].Roles[i]
-			ran := servers[path].State.Role(role.Name)
-			for _, f := range role.Follows {
-				if why := behind(role, f, ran.Followed[f.Cell], here, servers, wrote); why != "" && ran.Name != "" {
-					return fmt.Sprintf("role %s: to be updated: %s", path.Role(role.Name), why)
-				}
-			}
-		}
-	}
-	return ""
+// sight is what a relay sees of the cells that roles follow. It reads no values: it has Heat's, which
+// machines are members, and the versions that servers report to have written.
+type sight struct {
+	here    map[contract.ServerPath]*contract.Server // of the wait
+	servers map[contract.ServerPath]relay.Server
+	wrote   map[contract.CellName]protocol.Count
+	heat    *passedValues
 }
 
-// behind is why a role that has run with a version of a cell has to run again; "" if it does not.
-func behind(role *contract.Role, f contract.Follow, ran protocol.Count, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, wrote map[contract.CellName]protocol.Count) string {
-	if m := f.Member; m != nil {
-		if here[m.Server] == nil || servers[m.Server].Left {
-			return ""
-		}
-		if ran[0] != servers[m.Server].Incarnation {
-			return fmt.Sprintf("%s has joined the group %s", m.Server, m.Group)
+// sightOf is what is seen for a wait. Values of non-members count only for the wait of the whole stack:
+// they may depend on what Heat does after the wait of a member has ended.
+func sightOf(about contract.HeatWaitAbout, here map[contract.ServerPath]*contract.Server, servers map[contract.ServerPath]relay.Server, c *passedValues) *sight {
+	s := &sight{here, servers, map[contract.CellName]protocol.Count{}, c}
+	if about.Stack != "" || about.Role != "" {
+		return s
+	}
+	for path, server := range here {
+		for _, cell := range server.Writes { // a server reports only its own
+			if at, known := servers[path].State.Wrote[cell]; known {
+				s.wrote[cell] = at
+			}
 		}
 	}
-	if now, known := wrote[f.Cell]; known && now != ran && f.Watch && role.Updating() != nil {
-		return "it has not run yet with the new " + string(f.Cell)
+	return s
+}
+
+// of are the cells that a role of a server follows: as it ran with them, except for what is seen to be
+// newer.
+func (s *sight) of(r *contract.Role, server contract.ServerPath, is protocol.RoleState) reconcile.Cells {
+	members := map[contract.CellName]*contract.Member{}
+	for i := range r.Follows {
+		members[r.Follows[i].Cell] = r.Follows[i].Member
+	}
+	var given protocol.HeatValues
+	if s.heat != nil {
+		if values, there := s.heat.Of(server); there && values.Instance == s.servers[server].Instance {
+			given = values
+		}
+	}
+	return func(cell contract.CellName) protocol.CellRecord {
+		ran, had := is.Followed[cell]
+		if key, heats := cell.HeatKey(); heats {
+			if value, there := given.Values[key]; there {
+				return protocol.HeatRecordOf(value, given.Number)
+			}
+		}
+		now, known := s.wrote[cell]
+		if m := members[cell]; m != nil && s.joined(m, ran) && now[0] != s.servers[m.Server].Incarnation {
+			now, known = protocol.Count{s.servers[m.Server].Incarnation, 0}, true
+		}
+		switch {
+		case known:
+			return protocol.CellRecord{State: protocol.Valued, Incarnation: now[0], Version: now[1]}
+		case !had:
+			return protocol.CellRecord{State: protocol.Empty}
+		case ran[0] < 0:
+			return protocol.CellRecord{State: protocol.Failed}
+		}
+		return protocol.CellRecord{State: protocol.Valued, Incarnation: ran[0], Version: ran[1]}
+	}
+}
+
+// joined reports whether a member is another machine than that with whose cell a role has run.
+func (s *sight) joined(m *contract.Member, ran protocol.Count) bool {
+	return s.here[m.Server] != nil && !s.servers[m.Server].Left && ran[0] != s.servers[m.Server].Incarnation
+}
+
+// because names what a role has not run with yet; "" where its plan or Heat's values have changed.
+func (s *sight) because(r *contract.Role, ran protocol.RoleState, v reconcile.Verdict) string {
+	for _, f := range r.Follows {
+		for _, cell := range v.Newer {
+			_, heats := cell.HeatKey()
+			switch {
+			case f.Cell != cell || heats || v.Redefined:
+			case f.Member != nil && s.joined(f.Member, ran.Followed[cell]):
+				return fmt.Sprintf(": %s has joined the group %s", f.Member.Server, f.Member.Group)
+			default:
+				return ": it has not run yet with the new " + string(cell)
+			}
+		}
 	}
 	return ""
 }

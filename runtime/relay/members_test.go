@@ -198,6 +198,7 @@ func (w *world) saidOf(group, want string) {
 // A stack is not complete before those who follow a group have run with all who are in it.
 func TestWaitForFollowers(t *testing.T) {
 	p := site()
+	p.Servers[0].Roles[0].Idempotent = true
 	p.Servers[0].Roles[0].Follows = []contract.Follow{{Cell: "g/0.join:x", Watch: true, Member: &contract.Member{Group: "g", Server: "g/0"}}}
 	w := contract.HeatWait{Servers: contract.HeatServers{{Server: "db", ID: "id-db"}, {Server: "g/*", ID: "id-g"}}}
 	for _, c := range []struct{ joined, want string }{

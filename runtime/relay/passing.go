@@ -166,28 +166,3 @@ func (c *passedValues) cannot(server contract.ServerPath) string {
 	}
 	return c.refused[server]
 }
-
-// owes is the number of the change of Heat's values for which a done role still has to run; 0 is
-// none.
-func (c *passedValues) owes(r *contract.Role, server contract.ServerPath, now relay.Server) int64 {
-	if c == nil {
-		return 0
-	}
-	values, there := c.Of(server)
-	ran := now.State.Role(r.Name)
-	if !there || values.Instance != now.Instance || ran.Name == "" {
-		return 0
-	}
-	if !slices.ContainsFunc(r.Follows, func(f contract.Follow) bool {
-		key, heats := f.Cell.HeatKey()
-		value, given := values.Values[key]
-		if !heats || !f.Watch || !given {
-			return false
-		}
-		is := protocol.HeatRecordOf(value, 0)
-		return is.At() != ran.Followed[f.Cell]
-	}) {
-		return 0
-	}
-	return max(values.Number, 1)
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/mistake"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
@@ -144,11 +145,8 @@ func (l *life) look(group string) *groupWait {
 
 func (w *groupWait) wake() { store.Wake(w.news) }
 
-// records are cells as a follower of the group sees them.
-type records func(contract.CellName) protocol.CellRecord
-
 // lookAnew reads the cells of all members, whatever is known of them.
-func (w *groupWait) lookAnew(ctx context.Context) (records, error) {
+func (w *groupWait) lookAnew(ctx context.Context) (reconcile.Cells, error) {
 	w.mu.Lock()
 	clear(w.known)
 	w.mu.Unlock()
@@ -168,7 +166,7 @@ func (w *groupWait) decideNow(ctx context.Context) ([]int, error) {
 }
 
 // decide makes the members by these records the run's.
-func (w *groupWait) decide(now records) ([]int, error) {
+func (w *groupWait) decide(now reconcile.Cells) ([]int, error) {
 	if w.resolver == nil || w.resolver.in.AtLeast == 0 {
 		for _, f := range w.follows {
 			if now(f.Cell).State == protocol.Unknown {
@@ -177,7 +175,7 @@ func (w *groupWait) decide(now records) ([]int, error) {
 		}
 	}
 	list := []int{}
-	for number, in := range protocol.Groups(w.follows, now)[w.group].In {
+	for number, in := range reconcile.Groups(w.follows, now)[w.group].In {
 		if in {
 			list = append(list, number)
 		}
@@ -193,7 +191,7 @@ func (w *groupWait) decide(now records) ([]int, error) {
 }
 
 // look reads cells of members.
-func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (records, error) {
+func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (reconcile.Cells, error) {
 	cells := w.life.host.Cells
 	groups, err := MembersOf(ctx, cells, follows)
 	if err != nil {
@@ -221,7 +219,7 @@ func (w *groupWait) look(ctx context.Context, follows []contract.Follow) (record
 		}
 		all[f.Cell] = r
 	}
-	return protocol.Followed(follows, groups, func(c contract.CellName) protocol.CellRecord { return all[c] }), nil
+	return reconcile.Followed(follows, groups, func(c contract.CellName) protocol.CellRecord { return all[c] }), nil
 }
 
 // saysGone reports whether an error of reading a member's cell is about the member: its writer has
@@ -239,7 +237,7 @@ func saysGone(err error) bool {
 
 // wait waits until count members have an outcome, or at least least are in the group, and returns
 // the records that say so.
-func (w *groupWait) wait(ctx context.Context, count, least int) (records, error) {
+func (w *groupWait) wait(ctx context.Context, count, least int) (reconcile.Cells, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer w.leave()
@@ -304,8 +302,8 @@ func (w *groupWait) forget(cell contract.CellName) {
 }
 
 // open is a cell that is still awaited; nil if none is.
-func (w *groupWait) open(follows []contract.Follow, now records, count, least int) *contract.Follow {
-	g := protocol.Groups(follows, now)[w.group]
+func (w *groupWait) open(follows []contract.Follow, now reconcile.Cells, count, least int) *contract.Follow {
+	g := reconcile.Groups(follows, now)[w.group]
 	in := 0
 	for _, is := range g.In {
 		if is {

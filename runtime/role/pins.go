@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
 
@@ -119,9 +120,9 @@ func (l *life) stamp() (protocol.Stamp, *protocol.Cause) {
 	run := protocol.Count{l.host.Journal.Incarnation(), l.now.Runs}
 	l.mu.Unlock()
 	key := l.host.Key(l.role.Name)
-	stamp := protocol.StampOf(&l.role, key, run, l.cells.record)
+	stamp := reconcile.StampOf(&l.role, key, run, l.cells.record)
 	if l.host.Change > 0 {
 		stamp = stamp.Keeping(protocol.PlanStamp(l.host.Change))
 	}
-	return stamp, protocol.LackOf(&l.role, key, l.cells.record)
+	return stamp, reconcile.LackOf(&l.role, key, l.cells.record)
 }

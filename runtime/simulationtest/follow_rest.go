@@ -7,6 +7,7 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 )
 
 // judgeFollowing checks a deployment at rest: each role that is done has run with what is newest,
@@ -23,13 +24,12 @@ func (w *world) judgeFollowing(v *verdict) {
 			if len(r.Follows) == 0 || waits[key] || w.stuck(v, s, r) {
 				continue
 			}
-			stands := protocol.FollowStatusOf(r.Follows, state.Followed, now)
-			switch {
-			case stands.Waits != "", stands.Due():
-				w.history.violate("%s is not up to date at rest: %+v", key, stands)
-			case stands.Newer && state.Behind == nil:
-				w.history.violate("%s is not up to date at rest, and its agent does not say why: %v", key, stands.Behind)
-			case stands.Newer:
+			switch is := reconcile.Decide(reconcile.Facts{Role: &r, Ran: state, Now: now}); {
+			case is.Waits != "", is.State.Unfinished():
+				w.history.violate("%s is not up to date at rest: %+v", key, is)
+			case is.State == reconcile.Behind && !state.Behind.Covers(is.Newer, now):
+				w.history.violate("%s is not up to date at rest, and its agent does not say why: %+v, %+v", key, is, state.Behind)
+			case is.State == reconcile.Behind:
 				w.history.count("followers that a failure keeps behind")
 			default:
 				w.history.count("followers up to date")

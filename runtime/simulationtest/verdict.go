@@ -46,6 +46,7 @@ func (w *world) check(s *deploy.Snapshot) {
 	w.judgeUpdates(v)
 	if w.judgeJoining(v); w.program.Joining == nil {
 		w.judgeFollowing(v)
+		w.judgeAgreement()
 	}
 }
 

@@ -1,11 +1,18 @@
-package protocol_test
+package reconcile_test
 
 import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 )
+
+// decide decides on a role that may run again, and is done with these versions.
+func decide(follows []contract.Follow, ran map[contract.CellName]protocol.Count, now reconcile.Cells) reconcile.Verdict {
+	role := &contract.Role{Name: "r", Idempotent: true, Follows: follows}
+	return reconcile.Decide(reconcile.Facts{Role: role, Ran: protocol.RoleState{Name: "r", Status: protocol.RoleDone, Followed: ran}, Now: now})
+}
 
 // A role that follows parts of one change waits for the older ones, and learns when these come with
 // a retry alone.
@@ -34,9 +41,9 @@ func TestWhatComesWithARetryAlone(t *testing.T) {
 				follows = append(follows, contract.Follow{Cell: cell, Watch: true, Sources: []contract.Source{source}})
 				ran[cell] = protocol.Count{0, 1}
 			}
-			is := protocol.FollowStatusOf(follows, ran, func(cell contract.CellName) protocol.CellRecord { return c.cells[cell] })
-			if is.Waits != c.waits || is.Stays != c.stays {
-				t.Errorf("waits for %q, which a retry alone brings because of %v; want %q and %v", is.Waits, is.Stays, c.waits, c.stays)
+			is := decide(follows, ran, func(cell contract.CellName) protocol.CellRecord { return c.cells[cell] })
+			if is.Waits != c.waits || is.Cause != c.stays {
+				t.Errorf("waits for %q, which a retry alone brings because of %v; want %q and %v", is.Waits, is.Cause, c.waits, c.stays)
 			}
 		})
 	}
@@ -49,7 +56,7 @@ func TestStampOfWhatDoesWithoutAFailedInput(t *testing.T) {
 	r := &contract.Role{Name: "r", Carries: []contract.Source{source}, Follows: []contract.Follow{{Cell: through, Watch: true, Optional: true, Sources: []contract.Source{source}}}}
 	for _, state := range []protocol.CellState{protocol.Valued, protocol.Failed} {
 		record := protocol.CellRecord{State: state, Version: 1, Stamp: protocol.Stamp{source: {1, 2}}}
-		stamp := protocol.StampOf(r, "c.r", protocol.Count{1, 1}, func(contract.CellName) protocol.CellRecord { return record })
+		stamp := reconcile.StampOf(r, "c.r", protocol.Count{1, 1}, func(contract.CellName) protocol.CellRecord { return record })
 		if stamp[source] != (protocol.Count{1, 2}) {
 			t.Errorf("where the input is %q, the stamp is %v", state, stamp)
 		}
@@ -72,8 +79,8 @@ func TestOneFailureIsAsGoodAsAnother(t *testing.T) {
 		before, now protocol.CellRecord
 		due         bool
 	}{{"it failed again", failed, again, false}, {"it failed", value, failed, true}, {"it has a value", failed, value, true}} {
-		if is := protocol.FollowStatusOf(follows, ran(c.before), func(contract.CellName) protocol.CellRecord { return c.now }); is.Due() != c.due {
-			t.Errorf("%s: due %v", c.name, is.Due())
+		if is := decide(follows, ran(c.before), func(contract.CellName) protocol.CellRecord { return c.now }); (is.State == reconcile.Due) != c.due {
+			t.Errorf("%s: %s", c.name, is.State)
 		}
 	}
 }
@@ -90,9 +97,9 @@ func TestBehindWithWhatBelongsTogether(t *testing.T) {
 	}
 	for between, behind := range map[int]bool{1: false, 2: true} {
 		now := map[contract.CellName]protocol.CellRecord{"a:o": at(1, &protocol.Cause{Reason: "it failed"}), "b:o": at(between, nil), "c:o": at(2, nil)}
-		is := protocol.FollowStatusOf(follows, ran, func(cell contract.CellName) protocol.CellRecord { return now[cell] })
-		if got := is.Behind != nil; got != behind || is.Due() == behind {
-			t.Errorf("where what is between has version %d: behind %v, due %v", between, got, is.Due())
+		is := decide(follows, ran, func(cell contract.CellName) protocol.CellRecord { return now[cell] })
+		if want := map[bool]reconcile.State{true: reconcile.Behind, false: reconcile.Due}[behind]; is.State != want {
+			t.Errorf("where what is between has version %d: %s, want %s", between, is.State, want)
 		}
 	}
 }
