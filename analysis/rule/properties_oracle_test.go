@@ -113,6 +113,7 @@ func TestAgreedWithHeatSince(t *testing.T) {
 		{"OS::Neutron::Port", `{"network": "n", "fixed_ips": [{}], "no_fixed_ips": "True"}`, true},
 		{"OS::Neutron::Subnet", `{"network": "n", "cidr": "10.0.0.0/24", "gateway_ip": 5}`, false},
 		{"OS::Neutron::Subnet", `{"network": "n", "cidr": "10.0.0.0/24", "gateway_ip": "no"}`, true},
+		{"OS::Mistral::Workflow", `{"type": "direct", "tasks": [{"name": "a", "action": "b", "policies": 1}]}`, false},
 		{"OS::Heat::ResourceGroup", `{"count": -0.5, "resource_def": {"type": "OS::Heat::None"}}`, false},
 		{"OS::Heat::ResourceGroup", `{"count": -1.5, "resource_def": {"type": "OS::Heat::None"}}`, true},
 	} {

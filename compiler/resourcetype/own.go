@@ -205,6 +205,9 @@ func besideEach(own, heats map[string]*Property) {
 
 func (p *Property) beside(heats *Property) {
 	p.Instead, p.Status = heats.Instead, heats.Status
+	if heats.Kind == Any { // Heat removes it before it checks its value
+		p.Kind = Any
+	}
 	if p.Each != nil && heats.Each != nil {
 		p.Each.beside(heats.Each)
 	}

@@ -78,7 +78,8 @@ def described(schemata, path, instead):
 
 
 def one(s, path, instead):
-    out = {'type': s.type.lower()}
+    removed = '.'.join(path) in instead and not instead['.'.join(path)]
+    out = {'type': 'any' if removed else s.type.lower()}
     if s.required:
         out['required'] = True
     if instead.get('.'.join(path)):
@@ -90,7 +91,7 @@ def one(s, path, instead):
     elif len(path) == 1 and not s.update_allowed:
         out['replaces'] = True
     out.update(status(s.support_status))
-    if '.'.join(path) not in instead or instead['.'.join(path)]:
+    if not removed:
         out.update({key: value for c in s.constraints for key, value in limits(c).items()})
     if s.schema is not None and s.type == s.LIST:
         out['each'] = one(s.schema[0], path, instead)
