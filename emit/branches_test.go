@@ -66,11 +66,7 @@ func serverOf(t *testing.T, p *contract.Plan, path contract.ServerPath) contract
 
 func evaluated(t *testing.T, in contract.Input, from hot.Resolver) string {
 	t.Helper()
-	at := map[string]string{}
-	for k, v := range in.At {
-		at[k] = string(v)
-	}
-	e, err := hot.ParseResidual(in.Expr, at)
+	e, err := hot.ParseResidual(in.Expr, in.At)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -279,7 +279,7 @@ func (r reading) branches(call *hot.Expr, c hot.If, out []waits.Step) []waits.St
 	out = r.cells(c.Condition, out)
 	key := conditionNames(r.input.Expr)[call.At.Span]
 	if key == "" {
-		text, _ := hot.EncodeResidual[string](c.Condition)
+		text, _ := hot.EncodeResidual(c.Condition)
 		key = string(text)
 	}
 	choice := waits.Step{Op: waits.Choice, At: r.like.At, Key: key, Ways: make([][]waits.Step, 2)}

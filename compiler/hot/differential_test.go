@@ -383,7 +383,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 			return
 		}
 		residuals++
-		text, at := EncodeResidual[string](out)
+		text, at := EncodeResidual(out)
 		read, err := ParseResidual(text, at)
 		if err != nil {
 			x.report(t, "the plan %s: %v", text, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,17 +76,16 @@ func planNameOf(f *Function) string {
 
 // EncodeResidual encodes an expression for a plan, with the positions of its calls
 // by JSON pointer ("" is the whole).
-func EncodeResidual[Position ~string](e *Expr) (expr json.RawMessage, at map[string]Position) {
-	at = map[string]Position{"": Position(e.At.Portable())}
-	enc := encoder{found: func(pointer string, place source.Place) { at[pointer] = Position(place.Portable()) }}
+func EncodeResidual(e *Expr) (expr json.RawMessage, at map[string]contract.Position) {
+	enc := encoder{at: map[string]contract.Position{"": contract.Position(e.At.Portable())}}
 	enc.write(e)
-	return enc.out.Bytes(), at
+	return enc.out.Bytes(), enc.at
 }
 
 type encoder struct {
 	out     bytes.Buffer
 	pointer []byte // to what is being written
-	found   func(pointer string, place source.Place)
+	at      map[string]contract.Position
 }
 
 // within writes a named part of the current expression.
@@ -122,7 +122,7 @@ func (c *encoder) write(e *Expr) {
 	case CallExpr:
 		name := planNameOf(e.Func)
 		if len(c.pointer) > 0 && e.At.Known() {
-			c.found(string(c.pointer), e.At)
+			c.at[string(c.pointer)] = contract.Position(e.At.Portable())
 		}
 		c.out.WriteString(`{"` + name + `":`)
 		c.within(name, e.planArg())
@@ -179,6 +179,11 @@ func isPlanName(name string) bool {
 	return false
 }
 
+// LiteralResidual is the residual expression of a value.
+func LiteralResidual(v json.RawMessage) json.RawMessage {
+	return slices.Concat(json.RawMessage(`{"$literal":`), v, json.RawMessage("}"))
+}
+
 // Residual is an expression read from a plan.
 type Residual struct{ expr *Expr }
 
@@ -190,13 +195,13 @@ type Resolver interface {
 
 // ParseResidual reads a residual expression. Its errors are faults of the plan, which
 // no template can cause.
-func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error) {
+func ParseResidual(expr json.RawMessage, at map[string]contract.Position) (*Residual, error) {
 	v, err := yaml.DecodeJSON(expr)
 	if err != nil {
 		return nil, fmt.Errorf("residual expression: %w", err)
 	}
 	r := residualReader{table: planTable(), at: at}
-	e, err := r.read(v, "", source.Remote(at[""]))
+	e, err := r.read(v, "", source.Remote(string(at[""])))
 	if err != nil {
 		return nil, err
 	}
@@ -205,13 +210,13 @@ func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error
 
 type residualReader struct {
 	table map[string]*Function
-	at    map[string]string
+	at    map[string]contract.Position
 }
 
 // read reads a value; parts without a position get that of the enclosing part.
 func (r *residualReader) read(v value.Value, pointer string, around source.Place) (*Expr, error) {
 	if text, ok := r.at[pointer]; ok {
-		around = source.Remote(text)
+		around = source.Remote(string(text))
 	}
 	switch v := v.(type) {
 	case []value.Value:

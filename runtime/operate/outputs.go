@@ -165,11 +165,7 @@ func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
 // Stack evaluates an output of the stack.
 func (e *Evaluation) Stack(o contract.StackOutput) (Output, error) {
 	result := Output{Name: o.Name}
-	at := map[string]string{}
-	for pointer, position := range o.At {
-		at[pointer] = string(position)
-	}
-	residual, err := hot.ParseResidual(o.Expr, at)
+	residual, err := hot.ParseResidual(o.Expr, o.At)
 	if err != nil {
 		return result, source.Fail(source.BadPlan, "the output "+o.Name+": "+err.Error(), "")
 	}

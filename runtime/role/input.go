@@ -38,11 +38,7 @@ type attempt struct {
 
 func (l *life) parseInputs() error {
 	for _, in := range l.role.Inputs {
-		at := map[string]string{}
-		for pointer, position := range in.At {
-			at[pointer] = string(position)
-		}
-		expr, err := hot.ParseResidual(in.Expr, at)
+		expr, err := hot.ParseResidual(in.Expr, in.At)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.Name, err)
 		}
