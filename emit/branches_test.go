@@ -17,7 +17,9 @@ import (
 // boot file, and the one role's output.
 type bootValues struct{ deploy map[string]json.RawMessage }
 
-func (b bootValues) Cell(string) (json.RawMessage, error)       { return json.RawMessage(`"u"`), nil }
+func (b bootValues) Cell(contract.CellName) (json.RawMessage, error) {
+	return json.RawMessage(`"u"`), nil
+}
 func (b bootValues) Deploy(key string) (json.RawMessage, error) { return b.deploy[key], nil }
 
 // A branch that Heat decides is not looked at if it is not taken, though the other one

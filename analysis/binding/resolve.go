@@ -55,16 +55,15 @@ func (b *binder) note(call *hot.Expr, time contract.Time, rule string, cell cont
 }
 
 func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer contract.ServerPath) string {
-	parameter, operators := cell.Parameter()
-	switch role, _, _ := strings.Cut(string(cell), ":"); {
+	switch of := cell.Of(writer); {
 	case time == contract.Static:
 		return ""
-	case operators:
-		return "parameter " + parameter
-	case cell != "" && role == string(writer):
-		return "server " + role
+	case of.Kind == contract.SuppliedCell:
+		return "parameter " + of.Name
+	case of.Kind == contract.FactCell:
+		return "server " + string(writer)
 	case cell != "":
-		return "role " + role
+		return "role " + string(of.Role)
 	}
 	switch r := call.Ref(); r.Kind {
 	case hot.ToParameter:

@@ -36,7 +36,8 @@ type finder struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
 	writers  map[contract.CellName]*program.Role
-	roles    []*program.Role // in template order
+	servers  map[contract.CellName]contract.ServerPath // that write cells
+	roles    []*program.Role                           // in template order
 	edges    map[*program.Role][]edge
 	sources  map[*program.Role]sources // of the cells that it writes
 	carries  map[*program.Role]sources
@@ -56,12 +57,17 @@ type edge struct {
 
 // Find finds what every role follows; cyclic says that some follow each other in a cycle.
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
-	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
+	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, servers: map[contract.CellName]contract.ServerPath{}, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, reported: map[string]bool{}}
 	f.roles = slices.Collect(p.Roles)
 	for _, r := range f.roles {
 		for _, o := range r.Outputs {
-			f.writers[o.Cell()] = r
+			f.writers[o.Cell()], f.servers[o.Cell()] = r, r.Server.Path
+		}
+	}
+	for server := range a.Facts {
+		for _, fact := range factCells(a, server) {
+			f.servers[fact] = server
 		}
 	}
 	found := map[*program.Role]*Role{}
@@ -212,21 +218,12 @@ func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member
 	members := map[contract.CellName]*contract.Member{}
 	for _, bound := range f.analysis.Bound(r) {
 		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
-			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // otherwise it does not tell of the member
+			if server := f.servers[cell]; strings.HasPrefix(string(server), group+"/") { // otherwise it does not tell of the member
 				members[cell] = &contract.Member{Group: group, Number: number, Server: server}
 			}
 		})
 	}
 	return members
-}
-
-// serverOf is the server that writes a cell.
-func (f *finder) serverOf(cell contract.CellName) contract.ServerPath {
-	if w := f.writers[cell]; w != nil {
-		return w.Server.Path
-	}
-	server, _, _ := strings.Cut(string(cell), ":") // of a fact
-	return contract.ServerPath(server)
 }
 
 // perhaps finds the cells of servers whose existence Heat decides, with the decisions that it
@@ -243,7 +240,7 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 				}
 			}
 			if ref := x.Ref(); ref.Kind == hot.ToCell && ref.Name != "" && len(decided) > 0 {
-				all[ref.Cell()] = &contract.Perhaps{Server: f.serverOf(ref.Cell()), If: decided}
+				all[ref.Cell()] = &contract.Perhaps{Server: f.servers[ref.Cell()], If: decided}
 			}
 			return true
 		})

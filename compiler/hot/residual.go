@@ -189,7 +189,7 @@ type Residual struct{ expr *Expr }
 
 // Resolver resolves the references of a residual expression. Cell may block.
 type Resolver interface {
-	Cell(name string) (json.RawMessage, error)
+	Cell(name contract.CellName) (json.RawMessage, error)
 	Deploy(key string) (json.RawMessage, error)
 }
 
@@ -302,14 +302,16 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if call.Func == AbsentRef {
 		return nil, &AbsentError{value.ToString(call.arg.Value)}
 	}
-	ref, read := call.Ref(), from.Deploy
-	switch {
+	var text json.RawMessage
+	var err error
+	switch ref := call.Ref(); {
 	case ref.Name == "":
 		return nil, errorf(call.At, "%s needs a name", call.Func.Name)
 	case ref.Kind == ToCell:
-		read = from.Cell
+		text, err = from.Cell(ref.Cell())
+	default:
+		text, err = from.Deploy(ref.Name)
 	}
-	text, err := read(ref.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +319,7 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Constant(Select(v, ref.Path), call.At), nil
+	return Constant(Select(v, call.Ref().Path), call.At), nil
 }
 
 // NeedsHeat is the first call in the expression that no agent can compute: a

@@ -178,7 +178,7 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 				b.edge(b.port(o.Role.Server.Path, o.Role.Name), to, contract.Run, false, Label{o.Name, o.Secret})
 			case ref.Writer != role.Server.Path:
 				b.server(ref.Writer)
-				b.edge(b.port(ref.Writer, ""), to, contract.Run, false, Label{Name: string(ref.Cell[len(ref.Writer)+1:])})
+				b.edge(b.port(ref.Writer, ""), to, contract.Run, false, Label{Name: ref.Cell.Of(ref.Writer).Name})
 			}
 		}
 	}

@@ -186,8 +186,7 @@ type resolver struct {
 }
 
 // Cell reads a cell once for the whole role.
-func (r *resolver) Cell(name string) (json.RawMessage, error) {
-	cell := contract.CellName(name)
+func (r *resolver) Cell(cell contract.CellName) (json.RawMessage, error) {
 	if value, known := r.life.cells.get(cell); known {
 		return value, nil
 	}
@@ -213,7 +212,7 @@ func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (proto
 // Deploy returns a value from Heat.
 func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	if carried := r.life.host.Carried; carried != nil && carried(key) {
-		return r.Cell(string(contract.HeatCell(key)))
+		return r.Cell(contract.HeatCell(key))
 	}
 	value, there := r.life.host.Deploy[key]
 	if !there {
