@@ -93,9 +93,8 @@ func (b *binder) passDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, err
 // It returns the call that needs the stack resource itself, if there is one.
 func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr) {
 	path := n.OwnPath()
-	e.Walk(func(x *hot.Expr) bool {
-		r := x.Ref()
-		switch {
+	for x := range e.Calls() {
+		switch r := x.Ref(); {
 		case !r.OfResource():
 		case r.Name == n.Resource.Name:
 			own = x
@@ -106,8 +105,7 @@ func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr)
 				}
 			})
 		}
-		return true
-	})
+	}
 	return own
 }
 

@@ -256,11 +256,12 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 
 // mentions says whether a node reads a parameter.
 func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
-	if r := t.RefAt(n); r.Kind == hot.ToParameter && r.Name == parameter {
-		return true
+	for call := range t.Calls(n) {
+		if r := t.RefAt(call); r.Kind == hot.ToParameter && r.Name == parameter {
+			return true
+		}
 	}
-	return slices.ContainsFunc(n.Items, func(x *yaml.Node) bool { return mentions(t, x, parameter) }) ||
-		slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return mentions(t, e.Value, parameter) })
+	return false
 }
 
 // alignSignals makes the signals of all uses of a template the same, as they share its text:

@@ -235,14 +235,13 @@ func (l *lowering) read(out []waits.Step, in *program.Input, at source.Place, gu
 // `if`: folded expressions have only their definitions.
 func conditionNames(e *hot.Expr) map[source.Span]string {
 	names := map[source.Span]string{}
-	e.Walk(func(x *hot.Expr) bool {
+	for x := range e.Calls() {
 		if choice, is := x.If(); is {
 			if name, ok := choice.Condition.Value.(string); ok {
 				names[x.At.Span] = name
 			}
 		}
-		return true
-	})
+	}
 	return names
 }
 

@@ -326,24 +326,20 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 // reference other than those of plans, or a function that only Heat has; nil if there
 // is none.
 func (e *Expr) NeedsHeat() *Expr {
-	var found *Expr
-	e.Walk(func(x *Expr) bool {
-		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.OnlyHeat()) {
-			found = x
+	for x := range e.Calls() {
+		if x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.OnlyHeat()) {
+			return x
 		}
-		return found == nil
-	})
-	return found
+	}
+	return nil
 }
 
 // Cells are the cells that the expression may read, in source order.
-func (e *Expr) Cells() []contract.CellName {
-	var names []contract.CellName
-	e.Walk(func(x *Expr) bool {
+func (e *Expr) Cells() (names []contract.CellName) {
+	for x := range e.Calls() {
 		if r := x.Ref(); r.Kind == ToCell && r.Name != "" {
 			names = append(names, r.Cell())
 		}
-		return true
-	})
+	}
 	return names
 }
