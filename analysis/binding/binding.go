@@ -50,6 +50,8 @@ type Options struct {
 type Analysis struct {
 	Program *program.Program
 	Inputs  map[*program.Input]*Bound
+	// Cells are what the cells in folded expressions hold.
+	Cells map[contract.CellName]Cell
 	// Facts are the facts to publish, by server path, in the order of first use.
 	Facts map[contract.ServerPath][]contract.Fact
 	// FactServers are the servers without roles that publish facts, in template order.
@@ -139,6 +141,21 @@ type Reference struct {
 	Writer contract.ServerPath
 }
 
+// Cell is what a cell holds: a role's output, a parameter that `hotc apply` supplies, or else a fact.
+type Cell struct {
+	Output    *program.Output
+	Parameter *hot.Parameter
+	Server    contract.ServerPath // that writes it
+}
+
+// Role is the role that writes the cell; nil if none does.
+func (c Cell) Role() *program.Role {
+	if c.Output == nil {
+		return nil
+	}
+	return c.Output.Role
+}
+
 // StackOutput is an output of the stack that needs a run-time value.
 type StackOutput struct {
 	Output     *hot.Output
@@ -225,7 +242,7 @@ type shared struct {
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
-		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
+		Program: p, Inputs: map[*program.Input]*Bound{}, Cells: map[contract.CellName]Cell{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
 		ExistenceConditions: map[contract.ServerPath][]ExistenceCondition{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}, SwitchedOff: map[source.Place]bool{}},
 		following: map[reference]bool{}, steps: new(int), arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}

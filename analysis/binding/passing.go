@@ -27,14 +27,11 @@ type BetweenStacks struct {
 	Placeholders map[*yaml.Node]*hot.Parameter
 	// Removed are outputs of nested templates that need a role's output.
 	Removed map[*hot.Output]bool
-	// Cells are the outputs of cells that are read from another stack, or by outputs
-	// of the stack.
-	Cells map[contract.CellName]*program.Output
 }
 
 func newBetweenStacks() BetweenStacks {
 	return BetweenStacks{DeployArguments: map[*program.StackResource]map[string]*hot.Expr{}, Exports: map[*program.Stack]map[string]*hot.Expr{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
-		Removed: map[*hot.Output]bool{}, Cells: map[contract.CellName]*program.Output{}}
+		Removed: map[*hot.Output]bool{}}
 }
 
 // addNamed adds an expression to those of a stack, or of a stack resource.

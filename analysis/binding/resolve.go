@@ -77,6 +77,7 @@ func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer co
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.secretParameter(call); p != nil {
 		cell := contract.SecretCell(p.Name)
+		b.analysis.Cells[cell] = Cell{Parameter: p, Server: contract.Operator}
 		b.note(call, contract.Run, "a secret that `hotc apply` supplies", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
@@ -263,9 +264,7 @@ func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attr
 // before the role runs.
 func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (*hot.Expr, error) {
 	if o.Value == nil {
-		if b.via != nil || b.reader == nil {
-			b.analysis.Cells[o.Cell()] = o
-		}
+		b.analysis.Cells[o.Cell()] = Cell{Output: o, Server: o.Role.Server.Path}
 		b.note(call, contract.Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}
