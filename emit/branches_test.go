@@ -17,7 +17,9 @@ import (
 // boot file, and the one role's output.
 type bootValues struct{ deploy map[string]json.RawMessage }
 
-func (b bootValues) Cell(string) (json.RawMessage, error)       { return json.RawMessage(`"u"`), nil }
+func (b bootValues) Cell(contract.CellName) (json.RawMessage, error) {
+	return json.RawMessage(`"u"`), nil
+}
 func (b bootValues) Deploy(key string) (json.RawMessage, error) { return b.deploy[key], nil }
 
 // A branch that Heat decides is not looked at if it is not taken, though the other one
@@ -66,11 +68,7 @@ func serverOf(t *testing.T, p *contract.Plan, path contract.ServerPath) contract
 
 func evaluated(t *testing.T, in contract.Input, from hot.Resolver) string {
 	t.Helper()
-	at := map[string]string{}
-	for k, v := range in.At {
-		at[k] = string(v)
-	}
-	e, err := hot.ParseResidual(in.Expr, at)
+	e, err := hot.ParseResidual(in.Expr, in.At)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,9 @@ func (r shapeRead) value(path string, a shapeArguments) any {
 // namesOfCells gives each cell its own name, and deploy-time values from a boot file.
 type namesOfCells struct{ deploy map[string]json.RawMessage }
 
-func (n namesOfCells) Cell(name string) (json.RawMessage, error)  { return json.Marshal(name) }
+func (n namesOfCells) Cell(name contract.CellName) (json.RawMessage, error) {
+	return json.Marshal(name)
+}
 func (n namesOfCells) Deploy(key string) (json.RawMessage, error) { return n.deploy[key], nil }
 
 // What Heat decides reaches every reader: in random deployments, made by stock Heat in

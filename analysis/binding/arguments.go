@@ -64,7 +64,7 @@ func (b *binder) outputsOf(e *hot.Expr) []*program.Output {
 	}
 	var out []*program.Output
 	for _, cell := range e.Cells() {
-		if o := b.analysis.Cells[cell]; o != nil {
+		if o := b.analysis.Cells[cell].Output; o != nil {
 			out = append(out, o)
 		}
 	}

@@ -50,6 +50,8 @@ type Options struct {
 type Analysis struct {
 	Program *program.Program
 	Inputs  map[*program.Input]*Bound
+	// Cells are what the cells in folded expressions hold.
+	Cells map[contract.CellName]Cell
 	// Facts are the facts to publish, by server path, in the order of first use.
 	Facts map[contract.ServerPath][]contract.Fact
 	// FactServers are the servers without roles that publish facts, in template order.
@@ -139,6 +141,21 @@ type Reference struct {
 	Writer contract.ServerPath
 }
 
+// Cell is what a cell holds: a role's output, a parameter that `hotc apply` supplies, or else a fact.
+type Cell struct {
+	Output    *program.Output
+	Parameter *hot.Parameter
+	Server    contract.ServerPath // that writes it
+}
+
+// Role is the role that writes the cell; nil if none does.
+func (c Cell) Role() *program.Role {
+	if c.Output == nil {
+		return nil
+	}
+	return c.Output.Role
+}
+
 // StackOutput is an output of the stack that needs a run-time value.
 type StackOutput struct {
 	Output     *hot.Output
@@ -225,7 +242,7 @@ type shared struct {
 
 func newBinder(p *program.Program, options Options, diags *source.Diagnostics) *binder {
 	known := &shared{program: p, options: options, diags: diags, analysis: &Analysis{
-		Program: p, Inputs: map[*program.Input]*Bound{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
+		Program: p, Inputs: map[*program.Input]*Bound{}, Cells: map[contract.CellName]Cell{}, Facts: map[contract.ServerPath][]contract.Fact{}, Edges: map[contract.ServerPath][]Edge{}, BetweenStacks: newBetweenStacks(),
 		ExistenceConditions: map[contract.ServerPath][]ExistenceCondition{}, Witnesses: map[contract.ServerPath][]Witness{}, IfThere: map[*program.Role][]*hot.Expr{}, signals: map[reference]*Signal{}, SwitchedOff: map[source.Place]bool{}},
 		following: map[reference]bool{}, steps: new(int), arguments: map[reference]argumentValue{}, needed: map[reference]bool{}, waiting: map[reference]bool{}, refused: map[source.Place]bool{}}
 	return &binder{shared: known, scope: scope{stack: p.Root, template: p.Template, effects: &effects{now: true}}}
@@ -310,12 +327,11 @@ func TimeOf(e *hot.Expr) contract.Time {
 
 // leftToHeat notes the calls that hotc supports only in part, and leaves to Heat.
 func (b *binder) leftToHeat(e *hot.Expr) {
-	e.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.HeatOnly && !x.Func.Reference {
+	for x := range e.Calls() {
+		if x.Func.HeatOnly && !x.Func.Reference {
 			b.note(x, contract.Deploy, "Heat computes it: hotc evaluates only the most common queries, over known data", "", "")
 		}
-		return true
-	})
+	}
 }
 
 // checkComputable refuses a run-time value in the argument of a function that only
@@ -353,13 +369,11 @@ func (b *binder) withinSize(in *program.Input, e *hot.Expr) bool {
 
 // checkNumbers refuses the numbers that Heat accepts and JSON, thus a plan, cannot hold.
 func (b *binder) checkNumbers(e *hot.Expr) {
-	e.Walk(func(x *hot.Expr) bool {
+	for x := range e.Parts() {
 		if x.IsValue() && !value.InJSON(x.Value) {
 			b.diags.Error(source.BadArgument, x.At, "an infinity or NaN cannot be passed to a role: values travel as JSON, which has no such numbers", "write it as a string, in quotes")
-			return false
 		}
-		return true
-	})
+	}
 }
 
 // checkBind reports a `bind` that is impossible: a value can be bound later than it is
@@ -387,19 +401,16 @@ func impossible(in *program.Input, bound *Bound, diags *source.Diagnostics, mess
 // dependency on the server itself.
 func (b *binder) addedEdges(server *program.Server, what string, e *hot.Expr) {
 	path := b.stack.PathOf(server.Resource.Name)
-	e.Walk(func(x *hot.Expr) bool {
-		r := x.Ref()
-		if !r.OfResource() {
-			return true
-		}
-		if r.Name == server.Resource.Name {
+	for x := range e.Calls() {
+		switch r := x.Ref(); {
+		case !r.OfResource():
+		case r.Name == server.Resource.Name:
 			b.diags.Error(source.SelfReference, x.At, what+" needs a value of its own server that Heat knows only once the server exists",
 				ownHint(server.Template, server.Resource, x))
-			return true
+		default:
+			b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(r.Name), At: x.At, Added: true})
 		}
-		b.analysis.Edges[path] = append(b.analysis.Edges[path], Edge{On: b.stack.PathOf(r.Name), At: x.At, Added: true})
-		return true
-	})
+	}
 }
 
 func (b *binder) failed(at source.Place, err error) {

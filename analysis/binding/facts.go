@@ -31,6 +31,7 @@ type server struct {
 // fact is a reference to a fact that a server's own agent publishes.
 func (b *binder) fact(call *hot.Expr, s server, fact contract.Fact, rule string) *hot.Expr {
 	cell := s.path.Fact(fact)
+	b.analysis.Cells[cell] = Cell{Server: s.path}
 	b.effects.add(func() {
 		if !slices.Contains(b.analysis.Facts[s.path], fact) {
 			b.analysis.Facts[s.path] = append(b.analysis.Facts[s.path], fact)

@@ -27,14 +27,11 @@ type BetweenStacks struct {
 	Placeholders map[*yaml.Node]*hot.Parameter
 	// Removed are outputs of nested templates that need a role's output.
 	Removed map[*hot.Output]bool
-	// Cells are the outputs of cells that are read from another stack, or by outputs
-	// of the stack.
-	Cells map[contract.CellName]*program.Output
 }
 
 func newBetweenStacks() BetweenStacks {
 	return BetweenStacks{DeployArguments: map[*program.StackResource]map[string]*hot.Expr{}, Exports: map[*program.Stack]map[string]*hot.Expr{}, Placeholders: map[*yaml.Node]*hot.Parameter{},
-		Removed: map[*hot.Output]bool{}, Cells: map[contract.CellName]*program.Output{}}
+		Removed: map[*hot.Output]bool{}}
 }
 
 // addNamed adds an expression to those of a stack, or of a stack resource.
@@ -93,9 +90,8 @@ func (b *binder) passDown(n *program.StackResource, e *hot.Expr) (*hot.Expr, err
 // It returns the call that needs the stack resource itself, if there is one.
 func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr) {
 	path := n.OwnPath()
-	e.Walk(func(x *hot.Expr) bool {
-		r := x.Ref()
-		switch {
+	for x := range e.Calls() {
+		switch r := x.Ref(); {
 		case !r.OfResource():
 		case r.Name == n.Resource.Name:
 			own = x
@@ -106,8 +102,7 @@ func (b *binder) dependOn(n *program.StackResource, e *hot.Expr) (own *hot.Expr)
 				}
 			})
 		}
-		return true
-	})
+	}
 	return own
 }
 

@@ -55,16 +55,15 @@ func (b *binder) note(call *hot.Expr, time contract.Time, rule string, cell cont
 }
 
 func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer contract.ServerPath) string {
-	parameter, operators := cell.Parameter()
-	switch role, _, _ := strings.Cut(string(cell), ":"); {
+	switch of := cell.Of(writer); {
 	case time == contract.Static:
 		return ""
-	case operators:
-		return "parameter " + parameter
-	case cell != "" && role == string(writer):
-		return "server " + role
+	case of.Kind == contract.SuppliedCell:
+		return "parameter " + of.Name
+	case of.Kind == contract.FactCell:
+		return "server " + string(writer)
 	case cell != "":
-		return "role " + role
+		return "role " + string(of.Role)
 	}
 	switch r := call.Ref(); r.Kind {
 	case hot.ToParameter:
@@ -78,6 +77,7 @@ func needs(call *hot.Expr, time contract.Time, cell contract.CellName, writer co
 func (b *binder) parameter(call *hot.Expr) (*hot.Expr, error) {
 	if p := b.secretParameter(call); p != nil {
 		cell := contract.SecretCell(p.Name)
+		b.analysis.Cells[cell] = Cell{Parameter: p, Server: contract.Operator}
 		b.note(call, contract.Run, "a secret that `hotc apply` supplies", cell, contract.Operator)
 		return hot.CellCall(call.At, cell, call.Ref().Path), nil
 	}
@@ -264,9 +264,7 @@ func (b *binder) unknownOutput(at source.Place, server contract.ServerPath, attr
 // before the role runs.
 func (b *binder) output(call *hot.Expr, o *program.Output, path []value.Value) (*hot.Expr, error) {
 	if o.Value == nil {
-		if b.via != nil || b.reader == nil {
-			b.analysis.Cells[o.Cell()] = o
-		}
+		b.analysis.Cells[o.Cell()] = Cell{Output: o, Server: o.Role.Server.Path}
 		b.note(call, contract.Run, "a role writes it", o.Cell(), o.Role.Server.Path)
 		return hot.CellCall(call.At, o.Cell(), path), nil
 	}

@@ -166,15 +166,15 @@ func (b *binder) property(resource string, read *Read) {
 
 // dependsOnRole resolves a name in depends_on that is not a resource.
 func (b *binder) dependsOnRole(r *hot.Resource, item *yaml.Node, on string) {
-	i := strings.LastIndexByte(on, '.')
-	if i < 0 {
+	server, name := contract.RoleKey(on).Split()
+	if server == "" {
 		return // package references reports the unknown resource
 	}
 	at := b.template.Place(item)
-	role := b.roleIn(on[:i], on[i+1:])
+	role := b.roleIn(string(server), name)
 	if role == nil {
-		if resource, why := b.stack.RemovedOn(on[:i]); why != nil {
-			b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Left: strings.SplitN(on[:i], "/", 2)[0]})
+		if resource, why := b.stack.RemovedOn(string(server)); why != nil {
+			b.analysis.Dependencies = append(b.analysis.Dependencies, &Dependency{Item: item, In: b.stack, Resource: r.Name, Left: strings.SplitN(string(server), "/", 2)[0]})
 			d := b.diags.Warning(source.MissingProducer, at, fmt.Sprintf("role %s is not in the deployment: nothing waits for it", on), "")
 			d.Notes = append(d.Notes, why.Note(resource))
 			return
@@ -214,8 +214,8 @@ func (b *binder) roleIn(path, name string) *program.Role {
 }
 
 func (b *binder) noRole(r *hot.Resource, on string, at source.Place) {
-	server := on[:strings.LastIndexByte(on, '.')]
-	if s := b.program.Server(contract.ServerPath(server)); s != nil && b.stack.StackResource != nil && b.stack.Server(server) == nil && s.Role(on[len(server)+1:]) != nil {
+	server, role := contract.RoleKey(on).Split()
+	if s := b.program.Server(server); s != nil && b.stack.StackResource != nil && b.stack.Server(string(server)) == nil && s.Role(role) != nil {
 		b.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q depends on the role %s of another stack; Heat's resources can depend on roles of their own stack, and of those nested in it", r.Name, on),
 			"pass a value of the role as a property of the nested stack and use it here, or make the nested stack itself depend on the role")
 		return
@@ -256,11 +256,12 @@ func (b *binder) usesParameter(s *program.Stack, parameter string) bool {
 
 // mentions says whether a node reads a parameter.
 func mentions(t *hot.Template, n *yaml.Node, parameter string) bool {
-	if r := t.RefAt(n); r.Kind == hot.ToParameter && r.Name == parameter {
-		return true
+	for call := range t.Calls(n) {
+		if r := t.RefAt(call); r.Kind == hot.ToParameter && r.Name == parameter {
+			return true
+		}
 	}
-	return slices.ContainsFunc(n.Items, func(x *yaml.Node) bool { return mentions(t, x, parameter) }) ||
-		slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return mentions(t, e.Value, parameter) })
+	return false
 }
 
 // alignSignals makes the signals of all uses of a template the same, as they share its text:
@@ -295,7 +296,7 @@ func (b *binder) sameIn(use *program.Stack, s *Signal) *Signal {
 	if have := b.analysis.signals[reference{use, s.Name}]; have != nil {
 		return have
 	}
-	role := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+	role := s.Roles[0].Name
 	for _, server := range b.program.Servers {
 		if seen, ok := seenFrom(use, server); ok && seen.name+"."+role == s.Name && server.Role(role) != nil {
 			return b.signal(use, server.Role(role))

@@ -53,11 +53,10 @@ type usage struct {
 }
 
 func (u *usage) below(n *yaml.Node) {
-	if ref := u.template.RefAt(n); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
-		u.use(n, ref)
-	}
-	for x := range n.Below() {
-		u.below(x)
+	for call := range u.template.Calls(n) {
+		if ref := u.template.RefAt(call); ref.OfResource() || ref.Kind == hot.ToAttribute || ref.Kind == hot.ToParameter {
+			u.use(call, ref)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func References(p *program.Program, a *binding.Analysis, chosen string) []Refere
 		}
 	}
 	add := func(place string, timed bool, e *hot.Expr, references []binding.Reference, note string) {
-		residual, _ := hot.EncodeResidual[string](e)
+		residual, _ := hot.EncodeResidual(e)
 		for _, ref := range references {
 			rule := ref.Rule
 			if ref.Time == contract.Run {

@@ -35,7 +35,6 @@ type Role struct {
 type finder struct {
 	analysis *binding.Analysis
 	diags    *source.Diagnostics
-	writers  map[contract.CellName]*program.Role
 	roles    []*program.Role // in template order
 	edges    map[*program.Role][]edge
 	sources  map[*program.Role]sources // of the cells that it writes
@@ -56,14 +55,9 @@ type edge struct {
 
 // Find finds what every role follows; cyclic says that some follow each other in a cycle.
 func Find(p *program.Program, a *binding.Analysis, heat *HeatValues, diags *source.Diagnostics) (all map[*program.Role]*Role, cyclic bool) {
-	f := &finder{analysis: a, heat: heat, diags: diags, writers: map[contract.CellName]*program.Role{}, edges: map[*program.Role][]edge{},
+	f := &finder{analysis: a, heat: heat, diags: diags, edges: map[*program.Role][]edge{},
 		sources: map[*program.Role]sources{}, carries: map[*program.Role]sources{}, reported: map[string]bool{}}
 	f.roles = slices.Collect(p.Roles)
-	for _, r := range f.roles {
-		for _, o := range r.Outputs {
-			f.writers[o.Cell()] = r
-		}
-	}
 	found := map[*program.Role]*Role{}
 	for _, r := range f.roles {
 		if f.watched(r) || len(f.edges[r]) > 0 {
@@ -120,7 +114,7 @@ func (f *finder) watched(r *program.Role) (outside bool) {
 func (f *finder) follow(r *program.Role, in *program.Input, cells []contract.CellName) {
 	for _, name := range cells {
 		if !slices.ContainsFunc(f.edges[r], func(e edge) bool { return e.cell == name }) {
-			f.edges[r] = append(f.edges[r], edge{in, name, f.writers[name]})
+			f.edges[r] = append(f.edges[r], edge{in, name, f.analysis.Cells[name].Role()})
 		}
 	}
 }
@@ -176,7 +170,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 	for _, name := range names {
 		for s := range f.sourcesOf(name) {
 			way := name
-			if s == contract.HeatSource && f.writers[name] == nil {
+			if s == contract.HeatSource && f.analysis.Cells[name].Role() == nil {
 				way = contract.CellName(s) // all values of Heat's for a server are in one record
 			}
 			if !slices.Contains(of[s], way) {
@@ -191,7 +185,7 @@ func (f *finder) follows(r *program.Role) []contract.Follow {
 		if c.Member == nil {
 			c.Perhaps = perhaps[name]
 		}
-		if w := f.writers[name]; w != nil && !c.Watch && f.rings[w] == f.rings[r] {
+		if w := f.analysis.Cells[name].Role(); w != nil && !c.Watch && f.rings[w] == f.rings[r] {
 			continue // they would wait for each other
 		}
 		for _, s := range slices.Sorted(maps.Keys(f.sourcesOf(name))) {
@@ -212,21 +206,12 @@ func (f *finder) members(r *program.Role) map[contract.CellName]*contract.Member
 	members := map[contract.CellName]*contract.Member{}
 	for _, bound := range f.analysis.Bound(r) {
 		bound.Expr.JoinedCells(func(group string, number int, cell contract.CellName) {
-			if server := f.serverOf(cell); strings.HasPrefix(string(server), group+"/") { // otherwise it does not tell of the member
+			if server := f.analysis.Cells[cell].Server; strings.HasPrefix(string(server), group+"/") { // otherwise it does not tell of the member
 				members[cell] = &contract.Member{Group: group, Number: number, Server: server}
 			}
 		})
 	}
 	return members
-}
-
-// serverOf is the server that writes a cell.
-func (f *finder) serverOf(cell contract.CellName) contract.ServerPath {
-	if w := f.writers[cell]; w != nil {
-		return w.Server.Path
-	}
-	server, _, _ := strings.Cut(string(cell), ":") // of a fact
-	return contract.ServerPath(server)
 }
 
 // perhaps finds the cells of servers whose existence Heat decides, with the decisions that it
@@ -243,7 +228,7 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 				}
 			}
 			if ref := x.Ref(); ref.Kind == hot.ToCell && ref.Name != "" && len(decided) > 0 {
-				all[ref.Cell()] = &contract.Perhaps{Server: f.serverOf(ref.Cell()), If: decided}
+				all[ref.Cell()] = &contract.Perhaps{Server: f.analysis.Cells[ref.Cell()].Server, If: decided}
 			}
 			return true
 		})
@@ -260,7 +245,7 @@ func (f *finder) perhaps(r *program.Role) map[contract.CellName]*contract.Perhap
 
 // sourcesOf are the sources from which a cell derives.
 func (f *finder) sourcesOf(cell contract.CellName) sources {
-	r := f.writers[cell]
+	r := f.analysis.Cells[cell].Role()
 	if _, heats := cell.HeatKey(); heats {
 		return sources{contract.HeatSource: true}
 	}
@@ -279,7 +264,7 @@ func (f *finder) sourcesOf(cell contract.CellName) sources {
 
 // carry makes the stamps of a cell name a source, and those of the cells it derives from.
 func (f *finder) carry(cell contract.CellName, name contract.Source) {
-	r := f.writers[cell]
+	r := f.analysis.Cells[cell].Role()
 	if r == nil || f.carries[r][name] {
 		return
 	}
@@ -299,7 +284,7 @@ func (f *finder) readsOf(r *program.Role) []*program.Role {
 	var all []*program.Role
 	for _, bound := range f.analysis.Bound(r) {
 		for _, name := range bound.Expr.Cells() {
-			if w := f.writers[name]; w != nil {
+			if w := f.analysis.Cells[name].Role(); w != nil {
 				all = append(all, w)
 			}
 		}

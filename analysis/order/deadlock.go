@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hotc-dev/hotc/analysis/waits"
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -174,24 +175,22 @@ func (s diagnosis) what(w waits.Wait) string {
 		whose = s.who(next.Process, w.WriteTask) + "'s"
 	}
 	t := &s.net.Processes[next.Process].Tasks[w.WriteTask]
-	name := s.net.Cells[w.Cell]
 	switch {
 	case t.Heat && w.Cell == t.Completion:
 		return s.who(next.Process, w.WriteTask) + " to exist"
-	case t.Heat && strings.Contains(name, ":"):
-		return "the fact " + name
+	case t.Heat && s.cell(w).Kind == contract.FactCell:
+		return "the fact " + s.net.Cells[w.Cell]
 	case t.Heat:
-		return fmt.Sprintf("Heat to begin with %s, which contains it", name)
+		return fmt.Sprintf("Heat to begin with %s, which contains it", s.net.Cells[w.Cell])
 	case w.Cell == t.Completion:
 		return whose + " completion"
 	}
-	return whose + " " + s.output(w)
+	return fmt.Sprintf("%s output %q", whose, s.cell(w).Name)
 }
 
-// output names an output without its writer.
-func (s diagnosis) output(w waits.Wait) string {
-	_, output, _ := strings.Cut(s.net.Cells[w.Cell], ":")
-	return fmt.Sprintf("output %q", output)
+// cell parses the name of a cell, which the next process in the cycle writes.
+func (s diagnosis) cell(w waits.Wait) contract.CellParts {
+	return contract.CellName(s.net.Cells[w.Cell]).Of(contract.ServerPath(s.net.Processes[s.after(w).Process].Name))
 }
 
 func (s diagnosis) after(w waits.Wait) waits.Wait {
@@ -269,7 +268,7 @@ func (s diagnosis) hint() string {
 		case waits.Split:
 			parts = append(parts, fmt.Sprintf("split %s before it reads %s%s, and wait for the first part only", who, link.Read.What, at(link.Read)))
 		case waits.PublishFirst:
-			parts = append(parts, fmt.Sprintf("make %s publish %s before it reads %s%s", who, s.output(before), link.Read.What, at(link.Read)))
+			parts = append(parts, fmt.Sprintf("make %s publish output %q before it reads %s%s", who, s.cell(before).Name, link.Read.What, at(link.Read)))
 		}
 	}
 	if len(parts) == 0 {

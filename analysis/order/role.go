@@ -235,14 +235,13 @@ func (l *lowering) read(out []waits.Step, in *program.Input, at source.Place, gu
 // `if`: folded expressions have only their definitions.
 func conditionNames(e *hot.Expr) map[source.Span]string {
 	names := map[source.Span]string{}
-	e.Walk(func(x *hot.Expr) bool {
+	for x := range e.Calls() {
 		if choice, is := x.If(); is {
 			if name, ok := choice.Condition.Value.(string); ok {
 				names[x.At.Span] = name
 			}
 		}
-		return true
-	})
+	}
 	return names
 }
 
@@ -279,7 +278,7 @@ func (r reading) branches(call *hot.Expr, c hot.If, out []waits.Step) []waits.St
 	out = r.cells(c.Condition, out)
 	key := conditionNames(r.input.Expr)[call.At.Span]
 	if key == "" {
-		text, _ := hot.EncodeResidual[string](c.Condition)
+		text, _ := hot.EncodeResidual(c.Condition)
 		key = string(text)
 	}
 	choice := waits.Step{Op: waits.Choice, At: r.like.At, Key: key, Ways: make([][]waits.Step, 2)}

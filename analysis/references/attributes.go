@@ -13,12 +13,11 @@ import (
 
 // attributes checks the references that binding left to Heat in an input of a role.
 func (c *checker) attributes(bound *hot.Expr) {
-	bound.Walk(func(x *hot.Expr) bool {
+	for x := range bound.Calls() {
 		if r := x.Ref(); r.Kind == hot.ToAttribute && !r.Computed {
 			c.ofType(r, source.Warning)
 		}
-		return true
-	})
+	}
 }
 
 // ofType warns of an attribute that the resource's type lacks in stock Heat; a cloud's

@@ -175,26 +175,22 @@ func (c *checker) call(e *hot.Expr, severity source.Severity) {
 // Heat follows them nevertheless.
 func (c *checker) dropped(folded *hot.Expr, seen []*hot.Expr, severity source.Severity) {
 	references := 0
-	folded.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr && x.Func.Reference {
+	for x := range folded.Calls() {
+		if x.Func.Reference {
 			references++
 		}
-		return true
-	})
+	}
 	if references == len(seen) {
 		return // none was removed
 	}
 	left := map[source.Place]bool{}
 	var open []source.Span // of what Heat may not evaluate
-	folded.Walk(func(x *hot.Expr) bool {
-		if x.Kind == hot.CallExpr {
-			left[x.At] = true
-			if x.Func.Meaning() == "if" {
-				open = append(open, x.At.Span)
-			}
+	for x := range folded.Calls() {
+		left[x.At] = true
+		if x.Func.Meaning() == "if" {
+			open = append(open, x.At.Span)
 		}
-		return true
-	})
+	}
 	for _, call := range seen {
 		switch {
 		case left[call.At]:

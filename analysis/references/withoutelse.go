@@ -27,12 +27,11 @@ func (c *checker) withoutElse(n *yaml.Node) {
 // leftWithoutElse is withoutElse for an input of a role, to which hotc adds an else
 // where possible.
 func (c *checker) leftWithoutElse(bound *hot.Expr) {
-	bound.WithElse().Walk(func(x *hot.Expr) bool {
+	for x := range bound.WithElse().Calls() {
 		if x.MayBeOmitted() && len(x.Cells()) == 0 {
 			c.noElse(x.At)
 		}
-		return true
-	})
+	}
 }
 
 func (c *checker) noElse(at source.Place) {

@@ -43,12 +43,9 @@ func (l *Checker) indexIn(n *yaml.Node, index string) {
 
 // holds is the first string in a node that contains another one, nil if none does.
 func holds(n *yaml.Node, text string) *yaml.Node {
-	if s, is := n.Text(); is && strings.Contains(s, text) {
-		return n
-	}
-	for x := range n.Below() {
-		if at := holds(x, text); at != nil {
-			return at
+	for x := range n.Nodes() {
+		if s, is := x.Text(); is && strings.Contains(s, text) {
+			return x
 		}
 	}
 	return nil

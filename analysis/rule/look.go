@@ -276,10 +276,10 @@ func (l *Checker) parameter(s *program.Stack, r hot.Ref, k *Known) (v value.Valu
 
 // computed says whether a node contains a function call.
 func (l *Checker) computed(n *yaml.Node) bool {
-	if n.Kind == yaml.Map && l.IsCall(n) {
+	for range l.Template.Calls(n) {
 		return true
 	}
-	return slices.ContainsFunc(n.Items, l.computed) || slices.ContainsFunc(n.Entries, func(e yaml.Entry) bool { return l.computed(e.Value) })
+	return false
 }
 
 // mayBeNull says whether a node may be null.

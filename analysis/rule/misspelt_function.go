@@ -25,14 +25,13 @@ func findMisspeltFunctions(l *Checker) {
 	}
 }
 
-func (l *Checker) misspelt(n *yaml.Node) {
-	if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
-		if near := l.nearFunction(name); near != "" {
-			l.Report(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is passed unchanged", name), "").Meant(name, near)
+func (l *Checker) misspelt(in *yaml.Node) {
+	for n := range in.Nodes() {
+		if name := firstName(n); len(name) > 6 && strings.Contains(name, "_") && !l.IsCall(n) {
+			if near := l.nearFunction(name); near != "" {
+				l.Report(n.Entries[0].Key, fmt.Sprintf("%q is not a function: this map is passed unchanged", name), "").Meant(name, near)
+			}
 		}
-	}
-	for x := range n.Below() {
-		l.misspelt(x)
 	}
 }
 

@@ -47,17 +47,8 @@ func (l *Checker) callsIn(n *yaml.Node) []placed {
 }
 
 func (l *Checker) appendCalls(out []placed, n *yaml.Node) []placed {
-	if n == nil {
-		return out
-	}
-	if l.IsCall(n) {
-		out = append(out, placed{n, l.Ref(n)})
-	}
-	for _, x := range n.Items {
-		out = l.appendCalls(out, x)
-	}
-	for i := range n.Entries {
-		out = l.appendCalls(out, n.Entries[i].Value)
+	for call := range l.Template.Calls(n) {
+		out = append(out, placed{call, l.Ref(call)})
 	}
 	return out
 }

@@ -57,7 +57,7 @@ type roles struct {
 // types infers the types of expressions.
 func (l *roles) types() *types.Inference {
 	if l.inferred == nil {
-		l.inferred = types.Infer(l.analysis.Program, l.analysis)
+		l.inferred = types.Infer(l.analysis)
 	}
 	return l.inferred
 }

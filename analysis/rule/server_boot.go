@@ -97,11 +97,8 @@ func (l *Checker) device(list string, d *yaml.Node) (bootable, known bool) {
 
 // hasNull says whether a null stands in a node: Heat reads it as "", an image or a network.
 func hasNull(n *yaml.Node) bool {
-	if n.IsNull() {
-		return true
-	}
-	for x := range n.Below() {
-		if hasNull(x) {
+	for x := range n.Nodes() {
+		if x.IsNull() {
 			return true
 		}
 	}

@@ -73,13 +73,9 @@ func mapped(pattern string, words map[string]bool) bool {
 
 // collectWords adds all strings in a node.
 func collectWords(n *yaml.Node, words map[string]bool) {
-	if n == nil {
-		return
-	}
-	if text, is := n.Text(); is {
-		words[text] = true
-	}
-	for x := range n.Below() {
-		collectWords(x, words)
+	for x := range n.Nodes() {
+		if text, is := x.Text(); is {
+			words[text] = true
+		}
 	}
 }

@@ -20,7 +20,7 @@ const anything contract.Type = ""
 
 // Check reports uses of values of the wrong type.
 func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
-	c := newChecker(p, a, diags)
+	c := &checker{cells: a.Cells, diags: diags}
 	for _, s := range p.Servers {
 		c.stack = s.Stack
 		for _, role := range s.Roles {
@@ -41,9 +41,9 @@ func Check(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) {
 // Inference infers types, without reporting anything.
 type Inference struct{ checker *checker }
 
-// Infer returns an Inference for the expressions of a program.
-func Infer(p *program.Program, a *binding.Analysis) *Inference {
-	return &Inference{newChecker(p, a, &source.Diagnostics{})}
+// Infer returns an Inference for the expressions of an analysed program.
+func Infer(a *binding.Analysis) *Inference {
+	return &Inference{&checker{cells: a.Cells, diags: &source.Diagnostics{}}}
 }
 
 // Of is the type of a folded expression in a stack; "" if it is not certain.
@@ -52,31 +52,11 @@ func (i *Inference) Of(in *program.Stack, e *hot.Expr) contract.Type {
 	return i.checker.known(e)
 }
 
-func newChecker(p *program.Program, a *binding.Analysis, diags *source.Diagnostics) *checker {
-	c := &checker{outputs: map[contract.CellName]*program.Output{}, facts: map[contract.CellName]bool{}, given: map[contract.CellName]*hot.Parameter{}, diags: diags}
-	for _, p := range a.Secrets {
-		c.given[contract.SecretCell(p.Name)] = p
-	}
-	for server, facts := range a.Facts {
-		for _, fact := range facts {
-			c.facts[server.Fact(fact)] = true
-		}
-	}
-	for role := range p.Roles {
-		for _, o := range role.Outputs {
-			c.outputs[o.Cell()] = o
-		}
-	}
-	return c
-}
-
 type checker struct {
-	outputs map[contract.CellName]*program.Output
-	given   map[contract.CellName]*hot.Parameter // cells of parameters that `hotc apply` supplies
-	facts   map[contract.CellName]bool           // cells of servers' facts
-	stack   *program.Stack                       // whose parameters are read
-	diags   *source.Diagnostics
-	quiet   bool // infer the type without reporting
+	cells map[contract.CellName]binding.Cell
+	stack *program.Stack // whose parameters are read
+	diags *source.Diagnostics
+	quiet bool // infer the type without reporting
 }
 
 // declared compares an output's value with its declared type.
@@ -241,21 +221,21 @@ func (c *checker) parameter(r hot.Ref) contract.Type {
 // output is the output that a reference names, and the path into it.
 func (c *checker) output(e *hot.Expr) (*program.Output, []value.Value) {
 	if r := e.Ref(); r.Kind == hot.ToCell {
-		return c.outputs[r.Cell()], r.Path
+		return c.cells[r.Cell()].Output, r.Path
 	}
 	return nil, nil
 }
 
 // cell is the type of a reference; a part of a scalar is reported, as it would be null.
 func (c *checker) cell(e *hot.Expr) contract.Type {
-	switch r := e.Ref(); {
-	case len(r.Path) > 0:
-	case c.facts[r.Cell()]:
-		return contract.String
-	case c.given[r.Cell()] != nil:
-		return c.given[r.Cell()].Gives()
-	}
 	o, path := c.output(e)
+	switch cell := c.cells[e.Ref().Cell()]; {
+	case len(path) > 0 || o != nil:
+	case cell.Parameter != nil:
+		return cell.Parameter.Gives()
+	case cell.Server != "":
+		return contract.String // a fact
+	}
 	if o == nil || o.Type == contract.JSON {
 		return anything
 	}

@@ -149,7 +149,7 @@ func left(bound *binding.Bound) value.Value {
 	if v, ok := bound.Expr.HOT(); ok && bound.Time == contract.Deploy {
 		return v
 	}
-	text, _ := hot.EncodeResidual[string](bound.Expr)
+	text, _ := hot.EncodeResidual(bound.Expr)
 	v, err := yaml.DecodeJSON(text)
 	if err != nil {
 		return string(text) // it has an infinite number

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -43,7 +42,7 @@ any other value as JSON.`,
 				if t.asJSON {
 					return printJSON(io.out, o)
 				}
-				return printOutput(io, &t, o)
+				return printOutput(io, &t, e, o)
 			}
 			report, err := e.All()
 			if err != nil {
@@ -57,7 +56,7 @@ any other value as JSON.`,
 }
 
 // printOutput prints one value, ready for a shell's $(…).
-func printOutput(io streams, t *target, o operate.Output) error {
+func printOutput(io streams, t *target, e *operate.Evaluation, o operate.Output) error {
 	switch o.State {
 	case operate.OutputValue:
 		if o.Secret {
@@ -78,8 +77,7 @@ func printOutput(io streams, t *target, o operate.Output) error {
 	default:
 		hint := ""
 		if len(o.WaitingFor) > 0 {
-			role, _, _ := strings.Cut(string(o.WaitingFor[0]), ":")
-			hint = "\"" + t.command("why", role) + "\" shows what it is waiting for"
+			hint = "\"" + t.command("why", e.Writer(o.WaitingFor[0])) + "\" shows what it is waiting for"
 		}
 		return source.Fail(source.OperationFailed, o.Name+" has no value yet: "+o.Message, hint)
 	}

@@ -177,14 +177,12 @@ func (a *ascent) doubt(o heat.Output, there []heat.Resource, relays int) *source
 func (a *ascent) switchedOff(output string, there []heat.Resource) (name string) {
 	t := a.compiled.Program.Template
 	if o := t.Output(output); o != nil {
-		t.Expr(o.Value).Walk(func(e *hot.Expr) bool {
-			r := e.Ref()
-			if (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && t.Resource(r.Name) != nil &&
+		for e := range t.Expr(o.Value).Calls() {
+			if r := e.Ref(); (r.Kind == hot.ToResource || r.Kind == hot.ToAttribute) && t.Resource(r.Name) != nil &&
 				!slices.ContainsFunc(there, func(x heat.Resource) bool { return x.Name == r.Name }) {
 				name = r.Name
 			}
-			return true
-		})
+		}
 	}
 	return name
 }

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/lists"
 )
@@ -25,32 +24,6 @@ const Format = 1
 // ServerPath names a server, or another resource, in a deployment: its name, preceded by
 // those of its nested stacks ("db", "tier/2/db").
 type ServerPath string
-
-// Role names a role of the server.
-func (s ServerPath) Role(name string) RoleKey { return RoleKey(string(s) + "." + name) }
-
-// Fact names the cell of a fact that the server's agent publishes.
-func (s ServerPath) Fact(fact Fact) CellName { return CellName(string(s) + ":" + string(fact)) }
-
-// RoleKey names a role in a deployment: SERVER.ROLE, split at the last dot.
-type RoleKey string
-
-// Split returns the role's server, and its name.
-func (k RoleKey) Split() (ServerPath, string) {
-	at := strings.LastIndexByte(string(k), '.')
-	return ServerPath(k[:max(at, 0)]), string(k[at+1:])
-}
-
-// Completion names the cell of the role's completion.
-func (k RoleKey) Completion() CellName { return CellName(k) }
-
-// Output names the cell of one of the role's outputs.
-func (k RoleKey) Output(name string) CellName { return CellName(string(k) + ":" + name) }
-
-// CellName names a cell in a deployment: SERVER.ROLE:OUTPUT for a role's output,
-// SERVER.ROLE for its completion, SERVER:FACT for a fact that its agent publishes,
-// Operator:PARAMETER for a parameter that `hotc apply` sets.
-type CellName string
 
 // Position is a place in the user's source: FILE:LINE:COLUMN, the column counted in
 // characters from 1.
@@ -112,9 +85,6 @@ type Secret struct {
 // Operator replaces the server for cells that the operator's command writes. No server
 // has this path.
 const Operator ServerPath = "/operator"
-
-// SecretCell names the cell of a parameter that `hotc apply` sets.
-func SecretCell(parameter string) CellName { return CellName(string(Operator) + ":" + parameter) }
 
 // Ref is the readers' reference to the secret's cell.
 func (s *Secret) Ref() CellRef { return CellRef{Cell: s.Cell, Server: Operator, Sealed: true} }

@@ -57,9 +57,6 @@ const HeatSource Source = "/heat"
 // number is the counter of the change.
 const PlanSource Source = "/plan"
 
-// heatCell begins the names of the cells that stand for a server's values from Heat.
-const heatCell = string(HeatSource) + ":"
-
 // WaitType is the type of the resources that a relay completes. Agents signal a condition of the
 // same name.
 const WaitType = "OS::Heat::SoftwareDeployment"
@@ -85,26 +82,6 @@ const (
 	CoordinatorParameter = "hotc_coordinator"
 	SecretParameter      = "hotc_secret"
 )
-
-// HeatCell stands for a value of Server.Deploy that a role follows. The coordinator has no
-// such cell: the relay writes all values of a server into one record.
-func HeatCell(key string) CellName { return CellName(heatCell + key) }
-
-// HeatKey is the key of such a cell.
-func (c CellName) HeatKey() (key string, is bool) { return strings.CutPrefix(string(c), heatCell) }
-
-// Parameter is the secret parameter in the cell, set by an operator.
-func (c CellName) Parameter() (name string, is bool) {
-	return strings.CutPrefix(string(c), string(Operator)+":")
-}
-
-// FromOutside reports whether the cell's value comes from Heat or an operator, not from a
-// server. A role follows it without declaring so.
-func (c CellName) FromOutside() bool {
-	_, heats := c.HeatKey()
-	_, operators := c.Parameter()
-	return heats || operators
-}
 
 // HeatServers is decoded from nested lists, as nested stacks return them, with null for what
 // does not exist.

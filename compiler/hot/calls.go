@@ -1,6 +1,7 @@
 package hot
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -54,6 +55,17 @@ func (e *Expr) Short() string {
 // IsCall reports whether a node is a function call.
 func (t *Template) IsCall(n *yaml.Node) bool {
 	return n.Kind == yaml.Map && len(n.Entries) == 1 && t.Functions.Lookup(n.Entries[0].Name) != nil
+}
+
+// Calls are the function calls in a node, outer ones first.
+func (t *Template) Calls(n *yaml.Node) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		for x := range n.Nodes() {
+			if t.IsCall(x) && !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // TextAt returns the text that the call in a node yields, and the params that it replaces

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot/hottest"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/compiler/source"
@@ -383,7 +384,7 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 			return
 		}
 		residuals++
-		text, at := EncodeResidual[string](out)
+		text, at := EncodeResidual(out)
 		read, err := ParseResidual(text, at)
 		if err != nil {
 			x.report(t, "the plan %s: %v", text, err)
@@ -406,8 +407,8 @@ func TestPlansAgreeWithHeat(t *testing.T) {
 // cells are named after the references that they replace.
 type cells struct{ resolver }
 
-func (c cells) Cell(name string) (json.RawMessage, error) {
-	function, arg, _ := strings.Cut(name, " ")
+func (c cells) Cell(name contract.CellName) (json.RawMessage, error) {
+	function, arg, _ := strings.Cut(string(name), " ")
 	v, err := yaml.DecodeJSON([]byte(arg))
 	if err != nil {
 		return nil, err

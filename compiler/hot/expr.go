@@ -239,14 +239,36 @@ func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
 	}
 }
 
+// Parts are an expression and everything inside, in source order.
+func (e *Expr) Parts() iter.Seq[*Expr] {
+	return func(yield func(*Expr) bool) {
+		more := true
+		e.Walk(func(x *Expr) bool {
+			more = more && yield(x)
+			return more
+		})
+	}
+}
+
+// Calls are the function calls in an expression, in source order.
+func (e *Expr) Calls() iter.Seq[*Expr] {
+	return func(yield func(*Expr) bool) {
+		for x := range e.Parts() {
+			if x.Kind == CallExpr && !yield(x) {
+				return
+			}
+		}
+	}
+}
+
 // Any reports whether the predicate holds for any part of the expression.
 func (e *Expr) Any(is func(*Expr) bool) bool {
-	found := false
-	e.Walk(func(x *Expr) bool {
-		found = found || is(x)
-		return !found
-	})
-	return found
+	for x := range e.Parts() {
+		if is(x) {
+			return true
+		}
+	}
+	return false
 }
 
 // CallsRemoved reports whether the expression calls a function removed from its version,

@@ -145,12 +145,11 @@ const (
 // Size is the approximate size of the values of an expression in bytes.
 func Size(e *Expr) int {
 	size := 0
-	e.Walk(func(x *Expr) bool {
+	for x := range e.Parts() {
 		if size += perItem; x.IsValue() {
 			size += wholeSize(x.Value)
 		}
-		return true
-	})
+	}
 	return size
 }
 

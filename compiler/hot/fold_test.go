@@ -99,7 +99,7 @@ func TestDataThatLooksLikeACall(t *testing.T) {
 	if _, ok := out.HOT(); ok {
 		t.Error("no template can say this")
 	}
-	text, at := EncodeResidual[string](out)
+	text, at := EncodeResidual(out)
 	read, err := ParseResidual(text, at)
 	if err != nil || !value.Equal(read.expr.Value, out.Value) {
 		t.Errorf("%s is read as %v, %v", text, read, err)
@@ -271,7 +271,7 @@ func FuzzFold(f *testing.F) {
 			return
 		}
 		out.HOT()
-		encoded, at := EncodeResidual[string](out)
+		encoded, at := EncodeResidual(out)
 		if out.NeedsHeat() != nil {
 			return
 		}

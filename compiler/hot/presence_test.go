@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
 // heatDecides returns Heat's decisions, and records which cells are read.
@@ -14,9 +16,9 @@ type heatDecides struct {
 	read   []string
 }
 
-func (h *heatDecides) Cell(name string) (json.RawMessage, error) {
-	h.read = append(h.read, name)
-	return json.RawMessage(`"` + name + `!"`), nil
+func (h *heatDecides) Cell(name contract.CellName) (json.RawMessage, error) {
+	h.read = append(h.read, string(name))
+	return json.RawMessage(`"` + string(name) + `!"`), nil
 }
 
 func (h *heatDecides) Deploy(key string) (json.RawMessage, error) {

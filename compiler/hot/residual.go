@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,17 +76,16 @@ func planNameOf(f *Function) string {
 
 // EncodeResidual encodes an expression for a plan, with the positions of its calls
 // by JSON pointer ("" is the whole).
-func EncodeResidual[Position ~string](e *Expr) (expr json.RawMessage, at map[string]Position) {
-	at = map[string]Position{"": Position(e.At.Portable())}
-	enc := encoder{found: func(pointer string, place source.Place) { at[pointer] = Position(place.Portable()) }}
+func EncodeResidual(e *Expr) (expr json.RawMessage, at map[string]contract.Position) {
+	enc := encoder{at: map[string]contract.Position{"": contract.Position(e.At.Portable())}}
 	enc.write(e)
-	return enc.out.Bytes(), at
+	return enc.out.Bytes(), enc.at
 }
 
 type encoder struct {
 	out     bytes.Buffer
 	pointer []byte // to what is being written
-	found   func(pointer string, place source.Place)
+	at      map[string]contract.Position
 }
 
 // within writes a named part of the current expression.
@@ -122,7 +122,7 @@ func (c *encoder) write(e *Expr) {
 	case CallExpr:
 		name := planNameOf(e.Func)
 		if len(c.pointer) > 0 && e.At.Known() {
-			c.found(string(c.pointer), e.At)
+			c.at[string(c.pointer)] = contract.Position(e.At.Portable())
 		}
 		c.out.WriteString(`{"` + name + `":`)
 		c.within(name, e.planArg())
@@ -179,24 +179,29 @@ func isPlanName(name string) bool {
 	return false
 }
 
+// LiteralResidual is the residual expression of a value.
+func LiteralResidual(v json.RawMessage) json.RawMessage {
+	return slices.Concat(json.RawMessage(`{"$literal":`), v, json.RawMessage("}"))
+}
+
 // Residual is an expression read from a plan.
 type Residual struct{ expr *Expr }
 
 // Resolver resolves the references of a residual expression. Cell may block.
 type Resolver interface {
-	Cell(name string) (json.RawMessage, error)
+	Cell(name contract.CellName) (json.RawMessage, error)
 	Deploy(key string) (json.RawMessage, error)
 }
 
 // ParseResidual reads a residual expression. Its errors are faults of the plan, which
 // no template can cause.
-func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error) {
+func ParseResidual(expr json.RawMessage, at map[string]contract.Position) (*Residual, error) {
 	v, err := yaml.DecodeJSON(expr)
 	if err != nil {
 		return nil, fmt.Errorf("residual expression: %w", err)
 	}
 	r := residualReader{table: planTable(), at: at}
-	e, err := r.read(v, "", source.Remote(at[""]))
+	e, err := r.read(v, "", source.Remote(string(at[""])))
 	if err != nil {
 		return nil, err
 	}
@@ -205,13 +210,13 @@ func ParseResidual(expr json.RawMessage, at map[string]string) (*Residual, error
 
 type residualReader struct {
 	table map[string]*Function
-	at    map[string]string
+	at    map[string]contract.Position
 }
 
 // read reads a value; parts without a position get that of the enclosing part.
 func (r *residualReader) read(v value.Value, pointer string, around source.Place) (*Expr, error) {
 	if text, ok := r.at[pointer]; ok {
-		around = source.Remote(text)
+		around = source.Remote(string(text))
 	}
 	switch v := v.(type) {
 	case []value.Value:
@@ -297,14 +302,16 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if call.Func == AbsentRef {
 		return nil, &AbsentError{value.ToString(call.arg.Value)}
 	}
-	ref, read := call.Ref(), from.Deploy
-	switch {
+	var text json.RawMessage
+	var err error
+	switch ref := call.Ref(); {
 	case ref.Name == "":
 		return nil, errorf(call.At, "%s needs a name", call.Func.Name)
 	case ref.Kind == ToCell:
-		read = from.Cell
+		text, err = from.Cell(ref.Cell())
+	default:
+		text, err = from.Deploy(ref.Name)
 	}
-	text, err := read(ref.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -312,31 +319,27 @@ func resolveFrom(from Resolver, call *Expr) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Constant(Select(v, ref.Path), call.At), nil
+	return Constant(Select(v, call.Ref().Path), call.At), nil
 }
 
 // NeedsHeat is the first call in the expression that no agent can compute: a
 // reference other than those of plans, or a function that only Heat has; nil if there
 // is none.
 func (e *Expr) NeedsHeat() *Expr {
-	var found *Expr
-	e.Walk(func(x *Expr) bool {
-		if found == nil && x.Kind == CallExpr && x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.OnlyHeat()) {
-			found = x
+	for x := range e.Calls() {
+		if x.Func != CellRef && x.Func != DeployRef && x.Func != AbsentRef && (x.Func.Reference || x.OnlyHeat()) {
+			return x
 		}
-		return found == nil
-	})
-	return found
+	}
+	return nil
 }
 
 // Cells are the cells that the expression may read, in source order.
-func (e *Expr) Cells() []contract.CellName {
-	var names []contract.CellName
-	e.Walk(func(x *Expr) bool {
+func (e *Expr) Cells() (names []contract.CellName) {
+	for x := range e.Calls() {
 		if r := x.Ref(); r.Kind == ToCell && r.Name != "" {
 			names = append(names, r.Cell())
 		}
-		return true
-	})
+	}
 	return names
 }

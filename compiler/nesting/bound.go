@@ -139,13 +139,12 @@ func (l *loader) open(s *program.Stack, n *yaml.Node) (open []*hot.Parameter) {
 	if err != nil {
 		return nil
 	}
-	e.Walk(func(x *hot.Expr) bool {
+	for x := range e.Calls() {
 		if r := x.Ref(); r.Kind == hot.ToParameter {
 			if p := s.Template.Parameter(r.Name); p != nil && !slices.Contains(open, p) {
 				open = append(open, p)
 			}
 		}
-		return true
-	})
+	}
 	return open
 }

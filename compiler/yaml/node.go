@@ -167,6 +167,21 @@ func (n *Node) Below() iter.Seq[*Node] {
 	}
 }
 
+// Nodes are a node and all that are below it, outer ones first; none of a nil node.
+func (n *Node) Nodes() iter.Seq[*Node] { return func(yield func(*Node) bool) { n.each(yield) } }
+
+func (n *Node) each(yield func(*Node) bool) bool {
+	if n == nil || !yield(n) {
+		return n == nil
+	}
+	for x := range n.Below() {
+		if !x.each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // Text is a scalar's string.
 func (n *Node) Text() (string, bool) {
 	if n == nil || n.Kind != Scalar {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -253,11 +252,7 @@ func (v *Status) Role(server contract.ServerPath, name string) *Role {
 
 // RoleOf finds a role by its key; nil if there is none.
 func (v *Status) RoleOf(key contract.RoleKey) *Role {
-	at := strings.LastIndexByte(string(key), '.')
-	if at < 0 {
-		return nil
-	}
-	return v.Role(contract.ServerPath(key[:at]), string(key[at+1:]))
+	return v.Role(key.Split())
 }
 
 // Cell is a cell's current record.

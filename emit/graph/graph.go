@@ -78,7 +78,7 @@ func (s *Server) title() string {
 // New builds the graph of an analysed program: without roles, of its resources. Members of groups
 // share a box unless single is set.
 func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single bool) *Graph {
-	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}, outputs: map[contract.CellName]*program.Output{}}
+	b := &builder{graph: &Graph{}, collapse: newCollapse(p, single), servers: map[string]*Server{}, edges: map[edgeKey]*Edge{}}
 	for _, s := range p.Servers {
 		known := b.servers[b.box(s.Path)] != nil
 		box := b.server(s.Path)
@@ -86,9 +86,6 @@ func New(p *program.Program, a *binding.Analysis, f *analysis.Findings, single b
 		for _, role := range s.Roles {
 			if !known {
 				box.Roles = append(box.Roles, role.Name)
-			}
-			for _, o := range role.Outputs {
-				b.outputs[o.Cell()] = o
 			}
 		}
 	}
@@ -122,7 +119,6 @@ type builder struct {
 	graph   *Graph
 	servers map[string]*Server
 	edges   map[edgeKey]*Edge
-	outputs map[contract.CellName]*program.Output
 }
 
 type edgeKey struct {
@@ -169,16 +165,13 @@ func (b *builder) role(role *program.Role, a *binding.Analysis) {
 	}
 	for _, bound := range a.Bound(role) {
 		for _, ref := range bound.References {
-			if ref.Cell == "" || ref.Writer == contract.Operator {
-				continue // values of Heat and the operator have no arrows
-			}
-			o := b.outputs[ref.Cell]
-			switch {
+			switch o := a.Cells[ref.Cell].Output; {
+			case ref.Cell == "" || ref.Writer == contract.Operator: // values of Heat and the operator have no arrows
 			case o != nil:
 				b.edge(b.port(o.Role.Server.Path, o.Role.Name), to, contract.Run, false, Label{o.Name, o.Secret})
 			case ref.Writer != role.Server.Path:
 				b.server(ref.Writer)
-				b.edge(b.port(ref.Writer, ""), to, contract.Run, false, Label{Name: string(ref.Cell[len(ref.Writer)+1:])})
+				b.edge(b.port(ref.Writer, ""), to, contract.Run, false, Label{Name: ref.Cell.Of(ref.Writer).Name})
 			}
 		}
 	}

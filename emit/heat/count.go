@@ -65,7 +65,8 @@ func (c *counter) count(a *binding.Analysis) {
 
 // serversOf returns the names from a signal's stack to its servers, without members.
 func serversOf(x *binding.Signal) []string {
-	return strings.Split(x.Name[:strings.LastIndexByte(x.Name, '.')], "/")
+	path, _ := contract.RoleKey(x.Name).Split()
+	return strings.Split(string(path), "/")
 }
 
 // varies reports whether Heat decides how many servers with roles are on a path, in any use of

@@ -155,16 +155,11 @@ func (s *stack) memberSite(n *program.StackResource) site {
 // the member has to output them.
 func (s *stack) readThrough(n *program.StackResource) []string {
 	read := map[string]bool{}
-	var visit func(x *yaml.Node)
-	visit = func(x *yaml.Node) {
-		if r := s.template.RefAt(x); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
+	for call := range s.template.Calls(s.template.Root) {
+		if r := s.template.RefAt(call); r.Kind == hot.ToAttribute && len(r.Parts) > 1 && r.Names(n.Resource.Name) {
 			attributesRead(n, r, read)
 		}
-		for inner := range x.Below() {
-			visit(inner)
-		}
 	}
-	visit(s.template.Root)
 	return lists.Only(n.ServerType().Attributes, func(name string) bool { return read[name] })
 }
 

@@ -79,7 +79,7 @@ func (s *stack) presences(items *hot.Expr, stored func(o *program.Output) []valu
 		var servers []value.Value
 		seen := map[contract.ServerPath]bool{}
 		for _, cell := range item.Cells() {
-			o := s.analysis.Cells[cell]
+			o := s.analysis.Cells[cell].Output
 			if o == nil || seen[o.Role.Server.Path] {
 				continue
 			}

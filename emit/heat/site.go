@@ -153,7 +153,7 @@ func (s *stack) fromValues(e *hot.Expr) value.Value {
 func (s *stack) withValues(e *hot.Expr, stored func(o *program.Output) []value.Value) tree {
 	return e.AsValue(func(call *hot.Expr) (value.Value, bool) {
 		if r := call.Ref(); r.Kind == hot.ToCell {
-			if o := s.analysis.Cells[r.Cell()]; o != nil {
+			if o := s.analysis.Cells[r.Cell()].Output; o != nil {
 				return storedAt(append(stored(o), r.Path...)), true
 			}
 		}

@@ -340,7 +340,7 @@ func (w *serverWriter) output(o *program.Output) contract.Output {
 
 func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.Input {
 	e := binding.Slots(bound.Expr, w.deploy)
-	expr, at := hot.EncodeResidual[contract.Position](e)
+	expr, at := hot.EncodeResidual(e)
 	out := contract.Input{Name: in.Name, Time: bound.Time, Expr: expr, At: at, Optional: in.Optional,
 		Timeout: in.Timeout, IfDown: in.IfDown, Eager: in.Eager, Watch: in.WatchAt.Known(), AtLeast: in.AtLeast, Secret: w.secret.Secret(in), Type: in.Type}
 	if in.HasDefault {
@@ -401,7 +401,7 @@ func (b *builder) stackOutput(out *binding.StackOutput) {
 		deploy[key] = contract.DeployValue{Expr: value.EncodeJSON(HOT(e)), At: position(e.At.Portable())}
 		return hot.NewCall(hot.DeployRef, e.At, hot.Constant(key, e.At))
 	})
-	expr, at := hot.EncodeResidual[contract.Position](e)
+	expr, at := hot.EncodeResidual(e)
 	b.built.Plan.Outputs = append(b.built.Plan.Outputs, contract.StackOutput{Name: out.Output.Name, Expr: expr, At: at, Deploy: deploy})
 }
 
@@ -442,6 +442,6 @@ func (w *serverWriter) presence() {
 
 // residual encodes an expression for the agent.
 func (w *serverWriter) residual(e *hot.Expr) json.RawMessage {
-	expr, _ := hot.EncodeResidual[string](binding.Slots(e, w.deploy))
+	expr, _ := hot.EncodeResidual(binding.Slots(e, w.deploy))
 	return expr
 }

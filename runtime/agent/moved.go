@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/runtime/journal"
 )
@@ -29,7 +30,7 @@ func (a *agent) noteMoves(before *contract.Server) {
 			noted.Update != nil && noted.Update.Status != protocol.RoleDone {
 			continue
 		}
-		if _, _, only := was.Moves(r); only {
+		if _, _, only := hot.Moves(&was, r); only {
 			a.moved[r.Name] = was
 		}
 	}
@@ -43,7 +44,7 @@ func (a *agent) settle(ctx context.Context, r *contract.Role) (waits bool, err e
 		return false, nil
 	}
 	noted := a.journal.Role(r.Name)
-	into, out, _ := was.Moves(r)
+	into, out, _ := hot.Moves(&was, r)
 	ran := a.heat.ran(&was, noted.Followed)
 	same := !was.OutOfDate(noted.Made)
 	followed := journal.Followed{}

@@ -24,15 +24,14 @@ func FindServer(v *status.Status, path string) (*status.Server, error) {
 
 // FindRole finds a role by SERVER.ROLE, split at the last dot.
 func FindRole(v *status.Status, name string) (*status.Role, error) {
-	at := strings.LastIndexByte(name, '.')
-	if at <= 0 || at == len(name)-1 {
-		at = len(name) // no role is named: the server is wrong
+	server, role := contract.RoleKey(name).Split()
+	if server == "" || role == "" {
+		server, role = contract.ServerPath(name), "" // no role is named: the server is wrong
 	}
-	s, err := FindServer(v, name[:at])
+	s, err := FindServer(v, string(server))
 	if err != nil {
 		return nil, err
 	}
-	role := strings.TrimPrefix(name[at:], ".")
 	if r := v.Role(s.Path, role); r != nil {
 		return r, nil
 	}

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,11 +166,7 @@ func (e *Evaluation) roleOutput(o contract.Output) (Output, error) {
 // Stack evaluates an output of the stack.
 func (e *Evaluation) Stack(o contract.StackOutput) (Output, error) {
 	result := Output{Name: o.Name}
-	at := map[string]string{}
-	for pointer, position := range o.At {
-		at[pointer] = string(position)
-	}
-	residual, err := hot.ParseResidual(o.Expr, at)
+	residual, err := hot.ParseResidual(o.Expr, o.At)
 	if err != nil {
 		return result, source.Fail(source.BadPlan, "the output "+o.Name+": "+err.Error(), "")
 	}
@@ -218,8 +215,7 @@ type cellResolver struct {
 var errUnavailable = errors.New("not there")
 
 // Cell implements hot.Resolver.
-func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
-	cell := contract.CellName(name)
+func (r *cellResolver) Cell(cell contract.CellName) (json.RawMessage, error) {
 	record, err := r.cell(cell)
 	if err != nil {
 		r.err = err
@@ -232,7 +228,7 @@ func (r *cellResolver) Cell(name string) (json.RawMessage, error) {
 	case protocol.Failed:
 		r.failed = record.Cause
 		if r.failed == nil {
-			r.failed = &protocol.Cause{Reason: name + " has failed"}
+			r.failed = &protocol.Cause{Reason: string(cell) + " has failed"}
 		}
 	default:
 		if !slices.Contains(r.waiting, cell) {
@@ -261,6 +257,12 @@ func (r *cellResolver) Deploy(key string) (json.RawMessage, error) {
 	}
 	r.heat, r.why = true, r.unknown[key]
 	return nil, errUnavailable
+}
+
+// Writer names the role that writes a cell, or the server whose fact it is.
+func (e *Evaluation) Writer(cell contract.CellName) string {
+	server := e.places[cell].Server
+	return cmp.Or(string(cell.Of(server).Role), string(server))
 }
 
 // Named evaluates one output.

@@ -38,11 +38,7 @@ type attempt struct {
 
 func (l *life) parseInputs() error {
 	for _, in := range l.role.Inputs {
-		at := map[string]string{}
-		for pointer, position := range in.At {
-			at[pointer] = string(position)
-		}
-		expr, err := hot.ParseResidual(in.Expr, at)
+		expr, err := hot.ParseResidual(in.Expr, in.At)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", in.Name, err)
 		}
@@ -190,8 +186,7 @@ type resolver struct {
 }
 
 // Cell reads a cell once for the whole role.
-func (r *resolver) Cell(name string) (json.RawMessage, error) {
-	cell := contract.CellName(name)
+func (r *resolver) Cell(cell contract.CellName) (json.RawMessage, error) {
 	if value, known := r.life.cells.get(cell); known {
 		return value, nil
 	}
@@ -217,7 +212,7 @@ func (r *resolver) awaitCell(ctx context.Context, cell contract.CellName) (proto
 // Deploy returns a value from Heat.
 func (r *resolver) Deploy(key string) (json.RawMessage, error) {
 	if carried := r.life.host.Carried; carried != nil && carried(key) {
-		return r.Cell(string(contract.HeatCell(key)))
+		return r.Cell(contract.HeatCell(key))
 	}
 	value, there := r.life.host.Deploy[key]
 	if !there {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 )
 
@@ -20,7 +21,7 @@ func Decided(expr json.RawMessage, deploy map[string]json.RawMessage) (json.RawM
 // bootValues resolves expressions without cells.
 type bootValues map[string]json.RawMessage
 
-func (b bootValues) Cell(name string) (json.RawMessage, error) {
+func (b bootValues) Cell(name contract.CellName) (json.RawMessage, error) {
 	return nil, fmt.Errorf("a decision of Heat cannot depend on the value %s", name)
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/journal"
@@ -119,8 +120,7 @@ func withArguments(inputs []contract.Input, arguments map[string]json.RawMessage
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
-		expr, _ := json.Marshal(map[string]json.RawMessage{"$literal": arguments[name]})
-		all = append(all, contract.Input{Name: name, Time: contract.Static, Expr: expr, At: map[string]contract.Position{}})
+		all = append(all, contract.Input{Name: name, Time: contract.Static, Expr: hot.LiteralResidual(arguments[name]), At: map[string]contract.Position{}})
 	}
 	return all
 }

@@ -3,7 +3,6 @@ package roles
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
@@ -28,12 +27,12 @@ func (l *lowering) dependsOn(role *program.Role, n *yaml.Node) {
 // findRoles looks up SERVER.ROLE, split at the last dot: SERVER is a path from the stack,
 // or from the root. The name of a group means all of its servers.
 func (l *lowering) findRoles(in *program.Stack, key string, at source.Place) []*program.Role {
-	i := strings.LastIndexByte(key, '.')
-	if i < 0 {
+	server, name := contract.RoleKey(key).Split()
+	path := string(server)
+	if path == "" {
 		l.diags.Error(source.UnknownRole, at, fmt.Sprintf("%q does not name a role", key), cmp.Or(l.roleHint(in, key), "a role is named SERVER.ROLE"))
 		return nil
 	}
-	path, name := key[:i], key[i+1:]
 	var found []*program.Role
 	for _, s := range l.servers(in, path) {
 		if r := s.Role(name); r != nil {

@@ -107,17 +107,14 @@ func (l *lowering) roleHint(in *program.Stack, key string) string {
 	if on := l.rolesOf(l.servers(in, key)); len(on) > 0 {
 		return "a role is named SERVER.ROLE: write " + strings.Join(on, " or ")
 	}
-	server, name := key, key
-	if i := strings.LastIndexByte(key, '.'); i >= 0 {
-		server, name = key[:i], key[i+1:]
-	}
+	server, name := contract.RoleKey(key).Split()
 	for _, s := range l.program.Servers {
 		if s.Role(key) != nil {
 			return "a role is named SERVER.ROLE: write " + string(s.Role(key).Key())
 		}
 	}
 	for _, s := range l.program.Servers {
-		if o := s.Output(name); o != nil && (server == key || s.Path == contract.ServerPath(server)) {
+		if o := s.Output(name); o != nil && (server == "" || s.Path == server) {
 			return fmt.Sprintf("%s is an output of role %s: write %s", name, o.Role.Key(), o.Role.Key())
 		}
 	}
