@@ -12,7 +12,6 @@ import (
 
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
-	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/heat"
 )
@@ -91,20 +90,3 @@ func (t *target) reason(s *heat.Stack) string {
 
 // hiddenValue is what Heat shows of a hidden parameter.
 const hiddenValue = "******"
-
-// heatLine is what Heat says of the stack. That nobody could ask it is said only where the rest
-// would be taken for the whole truth: no relay watches Heat, and every role has ended.
-func heatLine(v *status.Status, now time.Time) string {
-	switch s := v.Stack; {
-	case s.Unasked && (v.Plan.Signal != contract.RelaySignals || v.Relays > 0 || !v.Finished()), s == status.Stack{}:
-		return ""
-	case s.Unasked:
-		return "Heat was not asked how the stack is: set $OS_CLOUD, or source the cloud's openrc file\n"
-	case s.Unknown != "":
-		return "The stack's state in Heat is unknown: " + terminal.Line(s.Unknown) + "\n"
-	case s.Reason != "":
-		return terminal.Line("Heat: "+s.State+", begun"+at(s.Since, now)+": "+s.Reason) + "\n"
-	default:
-		return terminal.Line("Heat: "+s.State+", begun"+at(s.Since, now)) + "\n"
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/coordinator/store"
 	"github.com/hotc-dev/hotc/runtime/heat"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -148,7 +149,7 @@ func printListed(io streams, all []operate.Listed) {
 			state = "?"
 		}
 		if x.Known {
-			old, agents = ageOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
+			old, agents = status.AgeOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
 			relays = fmt.Sprint(x.Relays)
 		}
 		t.add(x.Stack, state, old, agents, relays)

@@ -235,7 +235,7 @@ func longestRole(p *contract.Plan) int {
 // say prints a line about a role.
 func (r *localRun) say(role contract.RoleKey, what string) {
 	if !r.asJSON {
-		fmt.Fprintf(r.out, "%7s  %-*s  %s\n", age(time.Since(r.started)), r.width, role, what)
+		fmt.Fprintf(r.out, "%7s  %-*s  %s\n", status.Age(time.Since(r.started)), r.width, role, what)
 	}
 }
 
@@ -265,9 +265,9 @@ func progress(old, now protocol.RoleState, waited bool) (news []string) {
 		case protocol.RoleRunning:
 			news = append(news, "runs")
 		case protocol.RoleDone:
-			text := "done in " + age(now.Ended.Sub(now.Started))
+			text := "done in " + status.Age(now.Ended.Sub(now.Started))
 			if waited && now.BlockedSeconds >= 0.05 {
-				text += ", of which it waited " + age(time.Duration(now.BlockedSeconds*float64(time.Second)))
+				text += ", of which it waited " + status.Age(time.Duration(now.BlockedSeconds*float64(time.Second)))
 			}
 			news = append(news, text)
 		case protocol.RoleFailed:

@@ -162,7 +162,7 @@ func (v *upView) line(who, name, what string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wipe()
-	text := fmt.Sprintf("%7s  %s  ", age(time.Since(v.began)), who)
+	text := fmt.Sprintf("%7s  %s  ", status.Age(time.Since(v.began)), who)
 	if name != "" {
 		width := v.width
 		if room := v.io.width(); room > 0 { // the text matters more than columns
