@@ -13,14 +13,14 @@ import (
 )
 
 // explanationText prints an explanation from the question to the root causes.
-func explanationText(t *target, i *status.Explanation, now time.Time) string {
+func explanationText(s *session, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	for _, f := range i.Findings {
 		b.WriteString(visibleLine(f.Text(now)))
-		writeDetails(&b, t, i, f)
+		writeDetails(&b, s, i, f)
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeAwaitingApproval(&b, t, i)
+	writeAwaitingApproval(&b, s, i)
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
 		names := lists.Map(roots, status.RootCause.String)
 		b.WriteString("\nRoot causes: " + strings.Join(names, "; ") + ".\n")
@@ -29,7 +29,7 @@ func explanationText(t *target, i *status.Explanation, now time.Time) string {
 }
 
 // rootsText prints only the root causes, and what they hold up.
-func rootsText(t *target, i *status.Explanation, now time.Time) string {
+func rootsText(s *session, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	absent := []string{}
 	for _, r := range i.Roots() {
@@ -42,20 +42,20 @@ func rootsText(t *target, i *status.Explanation, now time.Time) string {
 		}
 		b.WriteString(visibleLine(f.Text(now)))
 		if f.Kind != status.KindAbsent {
-			writeDetails(&b, t, i, f)
+			writeDetails(&b, s, i, f)
 		}
 		if n := len(r.Waiting); n > 0 {
 			fmt.Fprintf(&b, "  %s: %s\n", heldUp(r.Kind, n), few(r.Waiting))
 		}
 		if f.Kind == status.KindAbsent {
-			writeDetails(&b, t, i, f)
+			writeDetails(&b, s, i, f)
 		}
 	}
 	if len(absent) > 1 {
 		fmt.Fprintf(&b, "%s also never came: %s\n", source.Counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
 	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeAwaitingApproval(&b, t, i)
+	writeAwaitingApproval(&b, s, i)
 	if b.Len() == 0 {
 		text := "Nothing is waiting: every role is done.\n"
 		if i.Status.Stack.InProgress() {
@@ -94,7 +94,7 @@ func few[T ~string](names []T) string {
 
 func visibleLine(text string) string { return terminal.Line(text) + "\n" }
 
-func writeDetails(b *strings.Builder, t *target, i *status.Explanation, f *status.Finding) {
+func writeDetails(b *strings.Builder, s *session, i *status.Explanation, f *status.Finding) {
 	for _, line := range f.LastLines {
 		b.WriteString("  | " + terminal.Line(line) + "\n")
 	}
@@ -106,15 +106,15 @@ func writeDetails(b *strings.Builder, t *target, i *status.Explanation, f *statu
 	}
 	if f.Kind == status.KindFailed || f.Kind == status.KindOutOfDate && !f.Since.IsZero() { // by itself
 		once := "once the cause is fixed: "
-		if s := i.Status.ByPath[f.Server]; s != nil && !s.Alive {
+		if x := i.Status.ByPath[f.Server]; x != nil && !x.Alive {
 			once = "once the cause is fixed, and the server's agent is there: "
 		}
-		b.WriteString("  " + once + t.command("retry", f.Subject) + "\n")
+		b.WriteString("  " + once + s.Command("retry", f.Subject) + "\n")
 	}
 }
 
 // writeAwaitingApproval lists machines that ask to be a server which is there: another machine
 // has its token.
-func writeAwaitingApproval(b *strings.Builder, t *target, i *status.Explanation) {
-	b.WriteString(approvalLines(t, lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Alive })))
+func writeAwaitingApproval(b *strings.Builder, s *session, i *status.Explanation) {
+	b.WriteString(approvalLines(s, lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Alive })))
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/terminal"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
-func statusText(io streams, v *status.Status, of []*status.Server, removed []deploy.Removed, to *target, now time.Time) string {
+func statusText(io streams, v *status.Status, of []*status.Server, removed []deploy.Removed, s *session, now time.Time) string {
 	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {
 		t.paint = func(column int, _, text string) string {
@@ -24,23 +25,24 @@ func statusText(io streams, v *status.Status, of []*status.Server, removed []dep
 	for _, x := range v.Lines(of, removed) {
 		t.add(string(x.Server), cmp.Or(x.Role, "-"), x.Status, x.For(now), x.Detail)
 	}
-	return v.Summary(to.stack) + "\n\n" + t.String() + cycleLines(v.Cycles) + approvalLines(to, of) + untoldLines(v, to, now)
+	return v.Summary(s.target.stack) + "\n\n" + t.String() + cycleLines(v.Cycles) + approvalLines(s, of) + noticeLines(s, v, now)
 }
 
-// untoldLines say how the stack is, what Heat waits for, and what was not reported to it yet.
-func untoldLines(v *status.Status, to *target, now time.Time) string {
-	var b strings.Builder
+// noticeLines say how the stack is, what Heat waits for, and what was not reported to it yet.
+func noticeLines(s *session, v *status.Status, now time.Time) string {
 	all, unrelayed := v.Notices(now)
-	for _, text := range all {
-		b.WriteString(visibleLine(text))
-	}
 	if unrelayed {
-		fmt.Fprintf(&b, "  start one where Heat and the coordinator can be reached: %s\n", to.command("relay"))
+		all = append(all, "  start one where Heat and the coordinator can be reached: "+s.Command("relay"))
 	}
-	if b.Len() > 0 {
-		return "\n" + b.String()
+	return under(all)
+}
+
+// under are lines below an empty one; nothing if there are none.
+func under(lines []string) string {
+	if len(lines) == 0 {
+		return ""
 	}
-	return ""
+	return "\n" + strings.Join(lists.Map(lines, visibleLine), "")
 }
 
 // unreadableLines lists them for all servers, for `hotc why`.

@@ -236,9 +236,9 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	}
 	failed := status.AnyFailed(r.Status.Servers)
 	if failed {
-		i := status.Explain(r.Status, r.Status.Open())
-		a.advise(i)
-		fmt.Fprint(a.io.err, rootsText(&a.target, i, time.Now()))
+		i, s := status.Explain(r.Status, r.Status.Open()), a.target.session(nil, protocol.Deployment(a.stack), protocol.Secret{})
+		s.Advise(i)
+		fmt.Fprint(a.io.err, rootsText(s, i, time.Now()))
 	}
 	reason := string(x.State)
 	if len(r.Failed) == 0 && !failed {

@@ -1,0 +1,141 @@
+// Package live gives one view of a live deployment as data: its status, what has happened since the
+// last look, why roles wait, and what Heat says of the stack. Whoever shows a deployment, a command
+// or a page, takes it from here.
+package live
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/hotc-dev/hotc/coordinator/status"
+	"github.com/hotc-dev/hotc/coordinator/store"
+	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/operate"
+)
+
+// Observer looks at a deployment. It must not be used concurrently.
+type Observer struct {
+	*operate.Operator
+	Coordinator string // its name in advice
+
+	cloud  *heat.Client
+	asked  time.Time
+	answer status.Stack
+}
+
+// View is a deployment at one moment, with its dependency cycles and Heat's state of the stack.
+type View struct {
+	*status.Status
+	// Events have happened since the view before; the first one has none.
+	Events []status.Event
+	// Unsure says that there seem to be dependency cycles, which another view has to confirm.
+	Unsure bool
+	// Ticked says that no change was announced, and only time has passed.
+	Ticked bool
+}
+
+const (
+	// swarm is the shortest time between two reads: changes come in bursts.
+	swarm = 250 * time.Millisecond
+	// clocks is how often there is a view where nothing has changed, for the clocks in it, and for
+	// what nobody announces: Heat's state.
+	clocks = 5 * time.Second
+)
+
+// Views are a view, and another one whenever something has changed, also after everything has
+// finished: the caller ends it, by leaving the loop or with ctx. An error is the last.
+func (o *Observer) Views(ctx context.Context) iter.Seq2[*View, error] {
+	return func(yield func(*View, error) bool) {
+		err := o.follow(ctx, nil, func(v *View) bool { return yield(v, nil) })
+		if err != nil && ctx.Err() != nil {
+			err = operate.ErrInterrupted
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (o *Observer) follow(parent context.Context, history *status.History, yield func(*View) bool) error {
+	ctx, stop := context.WithCancel(parent)
+	defer stop()
+	ticker := time.NewTicker(clocks)
+	defer ticker.Stop()
+	var (
+		cycles  status.Looks
+		changes <-chan store.Path
+		said    status.Stack
+		ticked  bool
+	)
+	now, err := o.Status(ctx)
+	if err == nil && history == nil {
+		history = &status.History{}
+		history.See(now, time.Now())
+	}
+	for err == nil {
+		if now.Stack = o.ask(ctx); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v := &View{Status: now, Events: history.See(now, time.Now()), Unsure: cycles.See(now, time.Now()), Ticked: ticked && now.Stack == said}
+		if !yield(v) {
+			return nil
+		}
+		if changes == nil { // announces all that has happened since then, too
+			if changes, err = o.WatchServers(ctx, now.Plan); err != nil {
+				return err
+			}
+		}
+		var soon <-chan time.Time
+		if v.Unsure {
+			soon = time.After(status.BetweenLooks)
+		}
+		if ticked, err = nextChange(ctx, changes, soon, ticker.C); err != nil {
+			return err
+		}
+		said = now.Stack
+		if now, err = o.StatusOf(ctx, v.Plan); err == nil && now.Stands != v.Stands { // another plan was applied
+			stop()
+			return o.follow(parent, history, yield)
+		}
+	}
+	return err
+}
+
+// nextChange waits for a change and the burst around it to pass; ticked says that only time has passed.
+func nextChange(ctx context.Context, changes <-chan store.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
+	select {
+	case _, open := <-changes:
+		if !open {
+			return false, operate.ErrInterrupted
+		}
+	case <-soon:
+		return false, nil
+	case <-tick:
+		return true, nil
+	case <-ctx.Done():
+		return false, operate.ErrInterrupted
+	}
+	quiet := time.NewTimer(swarm)
+	defer quiet.Stop()
+	for {
+		select {
+		case _, open := <-changes:
+			if !open {
+				return false, operate.ErrInterrupted
+			}
+		case <-quiet.C:
+			return false, nil
+		}
+	}
+}
+
+// Now is the first view that is sure of its dependency cycles.
+func (o *Observer) Now(ctx context.Context) (last *View, err error) {
+	for last, err = range o.Views(ctx) {
+		if err != nil || !last.Unsure {
+			break
+		}
+	}
+	return last, err
+}
