@@ -17,13 +17,11 @@ func explanationText(s *session, i *status.Explanation, now time.Time) string {
 	var b strings.Builder
 	for _, f := range i.Findings {
 		b.WriteString(visibleLine(f.Text(now)))
-		writeDetails(&b, s, i, f)
+		writeDetails(&b, f)
 	}
-	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeAwaitingApproval(&b, s, i)
+	b.WriteString(besides(s, i))
 	if roots := i.Roots(); len(roots) > 0 && len(i.Findings) > 1 {
-		names := lists.Map(roots, status.RootCause.String)
-		b.WriteString("\nRoot causes: " + strings.Join(names, "; ") + ".\n")
+		b.WriteString("\nRoot causes: " + strings.Join(lists.Map(roots, status.RootCause.String), "; ") + ".\n")
 	}
 	return b.String()
 }
@@ -42,20 +40,25 @@ func rootsText(s *session, i *status.Explanation, now time.Time) string {
 		}
 		b.WriteString(visibleLine(f.Text(now)))
 		if f.Kind != status.KindAbsent {
-			writeDetails(&b, s, i, f)
+			writeDetails(&b, f)
 		}
 		if n := len(r.Waiting); n > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", heldUp(r.Kind, n), few(r.Waiting))
+			what := fmt.Sprintf("%d wait for it", n)
+			if r.Kind == status.KindFailed {
+				what = "because of it"
+			} else if n == 1 {
+				what = "1 waits for it"
+			}
+			fmt.Fprintf(&b, "  %s: %s\n", what, few(r.Waiting))
 		}
 		if f.Kind == status.KindAbsent {
-			writeDetails(&b, s, i, f)
+			writeDetails(&b, f)
 		}
 	}
 	if len(absent) > 1 {
 		fmt.Fprintf(&b, "%s also never came: %s\n", source.Counted(len(absent)-1, "more server"), few(absent[1:]))
 	}
-	b.WriteString(cycleLines(i.Cycles) + unreadableLines(i.Status))
-	writeAwaitingApproval(&b, s, i)
+	b.WriteString(besides(s, i))
 	if b.Len() == 0 {
 		text := "Nothing is waiting: every role is done.\n"
 		if i.Status.Stack.InProgress() {
@@ -71,18 +74,6 @@ func rootsText(s *session, i *status.Explanation, now time.Time) string {
 	return b.String()
 }
 
-// heldUp says what a root cause means for n roles.
-func heldUp(k status.Kind, n int) string {
-	switch {
-	case k == status.KindFailed:
-		return "because of it"
-	case n == 1:
-		return "1 waits for it"
-	default:
-		return fmt.Sprintf("%d wait for it", n)
-	}
-}
-
 // few lists the first names of many.
 func few[T ~string](names []T) string {
 	const most = 6
@@ -94,7 +85,7 @@ func few[T ~string](names []T) string {
 
 func visibleLine(text string) string { return terminal.Line(text) + "\n" }
 
-func writeDetails(b *strings.Builder, s *session, i *status.Explanation, f *status.Finding) {
+func writeDetails(b *strings.Builder, f *status.Finding) {
 	for _, line := range f.LastLines {
 		b.WriteString("  | " + terminal.Line(line) + "\n")
 	}
@@ -104,17 +95,19 @@ func writeDetails(b *strings.Builder, s *session, i *status.Explanation, f *stat
 	for _, p := range f.Perhaps {
 		b.WriteString("  - " + terminal.Line(p) + "\n")
 	}
-	if f.Kind == status.KindFailed || f.Kind == status.KindOutOfDate && !f.Since.IsZero() { // by itself
-		once := "once the cause is fixed: "
-		if x := i.Status.ByPath[f.Server]; x != nil && !x.Alive {
-			once = "once the cause is fixed, and the server's agent is there: "
-		}
-		b.WriteString("  " + once + s.Command("retry", f.Subject) + "\n")
+	if f.Remedy != "" {
+		b.WriteString("  " + f.Remedy + "\n")
 	}
 }
 
-// writeAwaitingApproval lists machines that ask to be a server which is there: another machine
-// has its token.
-func writeAwaitingApproval(b *strings.Builder, s *session, i *status.Explanation) {
-	b.WriteString(approvalLines(s, lists.Only(i.Status.Servers, func(s *status.Server) bool { return s.Alive })))
+// besides is what there is to know beside the findings. Of machines that ask to be a server which is
+// there, another one has its token.
+func besides(s *session, i *status.Explanation) string {
+	var b strings.Builder
+	for _, x := range i.Status.Servers {
+		if len(x.Unreadable) > 0 {
+			fmt.Fprintf(&b, "Records of server %s cannot be read: %s\n", x.Path, x.UnreadableText())
+		}
+	}
+	return cycleLines(i.Cycles) + b.String() + approvalLines(s, lists.Only(i.Status.Servers, func(x *status.Server) bool { return x.Alive }))
 }

@@ -15,9 +15,13 @@ import (
 func statusText(io streams, v *status.Status, of []*status.Server, removed []deploy.Removed, s *session, now time.Time) string {
 	t := table{width: io.width(), columns: []column{{"SERVER", 0}, {"ROLE", 0}, {"STATUS", 0}, {"FOR", 0}, {"", narrowest}}}
 	if io.color() {
+		colors := map[string]string{
+			"done": "32", "running": "36", "blocked": "33", "failed": "31", "unreadable": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
+			"to be updated": "33", "updating": "36", "superseded": "36", "not updated": "31", "not reached": "33", "STATUS": "1",
+		}
 		t.paint = func(column int, _, text string) string {
 			if column == 2 {
-				return io.outInk().Paint(statusColor(text), text)
+				return io.outInk().Paint(colors[text], text)
 			}
 			return text
 		}
@@ -43,24 +47,6 @@ func under(lines []string) string {
 		return ""
 	}
 	return "\n" + strings.Join(lists.Map(lines, visibleLine), "")
-}
-
-// unreadableLines lists them for all servers, for `hotc why`.
-func unreadableLines(v *status.Status) string {
-	var b strings.Builder
-	for _, s := range v.Servers {
-		if len(s.Unreadable) > 0 {
-			fmt.Fprintf(&b, "Records of server %s cannot be read: %s\n", s.Path, s.UnreadableText())
-		}
-	}
-	return b.String()
-}
-
-func statusColor(word string) string {
-	return map[string]string{
-		"done": "32", "running": "36", "blocked": "33", "failed": "31", "unreadable": "31", "skipped": "31", "lost": "31", "gone": "33", "never came": "33",
-		"to be updated": "33", "updating": "36", "superseded": "36", "not updated": "31", "not reached": "33", "STATUS": "1",
-	}[word]
 }
 
 // cycleLines report cycles. hotc ends none: whether a role may be ended is the operator's decision.

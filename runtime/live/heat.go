@@ -59,7 +59,15 @@ func (o *Observer) ask(ctx context.Context) status.Stack {
 			o.answer.Since = stack.Created.Time
 		}
 		if stack.State.Failed() {
-			o.answer.Reason = o.reason(stack)
+			o.answer.Reason = tokens.ReplaceAllString(strings.Join(strings.Fields(stack.Reason), " "), "<hidden>")
+			// Heat quotes what its constraints refuse, and shows hidden values as stars: they cannot be
+			// recognised in the reason.
+			for _, name := range slices.Sorted(maps.Keys(stack.Parameters)) {
+				if stack.Parameters[name] == "******" && name != contract.SecretParameter {
+					o.answer.Reason = "not shown, since it may quote the hidden parameter " + name + ": openstack stack show -c stack_status_reason " + protocol.ShellWord(string(o.Deployment))
+					break
+				}
+			}
 		}
 	}
 	return o.answer
@@ -67,17 +75,3 @@ func (o *Observer) ask(ctx context.Context) status.Stack {
 
 // tokens matches hotc's secret, and the tokens that are derived from it.
 var tokens = regexp.MustCompile(`[0-9a-f]{64}`)
-
-// reason is why a stack failed. Heat quotes what its constraints refuse, and shows hidden values as
-// stars: they cannot be recognised in the reason, which is left out if there may be one.
-func (o *Observer) reason(s *heat.Stack) string {
-	for _, name := range slices.Sorted(maps.Keys(s.Parameters)) {
-		if s.Parameters[name] == hiddenValue && name != contract.SecretParameter {
-			return "not shown, since it may quote the hidden parameter " + name + ": openstack stack show -c stack_status_reason " + protocol.ShellWord(string(o.Deployment))
-		}
-	}
-	return tokens.ReplaceAllString(strings.Join(strings.Fields(s.Reason), " "), "<hidden>")
-}
-
-// hiddenValue is what Heat shows of a hidden parameter.
-const hiddenValue = "******"
