@@ -14,7 +14,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/coordinator/store"
-	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/live"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -94,7 +94,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	if err != nil {
 		return nil, err
 	}
-	states, err := l.states(ctx)
+	states, err := live.States(ctx, l.cloud)
 	if err != nil && stacks {
 		return nil, err
 	}
@@ -118,23 +118,6 @@ func (t *target) secretKept() (protocol.Secret, error) {
 		return protocol.Secret{}, os.ErrNotExist
 	}
 	return readSecretFile(path, "")
-}
-
-// states are the states of the project's stacks, by name.
-func (l *listing) states(ctx context.Context) (map[string]string, error) {
-	cloud, err := heat.Connect(ctx, heat.Options{Cloud: l.cloud})
-	if err != nil {
-		return nil, err
-	}
-	stacks, err := cloud.Stacks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	states := map[string]string{}
-	for _, s := range stacks {
-		states[s.Name] = string(s.State)
-	}
-	return states, nil
 }
 
 func printListed(io streams, all []operate.Listed) {

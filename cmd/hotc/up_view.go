@@ -63,25 +63,17 @@ func (v *upView) Say(text string) { v.line("hotc", "", text) }
 
 // Event prints a step of Heat's.
 func (v *upView) Event(e heat.Event) {
-	what := string(e.State)
 	if e.OfStack() {
 		if e.StackName != v.t.stack {
 			return // the stack resource's event says the same
 		}
 		v.mu.Lock()
-		v.stack = what
+		v.stack = string(e.State)
 		v.mu.Unlock()
 	}
-	if e.Pauses() {
-		what += ": waits for the delete hooks"
-	} else if e.State.Failed() || e.OfStack() && !e.State.InProgress() {
-		reason, _, _ := strings.Cut(e.Reason, "\n")
-		what += ": " + v.conceal(reason)
+	if what := e.Text(); what != "" {
+		v.line("Heat", e.Path(v.t.stack), v.conceal(what))
 	}
-	if strings.HasPrefix(what, "SIGNAL_") {
-		return // the role's own line says it
-	}
-	v.line("Heat", e.Path(v.t.stack), what)
 }
 
 // Known sets the state of the roles before anything is done.

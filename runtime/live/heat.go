@@ -75,3 +75,20 @@ func (o *Observer) ask(ctx context.Context) status.Stack {
 
 // tokens matches hotc's secret, and the tokens that are derived from it.
 var tokens = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// States are the states of the project's stacks, by name; nil if it cannot be asked.
+func States(ctx context.Context, cloud string) (map[string]string, error) {
+	client, err := heat.Connect(ctx, heat.Options{Cloud: cloud})
+	if err != nil {
+		return nil, err
+	}
+	stacks, err := client.Stacks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]string{}
+	for _, s := range stacks {
+		states[s.Name] = string(s.State)
+	}
+	return states, nil
+}
