@@ -95,7 +95,7 @@ func (o *Observer) follow(parent context.Context, history *status.History, yield
 		if v.Unsure {
 			soon = time.After(status.BetweenLooks)
 		}
-		if ticked, err = nextChange(ctx, changes, soon, ticker.C); err != nil {
+		if ticked, err = nextChange(changes, soon, ticker.C); err != nil {
 			return err
 		}
 		said = now.Stack
@@ -108,29 +108,22 @@ func (o *Observer) follow(parent context.Context, history *status.History, yield
 }
 
 // nextChange waits for a change and the burst around it to pass; ticked says that only time has passed.
-func nextChange(ctx context.Context, changes <-chan store.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
-	select {
-	case _, open := <-changes:
-		if !open {
-			return false, operate.ErrInterrupted
-		}
-	case <-soon:
-		return false, nil
-	case <-tick:
-		return true, nil
-	case <-ctx.Done():
-		return false, operate.ErrInterrupted
-	}
-	quiet := time.NewTimer(swarm)
-	defer quiet.Stop()
-	for {
+func nextChange(changes <-chan store.Path, soon, tick <-chan time.Time) (ticked bool, err error) {
+	for quiet := (<-chan time.Time)(nil); ; {
 		select {
 		case _, open := <-changes:
 			if !open {
 				return false, operate.ErrInterrupted
 			}
-		case <-quiet.C:
+			if quiet == nil {
+				quiet, soon, tick = time.After(swarm), nil, nil
+			}
+		case <-quiet:
 			return false, nil
+		case <-soon:
+			return false, nil
+		case <-tick:
+			return true, nil
 		}
 	}
 }
