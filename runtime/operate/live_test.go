@@ -50,22 +50,6 @@ func saysGone(t *testing.T, b deploytest.Bed) {
 	}
 }
 
-// reportDone makes a server's agent report that its roles are done.
-func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*member.Session) {
-	t.Helper()
-	for i := range p.Servers {
-		state := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
-		for _, r := range p.Servers[i].Roles {
-			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Made()})
-		}
-		if a := agents[p.Servers[i].Path]; a != nil {
-			if err := a.Report(t.Context(), state, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
 // The outputs of a member that has left its group are no longer shown; a machine that replaces it
 // has its own.
 func TestOutputsOfAMemberThatLeft(t *testing.T) {
