@@ -38,7 +38,7 @@ the machines that ask, and changes nothing.`,
 				if err != nil {
 					return err
 				}
-				return whichMachine(&t, server, asking)
+				return whichMachine(s, server, asking)
 			}
 			result, err := s.Admit(ctx, server, key)
 			if err != nil {
@@ -53,19 +53,19 @@ the machines that ask, and changes nothing.`,
 }
 
 // whichMachine asks for --key and lists the machines that ask to be the server.
-func whichMachine(t *target, server contract.ServerPath, asking []protocol.ApprovalRequest) error {
+func whichMachine(s *session, server contract.ServerPath, asking []protocol.ApprovalRequest) error {
 	if len(asking) == 0 {
 		return source.Fail(source.UnknownName, "no machine asks to be "+string(server),
-			"a machine that is not admitted prints its key on its console; \""+t.command("status")+"\" shows the machines that ask")
+			"a machine that is not admitted prints its key on its console; \""+s.Command("status")+"\" shows the machines that ask")
 	}
 	return source.Fail(source.Usage, "which machine?", "compare its key with its console (openstack console log show SERVER), and pass it with --key").
-		With(lists.Map(asking, func(k protocol.ApprovalRequest) string { return terminal.Line(approvalText(t, server, k)) })...)
+		With(lists.Map(s.Asking(server, asking), terminal.Line)...)
 }
 
 func printAdmitted(io streams, r *operate.Admitted, t *target) {
 	who := "the machine with this key"
 	if r.Instance != "" {
-		who = instanceName(r.Instance)
+		who = "instance " + r.Instance
 	}
 	fmt.Fprintf(io.out, "%s is admitted as %s.\n", terminal.Line(who), r.Server)
 	if len(r.Secrets) == 0 {
@@ -75,28 +75,7 @@ func printAdmitted(io streams, r *operate.Admitted, t *target) {
 		strings.Join(r.Secrets, ", "), t.command("apply", "DIR"), operate.SecretFlags(r.Secrets...))
 }
 
-func instanceName(instance string) string {
-	if instance == "" {
-		return "a machine"
-	}
-	return "instance " + instance
-}
-
-// approvalText describes a machine that asks to be a server, with the command that admits it.
-func approvalText(t *target, server contract.ServerPath, k protocol.ApprovalRequest) string {
-	return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", instanceName(k.Instance), server, t.command("admit", string(server), "--key", k.Key))
-}
-
 // approvalLines list the machines that ask to be one of the servers.
-func approvalLines(t *target, servers []*status.Server) string {
-	var b strings.Builder
-	for _, s := range servers {
-		for _, k := range s.AwaitingApproval {
-			b.WriteString(visibleLine(approvalText(t, s.Path, k)))
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + b.String()
+func approvalLines(s *session, servers []*status.Server) string {
+	return under(lists.Flat(servers, func(x *status.Server) []string { return s.Asking(x.Path, x.AwaitingApproval) }))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/status"
 )
 
 var operatorCommands = map[string]func(streams) *cobra.Command{
@@ -169,7 +170,7 @@ func TestAge(t *testing.T) {
 		-time.Second: "0s", 400 * time.Millisecond: "0.4s", 12 * time.Second: "12s", 185 * time.Second: "3m05s",
 		130 * time.Minute: "2h10m", 76 * time.Hour: "3d04h",
 	} {
-		if got := age(d); got != want {
+		if got := status.Age(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}

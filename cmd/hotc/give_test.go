@@ -25,13 +25,13 @@ func TestWhySecretIsNotGiven(t *testing.T) {
 	}
 	tell := func(given time.Time) string {
 		v := status.New(p, snapshot(given), hot.DecidedSize)
-		at := &target{stack: "blog", url: "zk://zk1/hotc"}
+		at := (&target{stack: "blog", url: "zk://zk1/hotc"}).session(nil, "blog", protocol.Secret{})
 		roles, err := operate.Questioned(v, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := status.Explain(v, roles)
-		at.advise(i)
+		at.Advise(i)
 		return explanationText(at, i, noon)
 	}
 	for _, want := range []string{

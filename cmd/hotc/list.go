@@ -12,8 +12,9 @@ import (
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/coordinator/store"
-	"github.com/hotc-dev/hotc/runtime/heat"
+	"github.com/hotc-dev/hotc/runtime/live"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -93,7 +94,7 @@ func (l *listing) list(ctx context.Context, io streams, s *rootSession, stacks b
 	if err != nil {
 		return nil, err
 	}
-	states, err := l.states(ctx)
+	states, err := live.States(ctx, l.cloud)
 	if err != nil && stacks {
 		return nil, err
 	}
@@ -119,23 +120,6 @@ func (t *target) secretKept() (protocol.Secret, error) {
 	return readSecretFile(path, "")
 }
 
-// states are the states of the project's stacks, by name.
-func (l *listing) states(ctx context.Context) (map[string]string, error) {
-	cloud, err := heat.Connect(ctx, heat.Options{Cloud: l.cloud})
-	if err != nil {
-		return nil, err
-	}
-	stacks, err := cloud.Stacks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	states := map[string]string{}
-	for _, s := range stacks {
-		states[s.Name] = string(s.State)
-	}
-	return states, nil
-}
-
 func printListed(io streams, all []operate.Listed) {
 	if len(all) == 0 {
 		fmt.Fprintln(io.out, "There are no deployments.")
@@ -148,7 +132,7 @@ func printListed(io streams, all []operate.Listed) {
 			state = "?"
 		}
 		if x.Known {
-			old, agents = ageOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
+			old, agents = status.AgeOf(x.Created, time.Now()), fmt.Sprintf("%d of %d", x.Alive, x.Servers)
 			relays = fmt.Sprint(x.Relays)
 		}
 		t.add(x.Stack, state, old, agents, relays)

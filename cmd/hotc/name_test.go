@@ -68,7 +68,7 @@ func TestPrintedCommands(t *testing.T) {
 	asked.print(streams{out: &action}, at)
 	for _, text := range []string{
 		action.String(),
-		approvalText(at, "db", protocol.ApprovalRequest{Key: "K="}),
+		at.session(nil, "a:b", protocol.Secret{}).Asking("db", []protocol.ApprovalRequest{{Key: "K="}})[0],
 		(&protocol.TokenUsedError{Deployment: "a:b", Server: "db", Key: "K="}).Error(),
 		(&ascent{target: *at}).downCommand(),
 		at.command("apply", "DIR", "--restore"),

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/hotc-dev/hotc/emit"
 	"github.com/hotc-dev/hotc/emit/localheat"
 	emitplan "github.com/hotc-dev/hotc/emit/plan"
+	"github.com/hotc-dev/hotc/runtime/live"
 	"github.com/hotc-dev/hotc/runtime/localrun"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
@@ -124,7 +124,7 @@ func (r *localRun) run(ctx context.Context, workdir string) error {
 	if r.output {
 		r.setup.Printed = r.printed
 	}
-	r.session = &session{&operate.Operator{Deployment: localrun.Name}, &target{stack: string(localrun.Name)}}
+	r.session = &session{&live.Observer{Operator: &operate.Operator{Deployment: localrun.Name}}, &target{stack: string(localrun.Name)}}
 	if r.running, err = localrun.Start(ctx, r.setup); err != nil {
 		return r.explain(ctx, err)
 	}
@@ -235,7 +235,7 @@ func longestRole(p *contract.Plan) int {
 // say prints a line about a role.
 func (r *localRun) say(role contract.RoleKey, what string) {
 	if !r.asJSON {
-		fmt.Fprintf(r.out, "%7s  %-*s  %s\n", age(time.Since(r.started)), r.width, role, what)
+		fmt.Fprintf(r.out, "%7s  %-*s  %s\n", status.Age(time.Since(r.started)), r.width, role, what)
 	}
 }
 
@@ -253,54 +253,10 @@ func (r *localRun) beside(role contract.RoleKey, c status.Cycle) {
 }
 
 func (r *localRun) changed(role contract.RoleKey, old, now protocol.RoleState) {
-	for _, what := range progress(old, now, true) {
-		r.say(role, what)
-	}
-}
-
-// progress is what is new about a role; waited adds how long a role that is done has waited.
-func progress(old, now protocol.RoleState, waited bool) (news []string) {
-	if old.Status != now.Status || !old.Ended.Equal(now.Ended) && !updated(old, now) { // it may have run between two reads
-		switch now.Status {
-		case protocol.RoleRunning:
-			news = append(news, "runs")
-		case protocol.RoleDone:
-			text := "done in " + age(now.Ended.Sub(now.Started))
-			if waited && now.BlockedSeconds >= 0.05 {
-				text += ", of which it waited " + age(time.Duration(now.BlockedSeconds*float64(time.Second)))
-			}
-			news = append(news, text)
-		case protocol.RoleFailed:
-			news = append(news, "failed: "+firstLine(reasonOf(now)))
-		case protocol.RoleSkipped:
-			news = append(news, "skipped: an earlier role of the server failed")
+	for _, e := range status.RoleEvents(role, old, now) {
+		if e.Waited > 0 {
+			e.Text += ", of which it waited " + status.Age(e.Waited)
 		}
+		r.say(role, e.Text)
 	}
-	for _, w := range now.Blocked {
-		if !isBlockedOn(old, w.Cell) {
-			news = append(news, "waits for "+string(w.Cell))
-		}
-	}
-	return news
-}
-
-// updated says that an update of the role has started or ended.
-func updated(old, now protocol.RoleState) bool {
-	return now.Update != nil && (old.Update == nil || old.Update.Status != now.Update.Status || !old.Update.Ended.Equal(now.Update.Ended))
-}
-
-func isBlockedOn(r protocol.RoleState, cell contract.CellName) bool {
-	return slices.ContainsFunc(r.Blocked, func(w protocol.Wait) bool { return w.Cell == cell })
-}
-
-func reasonOf(r protocol.RoleState) string {
-	if r.Cause == nil {
-		return "no reason given"
-	}
-	return r.Cause.Reason
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -186,23 +185,14 @@ func (r *localRun) explainCycles(broken []status.Cycle) {
 
 // place finds a plan's position in the template.
 func (r *localRun) place(at contract.Position) source.Place {
-	file, rest, ok := r.fileOf(string(at))
-	lineText, columnText, found := strings.Cut(rest, ":")
-	line, lineErr := strconv.Atoi(lineText)
-	column, columnErr := strconv.Atoi(columnText)
-	if !ok || !found || lineErr != nil || columnErr != nil {
-		return source.Remote(string(at))
-	}
-	start := file.LineOffset(line) + uint32(len(string([]rune(file.Line(line))[:max(0, min(column-1, len([]rune(file.Line(line)))))])))
-	return source.Place{File: file, Span: source.Span{Start: start, End: start}}
-}
-
-// fileOf finds the template that a position is in.
-func (r *localRun) fileOf(at string) (file *source.File, rest string, ok bool) {
 	for _, s := range r.result.Program.Stacks() {
-		if rest, ok = strings.CutPrefix(at, s.Template.File.Portable+":"); ok {
-			return s.Template.File, rest, true
+		file, line, column := s.Template.File, 0, 0
+		rest, ok := strings.CutPrefix(string(at), file.Portable+":")
+		if _, err := fmt.Sscanf(rest, "%d:%d", &line, &column); ok && err == nil {
+			before := []rune(file.Line(line))
+			start := file.LineOffset(line) + uint32(len(string(before[:max(0, min(column-1, len(before)))])))
+			return source.Place{File: file, Span: source.Span{Start: start, End: start}}
 		}
 	}
-	return nil, "", false
+	return source.Remote(string(at))
 }

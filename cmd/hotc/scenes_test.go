@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +10,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/status"
-	"github.com/hotc-dev/hotc/runtime/operate"
+	"github.com/hotc-dev/hotc/runtime/live"
 )
 
 // The scenes are deployments at a certain moment, for every command that looks
@@ -144,6 +142,8 @@ func TestScenesForPeople(t *testing.T) {
 	now := noon.Add(75 * time.Second)
 	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {
+			t.Setenv("OS_CLOUD", "") // Heat is not asked
+			t.Setenv("OS_AUTH_URL", "")
 			d := newDesk(t)
 			d.apply(t)
 			scene.arrange(t, d)
@@ -153,29 +153,22 @@ func TestScenesForPeople(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			v, err := s.Status(t.Context())
-			if err == nil {
-				v, err = s.Settled(t.Context(), v)
-			}
+			v, err := s.Now(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := "$ hotc status\n" + statusText(streams{}, v, v.Servers, nil, tgt, now)
-			text += "\n$ hotc why\n" + rootsText(tgt, asked(t, s, v), now)
-			text += "\n$ hotc why " + scene.ask + "\n" + explanationText(tgt, asked(t, s, v, scene.ask), now)
+			text := "$ hotc status\n" + statusText(streams{}, v.Status, v.Servers, nil, s, now)
+			text += "\n$ hotc why\n" + rootsText(s, asked(t, s, v, ""), now)
+			text += "\n$ hotc why " + scene.ask + "\n" + explanationText(s, asked(t, s, v, scene.ask), now)
 			golden(t, scene.name+".txt", d.steady(text))
 		})
 	}
 }
 
-func asked(t *testing.T, s *session, v *status.Status, args ...string) *status.Explanation {
+func asked(t *testing.T, s *session, v *live.View, about string) *status.Explanation {
 	t.Helper()
-	roles, err := operate.Questioned(v, strings.Join(args, ""))
+	i, err := s.Explain(t.Context(), v, about)
 	if err != nil {
-		t.Fatal(err)
-	}
-	i := status.Explain(v, roles)
-	if err := s.illustrate(context.Background(), i); err != nil {
 		t.Fatal(err)
 	}
 	return i

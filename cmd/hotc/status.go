@@ -25,63 +25,50 @@ which role; and for each server whether its agent is there. The exit status is 3
 anything has failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: t.operate(func(ctx context.Context, s *session, args []string) error {
-			show := func(v *status.Status) error {
-				if cursor := io.cursor(); watch && cursor != "" && !t.asJSON {
-					fmt.Fprint(io.out, cursor.Sequence("H")+cursor.Sequence("2J"))
-				}
-				of, err := selectServers(v, args)
-				if err != nil {
+			ticking := io.width() > 0 && !t.asJSON
+			for v, err := range s.Views(ctx) {
+				switch {
+				case err != nil:
 					return err
+				case v.Unsure && !watch, v.Ticked && !ticking && !v.Finished():
+					continue
 				}
-				var removed []deploy.Removed
-				if len(args) == 0 {
-					if removed, err = s.Removed(ctx, v.Plan); err != nil {
+				of, removed := v.Servers, []deploy.Removed(nil)
+				if len(args) > 0 {
+					server, err := operate.FindServer(v.Status, args[0])
+					if err != nil {
 						return err
 					}
+					of = []*status.Server{server}
+				} else if removed, err = s.Removed(ctx, v.Plan); err != nil {
+					return err
 				}
 				report := v.Report(t.stack, of, removed)
-				if t.asJSON && watch {
-					return printJSONLine(io.out, report)
+				switch cursor := io.cursor(); {
+				case t.asJSON && watch:
+					err = printJSONLine(io.out, report)
+				case t.asJSON:
+					err = printJSON(io.out, report)
+				default:
+					if watch && cursor != "" {
+						fmt.Fprint(io.out, cursor.Sequence("H")+cursor.Sequence("2J"))
+					}
+					_, err = fmt.Fprint(io.out, statusText(io, v.Status, of, removed, s, time.Now()))
 				}
-				if t.asJSON {
-					return printJSON(io.out, report)
+				switch {
+				case err != nil:
+					return err
+				case watch && !v.Finished():
+				case report.Failed:
+					return errFailed
+				default:
+					return nil
 				}
-				_, err = fmt.Fprint(io.out, statusText(io, v, of, removed, &t, time.Now()))
-				return err
 			}
-			q := &heatQuestion{t: &t}
-			v, err := s.Status(ctx)
-			if err != nil {
-				return err
-			}
-			if watch {
-				v, err = s.WatchStatus(ctx, v, io.width() > 0 && !t.asJSON, q.ask, show)
-			} else if v, err = s.Settled(ctx, v); err == nil {
-				v.Stack = q.ask(ctx)
-				err = show(v)
-			}
-			if err != nil {
-				return err
-			}
-			of, err := selectServers(v, args)
-			if err == nil && status.AnyFailed(of) {
-				err = errFailed
-			}
-			return err
+			return nil
 		}),
 	}
 	t.addFlags(cmd, "print the status as JSON, with --watch one line per change")
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep watching until every server has finished")
 	return cmd
-}
-
-func selectServers(v *status.Status, args []string) ([]*status.Server, error) {
-	if len(args) == 0 {
-		return v.Servers, nil
-	}
-	s, err := operate.FindServer(v, args[0])
-	if err != nil {
-		return nil, err
-	}
-	return []*status.Server{s}, nil
 }

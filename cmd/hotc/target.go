@@ -18,6 +18,7 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/store"
+	"github.com/hotc-dev/hotc/runtime/live"
 	"github.com/hotc-dev/hotc/runtime/operate"
 	"github.com/hotc-dev/hotc/runtime/up"
 )
@@ -81,7 +82,7 @@ func (t *target) open(ctx context.Context) (*session, error) {
 
 // session is an operator's session with a deployment's coordinator.
 type session struct {
-	*operate.Operator
+	*live.Observer
 	target *target
 }
 
@@ -110,7 +111,8 @@ func (t *target) deployment() (protocol.Deployment, error) {
 const agentAway = 30 * time.Second
 
 func (t *target) session(store store.Session, d protocol.Deployment, secret protocol.Secret) *session {
-	return &session{&operate.Operator{Session: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}, t}
+	o := &operate.Operator{Session: store, Deployment: d, Secret: secret, Timeout: t.timeout, Size: hot.DecidedSize, Away: agentAway, Command: t.command}
+	return &session{&live.Observer{Operator: o, Coordinator: t.coordinatorName()}, t}
 }
 
 // operate runs a command in a session, and turns errors from the coordinator into diagnostics.
@@ -305,3 +307,6 @@ func (t *target) unreachable(err error) error {
 }
 
 func interrupted() error { return source.Fail(source.OperationFailed, "interrupted", "") }
+
+// shellQuote quotes a string as one word of a POSIX shell.
+func shellQuote(text string) string { return protocol.ShellWord(text) }

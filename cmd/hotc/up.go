@@ -416,7 +416,9 @@ func (a *ascent) ascend(ctx context.Context, cloud *heat.Client) (*up.Result, *u
 	}
 	result, err := u.Run(ctx)
 	if err == nil && u.Relay != nil {
-		a.relays = d.relays(ctx)
+		if v, _ := d.Status(ctx); v != nil { // ours has ended
+			a.relays = v.Relays
+		}
 	}
 	if err == nil && result.OK() {
 		a.published = d.outputs(ctx)

@@ -161,18 +161,6 @@ func (d *cloudDeployment) Again(ctx context.Context, v *status.Status) ([]contra
 	return again, s.explain(ctx, err)
 }
 
-// relays counts the live relays; 0 if that is unknown.
-func (d *cloudDeployment) relays(ctx context.Context) int {
-	s, err := d.open(ctx)
-	if err != nil {
-		return 0
-	}
-	within, stop := s.Within(ctx)
-	defer stop()
-	there, _ := s.Children(within, s.Deployment.Relays())
-	return len(there)
-}
-
 // outputs are the stack's outputs as the roles have published them; none if that is unknown.
 func (d *cloudDeployment) outputs(ctx context.Context) map[string]operate.Output {
 	if d.plan == nil || len(d.plan.Outputs) == 0 {

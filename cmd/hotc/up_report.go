@@ -196,7 +196,7 @@ func (a *ascent) printWell(x *upReport, took time.Duration) {
 	if x.Roles == 0 {
 		what = ""
 	}
-	fmt.Fprintf(a.io.out, "\n%s is %s%s, after %s.\n", a.stack, x.State, what, age(took))
+	fmt.Fprintf(a.io.out, "\n%s is %s%s, after %s.\n", a.stack, x.State, what, status.Age(took))
 	for _, name := range slices.Sorted(maps.Keys(x.Outputs)) {
 		value := string(x.Outputs[name])
 		var plain string
@@ -234,9 +234,9 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	}
 	failed := status.AnyFailed(r.Status.Servers)
 	if failed {
-		i := status.Explain(r.Status, r.Status.Open())
-		a.advise(i)
-		fmt.Fprint(a.io.err, rootsText(&a.target, i, time.Now()))
+		i, s := status.Explain(r.Status, r.Status.Open()), a.target.session(nil, protocol.Deployment(a.stack), protocol.Secret{})
+		s.Advise(i)
+		fmt.Fprint(a.io.err, rootsText(s, i, time.Now()))
 	}
 	reason := string(x.State)
 	if len(r.Failed) == 0 && !failed {
@@ -245,7 +245,7 @@ func (a *ascent) printFailed(x *upReport, r *up.Result, took time.Duration) {
 	if r.Stack.Reason == timedOut {
 		reason += " (--stack-timeout gives Heat more time)"
 	}
-	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nFix the cause, and run this again:\n\n  %s\n\nor delete it:\n\n  %s\n", a.stack, reason, age(took), a.typed(), a.downCommand())
+	fmt.Fprintf(a.io.err, "\n%s is %s, after %s.\nFix the cause, and run this again:\n\n  %s\n\nor delete it:\n\n  %s\n", a.stack, reason, status.Age(took), a.typed(), a.downCommand())
 }
 
 func (a *ascent) downCommand() string {

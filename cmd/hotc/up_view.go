@@ -34,14 +34,13 @@ type upView struct {
 	yes   bool
 	began time.Time
 
-	mu     sync.Mutex
-	width  int // of the column of names
-	states map[contract.RoleKey]protocol.RoleState
-	lost   map[contract.ServerPath]time.Time // since when
-	stack  string                            // its state in Heat
-	counts string                            // of roles by state
-	drawn  string                            // the status line on the screen; "": none
-	plan   *contract.Plan                    // the new one
+	history status.History
+	mu      sync.Mutex
+	width   int            // of the column of names
+	stack   string         // its state in Heat
+	counts  string         // of roles by state
+	drawn   string         // the status line on the screen; "": none
+	plan    *contract.Plan // the new one
 	// compiled is the plan's source; nil if it is unknown.
 	compiled *emit.Result
 	conceal  func(said string) string // see ascent.conceal
@@ -52,7 +51,7 @@ type upView struct {
 const widestName = 32
 
 func newUpView(ctx context.Context, io streams, t *target, p *contract.Plan, yes bool) *upView {
-	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, conceal: func(said string) string { return said }, began: time.Now(), states: map[contract.RoleKey]protocol.RoleState{}, lost: map[contract.ServerPath]time.Time{}}
+	v := &upView{ctx: ctx, io: io, t: t, yes: yes, plan: p, conceal: func(said string) string { return said }, began: time.Now()}
 	if p != nil {
 		v.width = min(longestRole(p), widestName)
 	}
@@ -64,97 +63,34 @@ func (v *upView) Say(text string) { v.line("hotc", "", text) }
 
 // Event prints a step of Heat's.
 func (v *upView) Event(e heat.Event) {
-	what := string(e.State)
 	if e.OfStack() {
 		if e.StackName != v.t.stack {
 			return // the stack resource's event says the same
 		}
 		v.mu.Lock()
-		v.stack = what
+		v.stack = string(e.State)
 		v.mu.Unlock()
 	}
-	if e.Pauses() {
-		what += ": waits for the delete hooks"
-	} else if e.State.Failed() || e.OfStack() && !e.State.InProgress() {
-		what += ": " + v.conceal(firstLine(e.Reason))
+	if what := e.Text(); what != "" {
+		v.line("Heat", e.Path(v.t.stack), v.conceal(what))
 	}
-	if strings.HasPrefix(what, "SIGNAL_") {
-		return // the role's own line says it
-	}
-	v.line("Heat", e.Path(v.t.stack), what)
 }
 
 // Known sets the state of the roles before anything is done.
 func (v *upView) Known(now *status.Status) {
 	v.now = now
-	for r := range now.Roles() {
-		v.states[r.Key()] = r.RoleState
-	}
+	v.history.See(now, time.Now())
 }
 
 // Roles prints what is new about the roles.
 func (v *upView) Roles(now *status.Status) {
-	counts := map[string]int{}
-	var order []string
-	for _, s := range now.Servers {
-		if s.Absent() {
-			continue
-		}
-		v.presence(s)
-		for _, r := range s.Roles {
-			v.changed(r.Key(), v.states[r.Key()], r.RoleState)
-			v.states[r.Key()] = r.RoleState
-			word := r.Shown()
-			if counts[word]++; counts[word] == 1 {
-				order = append(order, word)
-			}
-		}
+	for _, e := range v.history.See(now, time.Now()) {
+		v.line("role", e.Subject, e.Text)
 	}
 	v.mu.Lock()
-	v.counts = lists.Join(lists.Map(order, func(word string) string { return fmt.Sprintf("%d %s", counts[word], word) }))
+	v.counts = strings.Join(now.Counts(), ", ")
 	v.draw()
 	v.mu.Unlock()
-}
-
-// presence reports an agent that has been away for a while, and its return.
-func (v *upView) presence(s *status.Server) {
-	since, away := v.lost[s.Path]
-	switch now := time.Now(); {
-	case !s.Lost() && away:
-		delete(v.lost, s.Path)
-		if now.Sub(since) > lostAfter {
-			v.line("role", string(s.Path), "its agent is back")
-		}
-	case s.Lost() && !away:
-		v.lost[s.Path] = now
-	case s.Lost() && since != told && now.Sub(since) > lostAfter:
-		v.lost[s.Path] = told
-		v.line("role", string(s.Path), "its agent is away: its machine boots, is replaced, or has lost its connection")
-	}
-}
-
-// lostAfter is how long an agent must be away to be reported as lost: one that has just joined
-// starts its session a moment later.
-const lostAfter = 3 * time.Second
-
-// told marks servers that were reported as lost.
-var told = time.Unix(0, 0)
-
-func (v *upView) changed(key contract.RoleKey, old, now protocol.RoleState) {
-	say := func(what string) { v.line("role", string(key), what) }
-	for _, what := range progress(old, now, false) {
-		say(what)
-	}
-	if updated(old, now) {
-		switch now.Update.Status {
-		case protocol.RoleRunning:
-			say("updating")
-		case protocol.RoleFailed:
-			say("not updated: " + firstLine(reasonOf(protocol.RoleState{Cause: now.Update.Cause})))
-		default:
-			say("updated")
-		}
-	}
 }
 
 // line prints a line above the status line.
@@ -162,7 +98,7 @@ func (v *upView) line(who, name, what string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wipe()
-	text := fmt.Sprintf("%7s  %s  ", age(time.Since(v.began)), who)
+	text := fmt.Sprintf("%7s  %s  ", status.Age(time.Since(v.began)), who)
 	if name != "" {
 		width := v.width
 		if room := v.io.width(); room > 0 { // the text matters more than columns

@@ -26,8 +26,8 @@ func TestWhyTellsOfMachinesThatWaitToBeLetIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := status.Explain(v, open)
-		at := &target{stack: "blog"}
-		at.advise(i)
+		at := (&target{stack: "blog"}).session(nil, "blog", protocol.Secret{})
+		at.Advise(i)
 		text := rootsText(at, i, noon)
 		if strings.Contains(text, "Nothing is waiting") || strings.Count(text, "instance i-new asks to be db") != 1 {
 			t.Errorf("%s: %s", what, text)

@@ -76,18 +76,6 @@ type Role struct {
 // Came reports whether an agent ever joined.
 func (s *Server) Came() bool { return s.Incarnation.Number > 0 }
 
-// manyMachines is more than the usual number of replacements.
-const manyMachines = 10
-
-// Machines is how many machines have joined as the server, if so many that an operator should
-// investigate: each one takes over, whoever started it. It is 0 otherwise.
-func (s *Server) Machines() int {
-	if s.Incarnation.Number < manyMachines {
-		return 0
-	}
-	return s.Incarnation.Number
-}
-
 // Absent reports whether the stack does not have the server now.
 func (s *Server) Absent() bool { return s.Left || s.Missing != "" }
 

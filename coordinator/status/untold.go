@@ -68,14 +68,34 @@ func (v *Status) HeatHasHeard() bool {
 	return true
 }
 
-// Hooks describes for which servers' delete hooks Heat waits, as a relay has seen.
-func (v *Status) Hooks() (all []string) {
+// Notices are what there is to know beside the roles: how the stack is, what Heat waits for, and what
+// it was not told yet. unrelayed says that this needs a relay, and none is running.
+func (v *Status) Notices(now time.Time) (all []string, unrelayed bool) {
+	switch s := v.Stack; {
+	case s == Stack{}:
+	case s.Unasked: // said where the rest would be taken for the whole truth: no relay watches Heat, and every role has ended
+		if v.Plan.Signal == contract.RelaySignals && v.Relays == 0 && v.Finished() {
+			all = append(all, "Heat was not asked how the stack is: set $OS_CLOUD, or source the cloud's openrc file")
+		}
+	case s.Unknown != "":
+		all = append(all, "The stack's state in Heat is unknown: "+s.Unknown)
+	case s.Reason != "":
+		all = append(all, "Heat: "+s.State+", begun"+at(s.Since, now)+": "+s.Reason)
+	default:
+		all = append(all, "Heat: "+s.State+", begun"+at(s.Since, now))
+	}
 	for _, w := range v.Heat.Waits {
 		if w.Hook != "" {
 			all = append(all, "Heat waits for the delete hooks of "+path.Join(w.Stack, w.Wait)+": "+w.Reason)
 		}
 	}
-	return all
+	next, unrelayed := v.Next(now)
+	all = append(all, next...)
+	for _, u := range v.Untold() {
+		all = append(all, u.String())
+		unrelayed = unrelayed || v.Relays == 0 && (v.Plan.Signal == contract.RelaySignals || u.Server == "")
+	}
+	return all, unrelayed
 }
 
 // longRefused is the longest time since the last question of a refused machine that is still running.

@@ -174,6 +174,20 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 // OfStack reports whether an event is the stack's own, and not a resource's.
 func (e Event) OfStack() bool { return e.Physical == e.StackID }
 
+// Text is what has happened, with its reason if that says more; "" for a signal, which roles show.
+func (e Event) Text() string {
+	reason, _, _ := strings.Cut(e.Reason, "\n")
+	switch {
+	case e.State.Action() == "SIGNAL":
+		return ""
+	case e.Pauses():
+		return string(e.State) + ": waits for the delete hooks"
+	case e.State.Failed(), e.OfStack() && !e.State.InProgress():
+		return string(e.State) + ": " + reason
+	}
+	return string(e.State)
+}
+
 // nestedName is what Heat appends to a stack's name for a nested one: the name of its stack
 // resource, and twelve random characters (heat/engine/resource.py, physical_resource_name).
 var nestedName = regexp.MustCompile(`^-(.+?)-[a-z2-7]{12}(?:$|(-.*))`)

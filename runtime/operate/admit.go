@@ -3,9 +3,11 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/source"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
@@ -39,6 +41,17 @@ func (o *Operator) Admit(ctx context.Context, server contract.ServerPath, key st
 func (o *Operator) AwaitingApproval(ctx context.Context, server contract.ServerPath) ([]protocol.ApprovalRequest, error) {
 	return enrolling(ctx, o, server, func(ctx context.Context, r *deploy.Reader, _ *contract.Plan) ([]protocol.ApprovalRequest, error) {
 		return r.AwaitingApproval(ctx, server)
+	})
+}
+
+// Asking says of each machine that asks to be a server how to admit it.
+func (o *Operator) Asking(server contract.ServerPath, all []protocol.ApprovalRequest) []string {
+	return lists.Map(all, func(k protocol.ApprovalRequest) string {
+		who := "a machine"
+		if k.Instance != "" {
+			who = "instance " + k.Instance
+		}
+		return fmt.Sprintf("%s asks to be %s, whose token was used before: %s", who, server, o.Command("admit", string(server), "--key", k.Key))
 	})
 }
 

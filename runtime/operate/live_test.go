@@ -2,7 +2,6 @@ package operate_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -51,22 +50,6 @@ func saysGone(t *testing.T, b deploytest.Bed) {
 	}
 }
 
-// reportDone makes a server's agent report that its roles are done.
-func reportDone(t *testing.T, p *contract.Plan, agents map[contract.ServerPath]*member.Session) {
-	t.Helper()
-	for i := range p.Servers {
-		state := protocol.ServerState{Phase: protocol.PhaseDone, Since: deploytest.Noon}
-		for _, r := range p.Servers[i].Roles {
-			state.Roles = append(state.Roles, protocol.RoleState{Name: r.Name, Status: protocol.RoleDone, Made: r.Made()})
-		}
-		if a := agents[p.Servers[i].Path]; a != nil {
-			if err := a.Report(t.Context(), state, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
 // The outputs of a member that has left its group are no longer shown; a machine that replaces it
 // has its own.
 func TestOutputsOfAMemberThatLeft(t *testing.T) {
@@ -112,56 +95,6 @@ func TestOutputsOfAMemberThatLeft(t *testing.T) {
 	}
 	if o := state(); o.State != operate.OutputValue || string(o.Value) != "81" {
 		t.Errorf("of the machine in its place: %+v", o)
-	}
-}
-
-// A watcher sees another plan as soon as it is published, what relays say of members, and the end.
-func unasked(context.Context) (none status.Stack) { return none }
-
-func TestWatchStatus(t *testing.T) {
-	b := deploytest.InMemory()
-	p := grouped()
-	b.Publish(t, p)
-	o := operatorOf(t, b)
-	v, err := o.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	more := grouped()
-	more.Servers = append(more.Servers, contract.Server{Path: "cache", At: "site.yaml:40:3", Writes: []contract.CellName{"cache.redis"},
-		Roles: []contract.Role{{Name: "redis", Driver: "script", Source: p.Servers[2].Roles[0].Source}}})
-	more.Cells = append(more.Cells, contract.Cell{Name: "cache.redis", Server: "cache", Role: "redis"})
-	done := map[contract.ServerPath]*member.Session{}
-	shown := 0
-	last, err := o.WatchStatus(deploytest.Within(t, deploytest.Patience), v, false, unasked, func(v *status.Status) error {
-		shown++
-		switch {
-		case len(v.Servers) == 3 && shown == 1:
-			b.Publish(t, more) // no server reports any of that
-		case len(v.Servers) == 4 && len(done) == 0:
-			for _, s := range more.Servers {
-				if s.Path != "app" {
-					done[s.Path] = b.Agent(t, s.Path)
-				}
-			}
-			b.Agent(t, "app") // whose role never ends
-			reportDone(t, more, done)
-		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == protocol.PhaseDone:
-			saysGone(t, b) // nor this
-		}
-		return nil
-	})
-	if err != nil || !last.Finished() || !last.ByPath["app"].Left || len(last.Servers) != 4 {
-		t.Errorf("%v, after %d looks: %+v", err, shown, last)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	b.Publish(t, p)
-	if v, err = o.Status(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b.Agent(t, "app")
-	if _, err := o.WatchStatus(ctx, v, false, unasked, func(*status.Status) error { stop(); return nil }); err != nil && !errors.Is(err, operate.ErrInterrupted) {
-		t.Errorf("interrupted: %v", err)
 	}
 }
 

@@ -76,20 +76,3 @@ func (o *Operator) WatchServers(ctx context.Context, p *contract.Plan) (<-chan s
 func (o *Operator) Removed(ctx context.Context, p *contract.Plan) ([]deploy.Removed, error) {
 	return reading(ctx, o, p, func(ctx context.Context, r *deploy.Reader) ([]deploy.Removed, error) { return r.Removed(ctx, p) })
 }
-
-// Settled is a status with its dependency cycles: it reads a second time where the first read has
-// some.
-func (o *Operator) Settled(ctx context.Context, v *status.Status) (*status.Status, error) {
-	var seen status.Looks
-	if !seen.See(v, time.Now()) {
-		return v, nil
-	}
-	if store.Pause(ctx, status.BetweenLooks) != nil {
-		return nil, ErrInterrupted
-	}
-	now, err := o.StatusOf(ctx, v.Plan)
-	if err == nil {
-		seen.See(now, time.Now())
-	}
-	return now, err
-}
