@@ -102,19 +102,18 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) contr
 	if err := os.Symlink(self, b.program); err != nil {
 		t.Fatal(err)
 	}
-	db := contract.Server{Path: "db", At: "site.yaml:1:1", Reads: []contract.CellRef{{Cell: "web.app:x", Server: "web"}}}
-	web := contract.Server{Path: "web", Roles: []contract.Role{}, Writes: []contract.CellName{"web.app:x"}}
+	db := contract.Server{Path: "db", At: "site.yaml:1:1"}
+	web := contract.Server{Path: "web", Roles: []contract.Role{}}
 	files := map[string][]byte{}
 	b.scripts = files
 	b.plan = contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{},
-		Cells: []contract.Cell{{Name: "web.app:x", Server: "web", Readers: []contract.ServerPath{"db"}}}}
+		Cells: []contract.Cell{{Name: "web.app:x", Server: "web"}}}
 	for i, script := range scripts {
 		sum := sha256.Sum256([]byte(script))
 		digest, name := hex.EncodeToString(sum[:]), fmt.Sprintf("r%d", i+1)
 		files[digest] = []byte(script)
 		b.plan.Files = append(b.plan.Files, contract.File{Digest: digest, Size: int64(len(script)), Name: name})
 		cell := contract.CellName("db." + name)
-		db.Writes = append(db.Writes, cell)
 		b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: "db", Role: name})
 		role := as(digest)
 		role.Name, role.At, role.Files = name, "site.yaml:2:2", []string{digest}
@@ -122,6 +121,7 @@ func newBedOf(t testing.TB, start startCoordinator, as func(digest string) contr
 		db.Roles = append(db.Roles, role)
 	}
 	b.plan.Servers = []contract.Server{db, web}
+	b.plan.Derive()
 	text, err := json.Marshal(b.plan)
 	if err != nil {
 		t.Fatal(err)

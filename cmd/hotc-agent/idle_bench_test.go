@@ -55,30 +55,27 @@ func BenchmarkIdle(b *testing.B) {
 func idlers(count int, follow bool) contract.Plan {
 	p := contract.Plan{}
 	const followed = contract.CellName("s0.r:x")
-	given := contract.Cell{Name: followed, Server: "s0", Role: "r"}
 	for i := range count {
 		path := contract.ServerPath(fmt.Sprintf("s%d", i))
-		s, role := contract.Server{Path: path, Writes: []contract.CellName{path.Role("r").Completion()}}, contract.Role{Name: "r", Driver: "script"}
+		s, role := contract.Server{Path: path}, contract.Role{Name: "r", Driver: "script"}
 		script := digestOf(doesNothing)
 		switch {
 		case i == 0:
 			script, role.Outputs = digestOf(givesX), []contract.Output{{Name: "x", Cell: followed, Type: contract.JSON}}
-			s.Writes = append(s.Writes, followed)
 		case follow:
 			role.Idempotent, role.Follows = true, []contract.Follow{{Cell: followed, Watch: true}}
 			role.Inputs = []contract.Input{{Name: "x", Time: contract.Run, Watch: true, Reads: []contract.CellName{followed},
 				Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, followed)), At: map[string]contract.Position{"": "site.yaml:1:1"}}}
-			s.Reads = []contract.CellRef{{Cell: followed, Server: "s0"}}
-			given.Readers = append(given.Readers, path)
 		}
 		role.Source, role.Files = json.RawMessage(fmt.Sprintf(`{"file":%q}`, script)), []string{script}
 		s.Roles = []contract.Role{role}
-		p.Servers, p.Cells = append(p.Servers, s), append(p.Cells, contract.Cell{Name: s.Writes[0], Server: path, Role: "r"})
+		p.Servers, p.Cells = append(p.Servers, s), append(p.Cells, contract.Cell{Name: path.Role("r").Completion(), Server: path, Role: "r"})
 	}
-	p.Cells = append(p.Cells, given)
+	p.Cells = append(p.Cells, contract.Cell{Name: followed, Server: "s0", Role: "r"})
 	for _, script := range []string{doesNothing, givesX} {
 		p.Files = append(p.Files, contract.File{Digest: digestOf(script), Size: int64(len(script)), Name: "r.sh"})
 	}
+	p.Derive()
 	return p
 }
 

@@ -114,7 +114,7 @@ func newRelayed(b *testing.B, servers int) *relayed {
 	for i := range servers {
 		path := contract.ServerPath(fmt.Sprintf("web/%d", i))
 		cell := contract.CellName(path.Role("app"))
-		d.plan.Servers = append(d.plan.Servers, contract.Server{Path: path, Writes: []contract.CellName{cell},
+		d.plan.Servers = append(d.plan.Servers, contract.Server{Path: path,
 			Roles: []contract.Role{{Name: "app", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}})
 		d.plan.Cells = append(d.plan.Cells, contract.Cell{Name: cell, Server: path, Role: "app"})
 		named := map[string]any{"server": path, "id": "id-" + strconv.Itoa(i)}
@@ -122,6 +122,7 @@ func newRelayed(b *testing.B, servers int) *relayed {
 		d.wait(strconv.Itoa(i), string(path), []any{named})
 	}
 	d.wait("root", "", all)
+	d.plan.Derive()
 	text, err := json.Marshal(d.plan)
 	if err != nil {
 		b.Fatal(err)

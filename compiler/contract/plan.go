@@ -79,7 +79,8 @@ type Secret struct {
 	At   Position `json:"at"`
 	// Declaration is a template with only the parameter: its type and constraints.
 	Declaration json.RawMessage `json:"declaration"`
-	Readers     []ServerPath    `json:"readers"`
+	// Readers are derived, sorted.
+	Readers []ServerPath `json:"-"`
 }
 
 // Operator replaces the server for cells that the operator's command writes. No server
@@ -108,12 +109,12 @@ type Server struct {
 	// the expression, so that user-data of an older plan may lack a value but never has a
 	// wrong one.
 	Deploy map[string]DeployValue `json:"deploy,omitempty"`
-	// Reads are the cells that the server may read, each with the server that writes it.
-	Reads []CellRef `json:"reads,omitempty"`
-	// Writes are the server's own cells.
+	// Reads are the cells that the server may read, each with the server that writes it. Writes are
+	// its own cells, Seals the sealed ones of them, each with its readers. The three are derived:
+	// plan.json has none, and the agent's copy has them.
+	Reads  []CellRef  `json:"reads,omitempty"`
 	Writes []CellName `json:"writes,omitempty"`
-	// Seals are the sealed ones, each with its readers.
-	Seals []Sealing `json:"seals,omitempty"`
+	Seals  []Sealing  `json:"seals,omitempty"`
 	// Keys are the public keys of the servers that it reads from or seals for, and its own.
 	// `hotc apply` adds them; plan.json has none.
 	Keys map[ServerPath]PublicKey `json:"keys,omitempty"`
@@ -149,7 +150,7 @@ type CellRef struct {
 	Server ServerPath `json:"server"`
 	// Sealed is set if its value is sealed to the readers.
 	Sealed bool `json:"sealed,omitempty"`
-	// Type is that of its values, if the role declares one. `hotc apply` adds it; plan.json has none.
+	// Type is that of its values, if the role declares one.
 	Type Type `json:"type,omitempty"`
 }
 
@@ -374,10 +375,11 @@ const AtEnd = "end"
 
 // Cell is the place of a value in the coordinator.
 type Cell struct {
-	Name    CellName     `json:"name"`
-	Server  ServerPath   `json:"server"` // its writer
-	Role    string       `json:"role,omitempty"`
-	Readers []ServerPath `json:"readers,omitempty"`
+	Name   CellName   `json:"name"`
+	Server ServerPath `json:"server"` // its writer
+	Role   string     `json:"role,omitempty"`
+	// Readers are derived, sorted. The writer is not among them.
+	Readers []ServerPath `json:"-"`
 	// Sealed is set if the coordinator stores the value sealed (docs/secrets.md).
 	Sealed bool `json:"sealed,omitempty"`
 }

@@ -15,8 +15,8 @@ func two() *contract.Plan {
 		return contract.Role{Name: name, Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}
 	}
 	p := &contract.Plan{Format: contract.Format, Signal: contract.NobodySignals, Servers: []contract.Server{
-		{Path: "a", Writes: []contract.CellName{"a.r:x", "a.r", "a.s"}, Roles: []contract.Role{role("r"), role("s")}},
-		{Path: "b", Reads: []contract.CellRef{{Cell: "a.r:x", Server: "a"}}, Writes: []contract.CellName{"b.t"}, Roles: []contract.Role{role("t")}},
+		{Path: "a", Roles: []contract.Role{role("r"), role("s")}},
+		{Path: "b", Roles: []contract.Role{role("t")}},
 	}, Cells: []contract.Cell{{Name: "a.r:x", Server: "a", Role: "r", Readers: []contract.ServerPath{"b"}}, {Name: "a.r", Server: "a", Role: "r"},
 		{Name: "a.s", Server: "a", Role: "s"}, {Name: "b.t", Server: "b", Role: "t"}}}
 	p.Servers[0].Roles[0].Outputs = []contract.Output{{Name: "x", Cell: "a.r:x"}}

@@ -43,10 +43,8 @@ func TestHostileCells(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		p := deploytest.ThreeTier()
 		sealed := contract.CellName("db.mysql:password")
-		p.Cells = append(p.Cells, contract.Cell{Name: sealed, Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}, Sealed: true})
-		p.Servers[0].Writes = append(p.Servers[0].Writes, sealed)
-		p.Servers[0].Seals = []contract.Sealing{{Cell: sealed, Readers: []contract.ServerPath{"app"}}}
-		p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: sealed, Server: "db", Sealed: true})
+		p.Cells = append(p.Cells, contract.Cell{Name: sealed, Server: "db", Role: "mysql", Sealed: true})
+		p.Servers[1].Roles[0].Inputs = append(p.Servers[1].Roles[0].Inputs, deploytest.InputOf("password", sealed))
 		b.Publish(t, p)
 		reader := b.Join(t, deploytest.NewMachine(t, "app", "one"), false)
 		thief := b.Session(t, "db")

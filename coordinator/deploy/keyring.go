@@ -102,9 +102,7 @@ func (k *keyring) part(s *contract.Server) (*contract.Server, error) {
 		return err
 	}
 	err := add(s.Path)
-	part.Reads = slices.Clone(s.Reads)
-	for i, r := range part.Reads {
-		part.Reads[i].Type = k.types[r.Cell]
+	for _, r := range s.Reads {
 		err = errors.Join(err, add(r.Server))
 	}
 	for _, c := range s.Seals {

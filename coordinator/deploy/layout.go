@@ -136,17 +136,8 @@ func (l *layer) emptyCell() []byte {
 
 // cells builds the cells' nodes, by the server that writes them.
 func (l *layer) cells() map[contract.ServerPath][]node {
-	known := map[contract.ServerPath]bool{}
-	for _, s := range l.plan.Servers {
-		known[s.Path] = true
-	}
 	cells, crossing, empty := map[contract.ServerPath][]node{}, cellsForHeat(l.plan), l.emptyCell()
 	for _, c := range l.plan.Cells {
-		for _, s := range append([]contract.ServerPath{c.Server}, c.Readers...) {
-			if !known[s] {
-				l.must(nil, fmt.Errorf("the cell %[2]s names the server %[1]s, which is not in the plan", s, c.Name))
-			}
-		}
 		class := ofCell
 		if crossing[c.Name] {
 			class = ofCrossing

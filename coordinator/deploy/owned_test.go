@@ -188,11 +188,10 @@ func everyClass() *contract.Plan {
 	for i := range p.Cells {
 		if c := &p.Cells[i]; c.Name == "db.mysql:endpoint" {
 			c.Sealed = true
-			p.Servers[0].Seals = []contract.Sealing{{Cell: c.Name, Readers: c.Readers}}
 		}
 	}
-	p.Servers[1].Reads[0].Sealed = true
-	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"lb"}}}
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`)}}
+	p.Servers[2].Roles[0].Inputs = append(p.Servers[2].Roles[0].Inputs, deploytest.InputOf("pw", "/operator:pw"))
 	p.Servers[2].Roles[0].Source = json.RawMessage(`{"text":"` + strings.Repeat("x", 800<<10) + `"}`)
 	big := deploytest.Script(strings.Repeat("y", 800<<10))
 	p.Files = append(p.Files, contract.File{Digest: big, Size: 800 << 10, Name: "big"})

@@ -35,6 +35,33 @@ func TestPublishIsRepeatable(t *testing.T) {
 	})
 }
 
+// An earlier release's plan.json also said what each server reads and writes. Its successor, which
+// does not, changes no server's part.
+func TestAPlanOfAnEarlierRelease(t *testing.T) {
+	type said contract.Plan // with all fields
+	b := deploytest.InMemory()
+	old := deploytest.Publication(deploytest.ThreeTier())
+	old.JSON, _ = json.Marshal((*said)(old.Plan))
+	if _, err := deploy.Publish(t.Context(), b.Open(t), old); err != nil || !bytes.Contains(old.JSON, []byte(`"writes"`)) {
+		t.Fatal(err)
+	}
+	parts := func() (all []string) {
+		for _, s := range old.Plan.Servers {
+			node, err := b.Operator(t).Read(t.Context(), deploytest.Site.ServerPlan(s.Path))
+			if err != nil || !bytes.Contains(node.Data, []byte(`"writes"`)) {
+				t.Errorf("%s: %s (%v)", s.Path, node.Data, err)
+			}
+			all = append(all, string(node.Data))
+		}
+		return all
+	}
+	before := parts()
+	if done := b.Publish(t, deploytest.ThreeTier()); done.Outcome != deploy.Updated || len(done.Changes)+len(done.Shape) > 0 || !slices.Equal(parts(), before) {
+		t.Errorf("%+v", done)
+	}
+	b.ExpectWhole(t, deploytest.ThreeTier())
+}
+
 // interrupted is a store whose n-th node fails to be made.
 type interrupted struct {
 	store.Session

@@ -25,8 +25,7 @@ func aRole(server contract.ServerPath, name string, hook bool, writes []string, 
 		r.Outputs = append(r.Outputs, contract.Output{Name: w, Cell: contract.CellName(fmt.Sprintf("%s.%s:%s", server, name, w)), Type: contract.String})
 	}
 	for _, cell := range reads {
-		expr, _ := json.Marshal(map[string]any{"$cell": cell})
-		r.Inputs = append(r.Inputs, contract.Input{Name: string(cell), Time: contract.Run, Expr: expr, Reads: []contract.CellName{cell}, At: map[string]contract.Position{"": "site.yaml:9:9"}})
+		r.Inputs = append(r.Inputs, deploytest.InputOf(string(cell), cell))
 	}
 	if hook {
 		r.Hooks = []contract.Task{{Name: contract.HookUpdate, Source: json.RawMessage(`{"text":"true"}`)}}
@@ -34,13 +33,11 @@ func aRole(server contract.ServerPath, name string, hook bool, writes []string, 
 	return r
 }
 
-// planOf makes a plan of servers with their roles: cells, reads and writes follow from these.
+// planOf makes a plan of servers with their roles: its cells follow from these.
 func planOf(sealed []contract.CellName, servers ...contract.Server) *contract.Plan {
 	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: contract.NobodySignals}
-	at := map[contract.CellName]int{}
 	cell := func(c contract.Cell) {
 		c.Sealed = slices.Contains(sealed, c.Name)
-		at[c.Name] = len(p.Cells)
 		p.Cells = append(p.Cells, c)
 	}
 	for i := range servers {
@@ -60,32 +57,8 @@ func planOf(sealed []contract.CellName, servers ...contract.Server) *contract.Pl
 			}
 		}
 	}
-	for i := range servers {
-		s := &servers[i]
-		for _, r := range s.Roles {
-			for _, in := range r.Inputs {
-				for _, name := range in.Reads {
-					c := &p.Cells[at[name]]
-					if c.Server != s.Path && !slices.Contains(c.Readers, s.Path) {
-						c.Readers = append(c.Readers, s.Path)
-						s.Reads = append(s.Reads, contract.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
-					}
-				}
-			}
-		}
-	}
-	for i := range servers {
-		s := &servers[i]
-		for _, c := range p.Cells {
-			if c.Server == s.Path {
-				s.Writes = append(s.Writes, c.Name)
-				if c.Sealed {
-					s.Seals = append(s.Seals, contract.Sealing{Cell: c.Name, Readers: c.Readers})
-				}
-			}
-		}
-	}
 	p.Servers = servers
+	p.Derive()
 	return p
 }
 
@@ -101,16 +74,16 @@ func before() *contract.Plan {
 	var servers []contract.Server
 	servers = append(servers,
 		contract.Server{Path: "db", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{
-			withFiles(aRole("db", "mysql", true, []string{"endpoint", "password", "old"}), deploytest.MysqlScript), aRole("db", "backup", true, []string{"place"})}},
-		contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", true, []string{"port"}, "db.mysql:endpoint", "db.mysql:password"), deploytest.WebScript)}},
-		contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", true, []string{"url"}, "app.web:port", "db.mysql:password", "db:name"), deploytest.WebScript)}})
+			withFiles(aRole("db", "mysql", true, []string{"endpoint", "password", "old"}), deploytest.MysqlScript), aRole("db", "backup", true, []string{"place"}, "/operator:pw")}},
+		contract.Server{Path: "app", Roles: []contract.Role{withFiles(aRole("app", "web", true, []string{"port"}, "db.mysql:endpoint", "db.mysql:password", "/operator:key"), deploytest.WebScript)}},
+		contract.Server{Path: "lb", Roles: []contract.Role{withFiles(aRole("lb", "proxy", true, []string{"url"}, "app.web:port", "db.mysql:password", "db:name", "/operator:pw"), deploytest.WebScript)}})
 	for i := range 10 {
 		s := contract.ServerPath(fmt.Sprintf("node/%d", i))
 		servers = append(servers, contract.Server{Path: s, Roles: []contract.Role{withFiles(aRole(s, "work", true, nil, "db.mysql:old", "db.backup:place"), deploytest.WebScript)}})
 	}
 	p := planOf([]contract.CellName{"db.mysql:password"}, servers...)
-	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"lb", "db"}},
-		{Name: "key", Cell: "/operator:key", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"app"}}}
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`)},
+		{Name: "key", Cell: "/operator:key", Declaration: json.RawMessage(`{}`)}}
 	return p
 }
 
@@ -120,8 +93,8 @@ func after() *contract.Plan {
 		contract.Server{Path: "app", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{
 			withFiles(aRole("app", "web", true, []string{"port", "token"}), deploytest.WebScript), withFiles(aRole("app", "watch", false, nil, "db.mysql:endpoint"), deploytest.WebAgain)}},
 		contract.Server{Path: "db", Roles: []contract.Role{
-			aRole("db", "tune", false, nil, "app:name"), withFiles(aRole("db", "mysql", true, []string{"endpoint", "old"}, "app.web:port", "app.web:token"), deploytest.MysqlScript)}},
-		contract.Server{Path: "cache", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{withFiles(aRole("cache", "redis", false, []string{"auth"}, "app.web:token"), deploytest.WebAgain)}})
+			aRole("db", "tune", false, nil, "app:name", "/operator:pw"), withFiles(aRole("db", "mysql", true, []string{"endpoint", "old"}, "app.web:port", "app.web:token"), deploytest.MysqlScript)}},
+		contract.Server{Path: "cache", Facts: []contract.Fact{contract.FactName}, Roles: []contract.Role{withFiles(aRole("cache", "redis", false, []string{"auth"}, "app.web:token", "/operator:pw"), deploytest.WebAgain)}})
 	for i := range 11 {
 		if i == 3 {
 			continue
@@ -130,7 +103,7 @@ func after() *contract.Plan {
 		servers = append(servers, contract.Server{Path: s, Roles: []contract.Role{withFiles(aRole(s, "work", true, nil, "db.mysql:old", "cache.redis:auth"), deploytest.WebScript)}})
 	}
 	p := planOf([]contract.CellName{"app.web:token", "cache.redis:auth"}, servers...)
-	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"cache", "db"}}}
+	p.Secrets = []contract.Secret{{Name: "pw", Cell: "/operator:pw", Declaration: json.RawMessage(`{}`)}}
 	return p
 }
 
@@ -409,12 +382,12 @@ func TestNothingIsSaidOfServersThatNeverCame(t *testing.T) {
 	b := deploytest.InMemory()
 	p := deploytest.ThreeTier()
 	spare := p.Servers[2]
-	spare.Path, spare.Reads, spare.Writes = "spare", nil, []contract.CellName{"spare.proxy"}
+	spare.Path = "spare"
 	spare.Roles = []contract.Role{{Name: "proxy", At: "site.yaml:35:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}
 	p.Servers = append(p.Servers, spare)
 	p.Cells = append(p.Cells, contract.Cell{Name: "spare.proxy", Server: "spare", Role: "proxy"})
 	last := spare
-	last.Path, last.Writes = "last", []contract.CellName{"last.proxy"}
+	last.Path = "last"
 	p.Servers = append(p.Servers, last)
 	p.Cells = append(p.Cells, contract.Cell{Name: "last.proxy", Server: "last", Role: "proxy"})
 	b.Publish(t, p)

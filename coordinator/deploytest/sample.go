@@ -86,6 +86,7 @@ func (b Bed) Apply(t *testing.T, p *contract.Plan) (deploy.Published, error) {
 
 // Publication is a plan as the bed publishes it, with changes.
 func Publication(p *contract.Plan, with ...func(*deploy.Publication)) deploy.Publication {
+	p.Derive()
 	w := deploy.Publication{Deployment: Site, Secret: Secret, Plan: p, JSON: Text(p), Files: Contents, Now: Noon}
 	for _, change := range with {
 		change(&w)
@@ -136,19 +137,20 @@ func Contents(digest string) ([]byte, error) {
 	return []byte(content), nil
 }
 
+// InputOf is an input that reads a cell.
+func InputOf(name string, cell contract.CellName) contract.Input {
+	expr, _ := json.Marshal(map[string]any{"$cell": cell})
+	return contract.Input{Name: name, Time: contract.Run, Expr: expr, At: map[string]contract.Position{"": "site.yaml:9:9"}, Reads: []contract.CellName{cell}}
+}
+
 // ThreeTier is a database, an application that reads the database's endpoint, and
 // a balancer that reads the application's port and waits for the database.
 func ThreeTier() *contract.Plan {
-	run := func(name string, reads ...contract.CellName) contract.Input {
-		expr, _ := json.Marshal(map[string]any{"$cell": reads[0]})
-		return contract.Input{Name: name, Time: contract.Run, Expr: expr, At: map[string]contract.Position{"": "site.yaml:9:9"}, Reads: reads}
-	}
 	p := &contract.Plan{
 		Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
 		Servers: []contract.Server{
 			{
 				Path: "db", At: "site.yaml:3:3", Facts: []contract.Fact{contract.FactFirstAddress},
-				Writes: []contract.CellName{"db:first_address", "db.mysql:endpoint", "db.mysql"},
 				Roles: []contract.Role{{
 					Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"file":"` + MysqlScript + `"}`),
 					Outputs: []contract.Output{{Name: "endpoint", Cell: "db.mysql:endpoint", Type: contract.String, At: "site.yaml:6:9"}},
@@ -157,31 +159,27 @@ func ThreeTier() *contract.Plan {
 			},
 			{
 				Path: "app", At: "site.yaml:13:3",
-				Reads:  []contract.CellRef{{Cell: "db.mysql:endpoint", Server: "db"}, {Cell: "db:first_address", Server: "db"}},
-				Writes: []contract.CellName{"app.web:port", "app.web"},
 				Roles: []contract.Role{{
 					Name: "web", At: "site.yaml:15:9", Driver: "script", Source: json.RawMessage(`{"file":"` + WebScript + `"}`),
-					Inputs:  []contract.Input{run("db", "db.mysql:endpoint"), run("host", "db:first_address")},
+					Inputs:  []contract.Input{InputOf("db", "db.mysql:endpoint"), InputOf("host", "db:first_address")},
 					Outputs: []contract.Output{{Name: "port", Cell: "app.web:port", Type: contract.Number, At: "site.yaml:16:9"}},
 					Files:   []string{WebScript},
 				}},
 			},
 			{
 				Path: "lb", At: "site.yaml:23:3",
-				Reads:  []contract.CellRef{{Cell: "app.web:port", Server: "app"}, {Cell: "db.mysql", Server: "db"}},
-				Writes: []contract.CellName{"lb.proxy"},
 				Roles: []contract.Role{{
 					Name: "proxy", At: "site.yaml:25:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`),
-					Inputs:    []contract.Input{run("port", "app.web:port")},
+					Inputs:    []contract.Input{InputOf("port", "app.web:port")},
 					DependsOn: []contract.Dependency{{Cell: "db.mysql", At: "site.yaml:26:9"}},
 				}},
 			},
 		},
 		Cells: []contract.Cell{
-			{Name: "db:first_address", Server: "db", Readers: []contract.ServerPath{"app"}},
-			{Name: "db.mysql:endpoint", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}},
-			{Name: "db.mysql", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"lb"}},
-			{Name: "app.web:port", Server: "app", Role: "web", Readers: []contract.ServerPath{"lb"}},
+			{Name: "db:first_address", Server: "db"},
+			{Name: "db.mysql:endpoint", Server: "db", Role: "mysql"},
+			{Name: "db.mysql", Server: "db", Role: "mysql"},
+			{Name: "app.web:port", Server: "app", Role: "web"},
 			{Name: "app.web", Server: "app", Role: "web"},
 			{Name: "lb.proxy", Server: "lb", Role: "proxy"},
 		},
@@ -191,22 +189,23 @@ func ThreeTier() *contract.Plan {
 			{Digest: WebScript, Size: 9, Name: "web.sh"},
 		},
 	}
+	p.Derive()
 	return p
 }
 
 // FanOut is one writer whose cell n servers read; they also share a file.
 func FanOut(n int) *contract.Plan {
 	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "fan.yaml", Signal: "none",
-		Servers: []contract.Server{{Path: "head", Writes: []contract.CellName{"head.boss:key"}, Roles: []contract.Role{{Name: "boss", Driver: "script", Source: json.RawMessage(`{}`)}}}},
+		Servers: []contract.Server{{Path: "head", Roles: []contract.Role{{Name: "boss", Driver: "script", Source: json.RawMessage(`{}`)}}}},
 		Cells:   []contract.Cell{{Name: "head.boss:key", Server: "head", Role: "boss"}},
 		Files:   []contract.File{{Digest: WebScript, Size: 9, Name: "web.sh"}},
 	}
 	for i := range n {
 		s := contract.ServerPath(fmt.Sprintf("node/%d", i))
-		p.Servers = append(p.Servers, contract.Server{Path: s, Reads: []contract.CellRef{{Cell: "head.boss:key", Server: "head"}},
-			Roles: []contract.Role{{Name: "work", Driver: "script", Source: json.RawMessage(`{}`), Files: []string{WebScript}}}})
-		p.Cells[0].Readers = append(p.Cells[0].Readers, s)
+		p.Servers = append(p.Servers, contract.Server{Path: s, Roles: []contract.Role{{Name: "work", Driver: "script", Source: json.RawMessage(`{}`),
+			Files: []string{WebScript}, Inputs: []contract.Input{InputOf("key", "head.boss:key")}}}})
 	}
+	p.Derive()
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/seal"
 	"github.com/hotc-dev/hotc/coordinator/store"
@@ -18,20 +19,24 @@ const Password = contract.CellName("db.mysql:password")
 
 // WithPassword is a database whose password an application and a backup read.
 func WithPassword() *contract.Plan {
-	readers := []contract.ServerPath{"app", "backup"}
 	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "site.yaml", Signal: "none",
-		Servers: []contract.Server{{Path: "db", At: "site.yaml:3:3", Writes: []contract.CellName{Password, "db.mysql"},
-			Seals: []contract.Sealing{{Cell: Password, Readers: readers}},
+		Servers: []contract.Server{{Path: "db", At: "site.yaml:3:3",
 			Roles: []contract.Role{{Name: "mysql", At: "site.yaml:5:9", Driver: "script", Source: json.RawMessage(`{}`),
 				Outputs: []contract.Output{{Name: "password", Cell: Password, Type: contract.String, Secret: true, At: "site.yaml:6:9"}}}}}},
-		Cells: []contract.Cell{{Name: Password, Server: "db", Role: "mysql", Readers: readers, Sealed: true}, {Name: "db.mysql", Server: "db", Role: "mysql"}},
+		Cells: []contract.Cell{{Name: Password, Server: "db", Role: "mysql", Sealed: true}, {Name: "db.mysql", Server: "db", Role: "mysql"}},
 	}
-	for _, r := range readers {
-		p.Servers = append(p.Servers, contract.Server{Path: r, At: "site.yaml:9:3", Roles: []contract.Role{},
-			Reads: []contract.CellRef{{Cell: Password, Server: "db", Sealed: true}}})
+	for _, r := range []contract.ServerPath{"app", "backup"} {
+		p.Servers = append(p.Servers, contract.Server{Path: r, At: "site.yaml:9:3", Roles: []contract.Role{Reader(Password)}})
 	}
 	p.Servers = append(p.Servers, contract.Server{Path: "lb", At: "site.yaml:20:3", Roles: []contract.Role{}})
+	p.Derive()
 	return p
+}
+
+// Reader is a role that reads cells.
+func Reader(cells ...contract.CellName) contract.Role {
+	return contract.Role{Name: "r", At: "site.yaml:10:9", Driver: "script", Source: json.RawMessage(`{}`),
+		Inputs: lists.Map(cells, func(c contract.CellName) contract.Input { return InputOf(string(c), c) })}
 }
 
 // Machine is a server's agent with its disk: a journal and a key.

@@ -266,7 +266,6 @@ func TestTakeOverOfManyCells(t *testing.T) {
 		p := deploytest.ThreeTier()
 		for i := range many {
 			c := contract.CellName(fmt.Sprintf("db.mysql:output_%05d", i))
-			p.Servers[0].Writes = append(p.Servers[0].Writes, c)
 			p.Cells = append(p.Cells, contract.Cell{Name: c, Server: "db", Role: "mysql"})
 		}
 		b.Publish(t, p)

@@ -29,9 +29,8 @@ func newRemains(t *testing.T, server contract.ServerPath, id string) *deploytest
 func TestADeploymentThatIsLostComesBack(t *testing.T) {
 	b := deploytest.InMemory()
 	p := deploytest.WithPassword()
-	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
-	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
-	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql"})
+	p.Servers[1].Roles = []contract.Role{deploytest.Reader(deploytest.Password, "db.mysql:url")}
 	b.Publish(t, p)
 	db, app := newRemains(t, "db", "d1"), newRemains(t, "app", "a1")
 	writer, reader := b.MustBegin(t, db, 0), b.MustBegin(t, app, 0)
@@ -253,9 +252,8 @@ func TestATokenIsGoodAgainAfterARestore(t *testing.T) {
 // comes back, whatever it reads or writes first.
 func TestADeploymentIsPutBackUnseen(t *testing.T) {
 	p := deploytest.WithPassword()
-	p.Servers[0].Writes = append(p.Servers[0].Writes, "db.mysql:url")
-	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql", Readers: []contract.ServerPath{"app"}})
-	p.Servers[1].Reads = append(p.Servers[1].Reads, contract.CellRef{Cell: "db.mysql:url", Server: "db"})
+	p.Cells = append(p.Cells, contract.Cell{Name: "db.mysql:url", Server: "db", Role: "mysql"})
+	p.Servers[1].Roles = []contract.Role{deploytest.Reader(deploytest.Password, "db.mysql:url")}
 	reader, writer := contract.ServerPath("app"), contract.ServerPath("db")
 	for name, c := range map[string]struct {
 		server contract.ServerPath

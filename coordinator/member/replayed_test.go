@@ -220,7 +220,6 @@ func TestAnOlderRemovalEndsNoAgent(t *testing.T) {
 		p := deploytest.ThreeTier()
 		p.Servers = p.Servers[:2]
 		p.Cells = p.Cells[:5]
-		p.Cells[2].Readers, p.Cells[3].Readers = nil, nil
 		return p
 	}
 	b.Publish(t, deploytest.ThreeTier())

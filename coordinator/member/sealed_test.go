@@ -189,12 +189,10 @@ func TestAReaderOfOneMoreSecret(t *testing.T) {
 	const user = contract.CellName("db.mysql:user")
 	plan := func(readers ...contract.ServerPath) *contract.Plan {
 		p := deploytest.WithPassword()
-		db := &p.Servers[0]
-		db.Writes, db.Seals = append(db.Writes, user), append(db.Seals, contract.Sealing{Cell: user, Readers: readers})
-		p.Cells = append(p.Cells, contract.Cell{Name: user, Server: "db", Role: "mysql", Readers: readers, Sealed: true})
+		p.Cells = append(p.Cells, contract.Cell{Name: user, Server: "db", Role: "mysql", Sealed: true})
 		for i := range p.Servers {
 			if s := &p.Servers[i]; slices.Contains(readers, s.Path) {
-				s.Reads = append(s.Reads, contract.CellRef{Cell: user, Server: "db", Sealed: true})
+				s.Roles = []contract.Role{deploytest.Reader(deploytest.Password, user)}
 			}
 		}
 		return p

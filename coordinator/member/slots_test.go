@@ -29,9 +29,8 @@ func scaled(slots int) *contract.Plan {
 			path := contract.ServerPath(fmt.Sprintf("app/%d/%s", i, name))
 			cell := contract.CellName(path) + ".r"
 			p.Servers = append(p.Servers, contract.Server{Path: path, At: "node.yaml:3:3", Slot: &contract.Slot{Group: "app", Number: i, Shared: contract.ServerPath("app/*/" + name)},
-				Reads: []contract.CellRef{p.Secrets[0].Ref()}, Writes: []contract.CellName{cell}, Roles: []contract.Role{{Name: "r", At: "node.yaml:5:9", Driver: "script", Source: json.RawMessage(`{"text":"true"}`)}}})
+				Roles: []contract.Role{deploytest.Reader(deploytest.GivenPassword)}})
 			p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: path, Role: "r"})
-			p.Secrets[0].Readers = append(p.Secrets[0].Readers, path)
 		}
 	}
 	return p

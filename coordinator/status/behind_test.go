@@ -18,7 +18,7 @@ func TestWhyOutOfDate(t *testing.T) {
 	mysql := contract.Role{Name: "mysql", Hooks: []contract.Task{{Name: contract.HookUpdate}}}
 	app := contract.Role{Name: "app", At: "site.yaml:20:9", Idempotent: true, Follows: []contract.Follow{{Cell: cell, Watch: true}}}
 	p := &contract.Plan{
-		Servers: []contract.Server{{Path: "db", Roles: []contract.Role{mysql}, Writes: []contract.CellName{cell}}, {Path: "web", Roles: []contract.Role{app}, Reads: []contract.CellRef{{Cell: cell, Server: "db"}}}},
+		Servers: []contract.Server{{Path: "db", Roles: []contract.Role{mysql}}, {Path: "web", Roles: []contract.Role{app}}},
 		Cells:   []contract.Cell{{Name: cell, Server: "db", Role: "mysql"}},
 	}
 	server := func(path contract.ServerPath, r protocol.RoleState) deploy.ServerSnapshot {

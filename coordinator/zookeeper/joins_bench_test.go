@@ -34,14 +34,15 @@ func BenchmarkMemberJoins(b *testing.B) {
 		p := &contract.Plan{Format: contract.Format, Signal: contract.NobodySignals, Outputs: []contract.StackOutput{}}
 		for i := range turns {
 			web, cell := contract.ServerPath(fmt.Sprint("web/", i)), cellOf(i)
-			p.Servers = append(p.Servers, contract.Server{Path: web, Writes: []contract.CellName{cell},
+			p.Servers = append(p.Servers, contract.Server{Path: web,
 				Roles: []contract.Role{{Name: "app", Driver: "script", Outputs: []contract.Output{{Name: "url", Cell: cell, Type: contract.JSON}}}}})
-			p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: web, Role: "app", Readers: []contract.ServerPath{"lb"}})
-			lb.Reads = append(lb.Reads, contract.CellRef{Cell: cell, Server: web})
+			p.Cells = append(p.Cells, contract.Cell{Name: cell, Server: web, Role: "app"})
+			reader.Inputs = append(reader.Inputs, contract.Input{Name: string(cell), Reads: []contract.CellName{cell}})
 			reader.Follows = append(reader.Follows, contract.Follow{Cell: cell, Watch: true, Member: &contract.Member{Group: "web", Number: i, Server: web}})
 		}
 		lb.Roles = []contract.Role{reader}
 		p.Servers = append(p.Servers, lb)
+		p.Derive()
 		text, err := json.Marshal(p)
 		must(b, err)
 		op := join(b, b.Context(), url, sessionTimeout, secret.Operator(deployment))

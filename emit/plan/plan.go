@@ -13,6 +13,7 @@ import (
 	"github.com/hotc-dev/hotc/analysis/trace"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
+	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/compiler/program"
 	"github.com/hotc-dev/hotc/compiler/value"
 )
@@ -40,7 +41,7 @@ type Built struct {
 }
 
 func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
-	b := &builder{program: p, analysis: a, cells: map[contract.CellName]*contract.Cell{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
+	b := &builder{program: p, analysis: a, sealed: map[contract.CellName]bool{}, heat: map[*program.Output]bool{}, signalsOf: map[*program.Role][]*binding.Signal{}, secret: secrecy.OfInputs(), follow: o.Follow, heatValues: o.Heat, relayed: o.Signal == contract.RelaySignals, pinned: pinnedOf(p), built: &Built{
 		Plan: &contract.Plan{Format: contract.Format, Compiler: o.Compiler, Template: p.Template.File.Portable, Signal: o.Signal,
 			Outputs: []contract.StackOutput{}, Files: []contract.File{}},
 		Files: map[string][]byte{}, Deploy: map[contract.ServerPath]map[string]*hot.Expr{}, Carried: map[string]bool{}, OutputDeploy: map[string]*hot.Expr{}}}
@@ -64,8 +65,8 @@ func Build(p *program.Program, a *binding.Analysis, o Options) *Built {
 	for _, s := range a.FactServers {
 		b.factServer(s)
 	}
-	b.finishCells()
-	b.finishSecrets()
+	b.built.Plan.Derive()
+	b.built.Plan.Secrets = lists.Only(b.built.Plan.Secrets, func(s contract.Secret) bool { return len(s.Readers) > 0 })
 	for _, out := range a.Outputs {
 		b.stackOutput(out)
 	}
@@ -77,8 +78,7 @@ type builder struct {
 	program  *program.Program
 	analysis *binding.Analysis
 	built    *Built
-	cells    map[contract.CellName]*contract.Cell
-	order    []*contract.Cell // for collecting their readers
+	sealed   map[contract.CellName]bool
 	heat     map[*program.Output]bool
 	// signalsOf are the wait conditions that a role signals.
 	signalsOf map[*program.Role][]*binding.Signal
@@ -107,32 +107,18 @@ func pinnedOf(p *program.Program) (all []pinned) {
 	return all
 }
 
-func (b *builder) declare(name contract.CellName, server contract.ServerPath, role string) *contract.Cell {
-	c := &contract.Cell{Name: name, Server: server, Role: role}
-	b.cells[c.Name] = c
-	b.order = append(b.order, c)
-	return c
+func (b *builder) declare(name contract.CellName, server contract.ServerPath, role string, sealed bool) {
+	b.sealed[name] = sealed
+	b.built.Plan.Cells = append(b.built.Plan.Cells, contract.Cell{Name: name, Server: server, Role: role, Sealed: sealed})
 }
 
-// declareSecrets declares the cells of values supplied by `hotc apply`; no agent writes them.
+// declareSecrets declares the parameters supplied by `hotc apply`; no agent writes their cells.
 func (b *builder) declareSecrets() {
 	for _, p := range b.analysis.Secrets {
 		name := contract.SecretCell(p.Name)
-		b.cells[name] = &contract.Cell{Name: name, Server: contract.Operator, Sealed: true}
-	}
-}
-
-// finishSecrets lists those with readers.
-func (b *builder) finishSecrets() {
-	for _, p := range b.analysis.Secrets {
-		c := b.cells[contract.SecretCell(p.Name)]
-		if len(c.Readers) == 0 {
-			continue
-		}
-		slices.Sort(c.Readers)
-		b.built.Plan.Secrets = append(b.built.Plan.Secrets, contract.Secret{Name: p.Name, Cell: c.Name,
-			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: value.EncodeJSON(b.program.Template.Declaration(p)),
-			Readers: c.Readers})
+		b.sealed[name] = true
+		b.built.Plan.Secrets = append(b.built.Plan.Secrets, contract.Secret{Name: p.Name, Cell: name,
+			At: position(b.program.Template.Place(p.Entry.Key).Portable()), Declaration: value.EncodeJSON(b.program.Template.Declaration(p))})
 	}
 }
 
@@ -140,7 +126,7 @@ func (b *builder) declareCells() {
 	b.declareSecrets()
 	declareFacts := func(server contract.ServerPath) {
 		for _, fact := range b.analysis.Facts[server] {
-			b.declare(server.Fact(fact), server, "")
+			b.declare(server.Fact(fact), server, "", false)
 		}
 	}
 	for _, s := range b.program.Servers {
@@ -148,32 +134,14 @@ func (b *builder) declareCells() {
 		for _, r := range s.Roles {
 			for _, o := range r.Outputs {
 				if o.Value == nil {
-					b.declare(o.Cell(), s.Path, r.Name).Sealed = o.Secret
+					b.declare(o.Cell(), s.Path, r.Name, o.Secret)
 				}
 			}
-			b.declare(r.Key().Completion(), s.Path, r.Name)
+			b.declare(r.Key().Completion(), s.Path, r.Name, false)
 		}
 	}
 	for _, s := range b.analysis.FactServers {
 		declareFacts(s.Path)
-	}
-}
-
-func (b *builder) finishCells() {
-	writes := map[contract.ServerPath][]contract.CellName{}
-	seals := map[contract.ServerPath][]contract.Sealing{}
-	b.built.Plan.Cells = make([]contract.Cell, 0, len(b.order))
-	for _, c := range b.order {
-		slices.Sort(c.Readers)
-		writes[c.Server] = append(writes[c.Server], c.Name)
-		if c.Sealed {
-			seals[c.Server] = append(seals[c.Server], contract.Sealing{Cell: c.Name, Readers: c.Readers})
-		}
-		b.built.Plan.Cells = append(b.built.Plan.Cells, *c)
-	}
-	for i := range b.built.Plan.Servers {
-		s := &b.built.Plan.Servers[i]
-		s.Writes, s.Seals = writes[s.Path], seals[s.Path]
 	}
 }
 
@@ -191,7 +159,7 @@ func (b *builder) factServer(s binding.FactServer) {
 
 func (b *builder) server(s *program.Server) {
 	w := &serverWriter{builder: b, out: contract.Server{Path: s.Path, At: position(s.At().Portable()),
-		Slot: slot(s.Path, s.Stack, s.StackResource, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}, reads: map[contract.CellName]bool{}}
+		Slot: slot(s.Path, s.Stack, s.StackResource, s.Member), Facts: b.analysis.Facts[s.Path], Roles: []contract.Role{}}}
 	w.presence()
 	for _, r := range s.Roles {
 		w.role(r)
@@ -214,19 +182,7 @@ func slot(path contract.ServerPath, in *program.Stack, n *program.StackResource,
 
 type serverWriter struct {
 	*builder
-	out   contract.Server
-	reads map[contract.CellName]bool
-}
-
-// read records that the server reads a cell.
-func (w *serverWriter) read(name contract.CellName) {
-	if c := w.cells[name]; !w.reads[name] {
-		w.reads[name] = true
-		if c.Server != w.out.Path {
-			c.Readers = append(c.Readers, w.out.Path)
-		}
-		w.out.Reads = append(w.out.Reads, contract.CellRef{Cell: name, Server: c.Server, Sealed: c.Sealed})
-	}
+	out contract.Server
 }
 
 func (w *serverWriter) role(r *program.Role) {
@@ -252,9 +208,7 @@ func (w *serverWriter) role(r *program.Role) {
 		}
 	}
 	for i, d := range r.DependsOn {
-		name := d.Role.Key().Completion()
-		w.read(name)
-		on := contract.Dependency{Cell: name, At: position(d.At.Portable())}
+		on := contract.Dependency{Cell: d.Role.Key().Completion(), At: position(d.At.Portable())}
 		if there := w.analysis.IfThere[r][i]; there != nil {
 			on.If = w.residual(there)
 		}
@@ -354,8 +308,7 @@ func (w *serverWriter) input(in *program.Input, bound *binding.Bound) contract.I
 		if !seen[name] {
 			seen[name] = true
 			out.Reads = append(out.Reads, name)
-			out.Secret = out.Secret || w.cells[name].Sealed
-			w.read(name)
+			out.Secret = out.Secret || w.sealed[name]
 		}
 	}
 	return out

@@ -99,7 +99,6 @@ func newBed(t *testing.T) *bed {
 func (b *bed) server(path contract.ServerPath, roles ...contract.Role) *contract.Server {
 	s := contract.Server{Path: path, At: "site.yaml:1:1", Roles: roles}
 	own := func(cell contract.CellName, role string) {
-		s.Writes = append(s.Writes, cell)
 		b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: path, Role: role})
 	}
 	for i, r := range roles {
@@ -108,32 +107,15 @@ func (b *bed) server(path contract.ServerPath, roles ...contract.Role) *contract
 			s.Roles[i].Outputs[j].Cell = contract.CellName(string(path) + "." + r.Name + ":" + o.Name)
 			own(s.Roles[i].Outputs[j].Cell, r.Name)
 		}
-		for _, cell := range reads(r) {
-			writer, _, _ := strings.Cut(string(cell), ".")
-			writer, _, _ = strings.Cut(writer, ":")
-			s.Reads = append(s.Reads, contract.CellRef{Cell: cell, Server: contract.ServerPath(writer)})
-		}
 	}
 	b.plan.Servers = append(b.plan.Servers, s)
 	return &b.plan.Servers[len(b.plan.Servers)-1]
-}
-
-func reads(r contract.Role) []contract.CellName {
-	var cells []contract.CellName
-	for _, d := range r.DependsOn {
-		cells = append(cells, d.Cell)
-	}
-	for _, in := range r.Inputs {
-		cells = append(cells, in.Reads...)
-	}
-	return cells
 }
 
 // fact makes a server tell one.
 func (b *bed) fact(s *contract.Server, name contract.Fact) {
 	cell := s.Path.Fact(name)
 	s.Facts = append(s.Facts, name)
-	s.Writes = append(s.Writes, cell)
 	b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: cell, Server: s.Path})
 }
 
@@ -192,15 +174,7 @@ func enrolOnce(w *deploy.Publication) { w.Enrol = new(protocol.EnrolOnce) }
 // apply publishes the plan.
 func (b *bed) apply(with ...func(*deploy.Publication)) {
 	b.t.Helper()
-	for i, c := range b.plan.Cells {
-		for _, s := range b.plan.Servers {
-			for _, r := range s.Reads {
-				if r.Cell == c.Name && s.Path != c.Server {
-					b.plan.Cells[i].Readers = append(b.plan.Cells[i].Readers, s.Path)
-				}
-			}
-		}
-	}
+	b.plan.Derive()
 	text, err := json.Marshal(b.plan)
 	if err != nil {
 		b.t.Fatal(err)

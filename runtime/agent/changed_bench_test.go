@@ -90,7 +90,6 @@ func newFollowers(b *testing.B, count int) *followers {
 	f := &followers{b: b, secret: secret, plan: contract.Plan{Format: contract.Format, Signal: "none", Outputs: []contract.StackOutput{}}}
 	db := contract.Server{Path: "db", Roles: []contract.Role{{Name: "r", Driver: "stub"}}}
 	own := func(s *contract.Server, cell contract.CellName) {
-		s.Writes = append(s.Writes, cell)
 		f.plan.Cells = append(f.plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: "r"})
 	}
 	own(&db, followedCell)
@@ -98,19 +97,18 @@ func newFollowers(b *testing.B, count int) *followers {
 	reader := contract.Role{Name: "r", Driver: "stub", Idempotent: true, Follows: []contract.Follow{{Cell: followedCell, Watch: true}},
 		Inputs: []contract.Input{{Name: "x", Time: contract.Run, Watch: true, Reads: []contract.CellName{followedCell}, IfDown: 3600,
 			Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, followedCell)), At: map[string]contract.Position{"": "site.yaml:1:1"}}}}
-	reads := []contract.CellRef{{Cell: followedCell, Server: "db"}}
 	own(&db, "db.r")
 	f.plan.Servers = append(f.plan.Servers, db)
 	for i := range count {
-		s := contract.Server{Path: contract.ServerPath(fmt.Sprint("s", i)), Roles: []contract.Role{reader}, Reads: reads}
+		s := contract.Server{Path: contract.ServerPath(fmt.Sprint("s", i)), Roles: []contract.Role{reader}}
 		own(&s, s.Path.Role("r").Completion())
 		f.plan.Servers = append(f.plan.Servers, s)
-		f.plan.Cells[0].Readers = append(f.plan.Cells[0].Readers, s.Path)
 	}
 	url := zktest.Start(b, zktest.AsInstalled).URL("hotc/changed")
 	open := func(ctx context.Context, _ string, creds ...store.Credential) (store.Session, error) {
 		return zookeeper.Open(ctx, url, creds...)
 	}
+	f.plan.Derive()
 	f.publish(open)
 	token := secret.ServerToken(deployment, "db")
 	store, err := open(b.Context(), "", protocol.ServerCredential("db", token))

@@ -175,9 +175,7 @@ func (a *agent) heldBack(ctx context.Context, i int) (bool, error) {
 
 // readsNew reports whether a role reads a cell that its server did not read before a change of the plan.
 func (a *agent) readsNew(r *contract.Role) bool {
-	isNew := func(c contract.CellName) bool { return a.newlyRead[c] }
-	return slices.ContainsFunc(r.Inputs, func(in contract.Input) bool { return slices.ContainsFunc(in.Reads, isNew) }) ||
-		slices.ContainsFunc(r.DependsOn, func(d contract.Dependency) bool { return isNew(d.Cell) })
+	return slices.ContainsFunc(r.Reads(), func(c contract.CellName) bool { return a.newlyRead[c] })
 }
 
 // awaitNews waits until something may have changed.

@@ -264,7 +264,6 @@ func TestHeatIsToldOfARoleThatCameMeanwhile(t *testing.T) {
 	web := b.start("web", h.alone("hotc_handle_web.app"))
 	b.awaitState("web", runs)
 	s.Roles = append(s.Roles, with(b.sh("app", ""), signals("hotc_handle_web.app")))
-	s.Writes = append(s.Writes, "web.app")
 	b.plan.Cells = append(b.plan.Cells, contract.Cell{Name: "web.app", Server: "web", Role: "app"})
 	b.apply()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {

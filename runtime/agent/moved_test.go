@@ -24,9 +24,6 @@ func (b *bed) movedTo(level func(*contract.Role), keys ...string) {
 	if len(keys) == 0 {
 		b.plan.Servers[0].Deploy = nil
 	}
-	for i := range b.plan.Cells {
-		b.plan.Cells[i].Readers = nil
-	}
 	b.plan.Servers[0].Roles[0] = with(b.sh("r", `echo ${HOTC_HOOK:-first} $(hotc-agent get level) >>../count`), idempotent, level)
 	b.apply(func(w *deploy.Publication) { w.Plan.Signal = contract.RelaySignals })
 }
@@ -134,8 +131,7 @@ func TestASecretComesFromAnOperator(t *testing.T) {
 		b.plan.Servers[0].Deploy = nil
 		b.plan.Servers[0].Roles[0] = with(script, idempotent, input("level", cell, func(in *contract.Input) { in.Secret = true }),
 			func(r *contract.Role) { r.Follows = []contract.Follow{{Cell: cell, Watch: true}} })
-		b.plan.Secrets = []contract.Secret{{Name: "level", Cell: cell, At: "site.yaml:2:2", Declaration: json.RawMessage(`{}`), Readers: []contract.ServerPath{"a"}}}
-		b.plan.Servers[0].Reads = append(b.plan.Servers[0].Reads, b.plan.Secrets[0].Ref())
+		b.plan.Secrets = []contract.Secret{{Name: "level", Cell: cell, At: "site.yaml:2:2", Declaration: json.RawMessage(`{}`)}}
 		b.apply()
 		if err := deploy.Give(t.Context(), b.operator(), deployment, b.secret, &b.plan, b.plan.Secrets[0], json.RawMessage(value), time.Now()); err != nil {
 			t.Fatal(err)

@@ -38,9 +38,6 @@ func (b *bed) change(server contract.ServerPath, to contract.Role) {
 			s.Roles = append([]contract.Role{to}, s.Roles[1:]...)
 		}
 	}
-	for i := range b.plan.Cells {
-		b.plan.Cells[i].Readers = nil
-	}
 	b.apply()
 }
 

@@ -23,17 +23,19 @@ func pair(dbScript string) (*contract.Plan, map[string][]byte) {
 	sql, web := role("sql", "pair.yaml:5:9", dbScript), role("web", "pair.yaml:11:9", webScript)
 	sql.Outputs = []contract.Output{{Name: "url", Cell: "db.sql:url", Type: contract.String, At: "pair.yaml:6:9"}}
 	web.Inputs = []contract.Input{{Name: "url", Time: contract.Run, Expr: json.RawMessage(`{"$cell":"db.sql:url"}`), At: map[string]contract.Position{"": "pair.yaml:12:9"}, Reads: []contract.CellName{"db.sql:url"}}}
-	return &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "pair.yaml", Signal: contract.NobodySignals,
+	p := &contract.Plan{Format: contract.Format, Compiler: "hotc test", Template: "pair.yaml", Signal: contract.NobodySignals,
 		Servers: []contract.Server{
-			{Path: "db", At: "pair.yaml:3:3", Writes: []contract.CellName{"db.sql:url", "db.sql"}, Roles: []contract.Role{sql}},
-			{Path: "app", At: "pair.yaml:9:3", Reads: []contract.CellRef{{Cell: "db.sql:url", Server: "db"}}, Writes: []contract.CellName{"app.web"}, Roles: []contract.Role{web}},
+			{Path: "db", At: "pair.yaml:3:3", Roles: []contract.Role{sql}},
+			{Path: "app", At: "pair.yaml:9:3", Roles: []contract.Role{web}},
 		},
 		Cells: []contract.Cell{
-			{Name: "db.sql:url", Server: "db", Role: "sql", Readers: []contract.ServerPath{"app"}},
+			{Name: "db.sql:url", Server: "db", Role: "sql"},
 			{Name: "db.sql", Server: "db", Role: "sql"}, {Name: "app.web", Server: "app", Role: "web"}},
 		Outputs: []contract.StackOutput{{Name: "url", Expr: json.RawMessage(`{"$cell":"db.sql:url"}`)}},
 		Files:   []contract.File{{Digest: sql.Files[0], Size: int64(len(dbScript)), Name: "db.sh"}, {Digest: web.Files[0], Size: int64(len(webScript)), Name: "web.sh"}},
-	}, map[string][]byte{sql.Files[0]: []byte(dbScript), web.Files[0]: []byte(webScript)}
+	}
+	p.Derive()
+	return p, map[string][]byte{sql.Files[0]: []byte(dbScript), web.Files[0]: []byte(webScript)}
 }
 
 // role is one whose script is a file of the plan.

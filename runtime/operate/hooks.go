@@ -293,13 +293,8 @@ func depthsOf(p *contract.Plan) map[contract.RoleKey]int {
 				needs[key] = append(needs[key], before)
 			}
 			before = key
-			for _, in := range r.Inputs {
-				for _, cell := range in.Reads {
-					needs[key] = append(needs[key], writer[cell])
-				}
-			}
-			for _, d := range r.DependsOn {
-				needs[key] = append(needs[key], writer[d.Cell])
+			for _, cell := range r.Reads() {
+				needs[key] = append(needs[key], writer[cell])
 			}
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // the role to, nor what a server says of another's cells.
 func TestWaitForWhatRolesFollow(t *testing.T) {
 	p := site()
-	p.Servers[0].Writes = []contract.CellName{"db.mysql:own"}
+	p.Cells = []contract.Cell{{Name: "db.mysql:own", Server: "db", Role: "mysql"}}
+	p.Derive()
 	follower := &p.Servers[1].Roles[0]
 	follower.Idempotent = true
 	follower.Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true, Sources: []contract.Source{"db.mysql"}}}

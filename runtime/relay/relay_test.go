@@ -195,10 +195,8 @@ func newWorld(t *testing.T, change ...func(*contract.Plan)) *world {
 	}
 	w := &world{newCloud(), t, memory.New(), secret, site()}
 	w.plan.Servers = w.plan.Servers[:1]
-	db := &w.plan.Servers[0]
 	for _, name := range []contract.CellName{"db.mysql:endpoint", "db.mysql:own", "db.mysql", "db.backup"} {
 		w.plan.Cells = append(w.plan.Cells, contract.Cell{Name: name, Server: "db", Role: "mysql"})
-		db.Writes = append(db.Writes, name)
 	}
 	for _, c := range change {
 		c(w.plan)
@@ -209,6 +207,7 @@ func newWorld(t *testing.T, change ...func(*contract.Plan)) *world {
 
 func (w *world) publish() {
 	w.t.Helper()
+	w.plan.Derive()
 	text, _ := json.Marshal(w.plan)
 	_, err := deploy.Publish(w.t.Context(), w.tree.Open(w.secret.Operator(blog)), deploy.Publication{Deployment: blog, Secret: w.secret, Plan: w.plan, JSON: text, Now: noon})
 	if err != nil {

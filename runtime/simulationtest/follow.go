@@ -83,7 +83,6 @@ func (g *generator) link(s *contract.Server, r *contract.Role) {
 	if len(r.Outputs) == 0 && g.perhaps(0.8) {
 		cell := contract.CellName(s.Path.Role(r.Name) + ":o0")
 		r.Outputs = append(r.Outputs, contract.Output{Name: "o0", Cell: cell, Type: contract.String, At: r.At})
-		s.Writes = append(s.Writes, cell)
 		g.program.Plan.Cells = append(g.program.Plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: r.Name})
 		behaviour.Steps = append(behaviour.Steps, Step{Op: Write, Name: "o0"})
 	}
@@ -94,7 +93,6 @@ func (g *generator) link(s *contract.Server, r *contract.Role) {
 		c, name := g.cells[g.IntN(len(g.cells))], fmt.Sprintf("more%d", n)
 		r.Inputs = append(r.Inputs, contract.Input{Name: name, Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: float64(5 + g.IntN(40)),
 			Reads: []contract.CellName{c.Cell}, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, c.Cell))})
-		g.reads(s, c)
 		behaviour.Steps = append(behaviour.Steps, Step{Op: Read, Name: name})
 	}
 	g.finish()

@@ -165,7 +165,6 @@ func (g *generator) follower(possible, first int) {
 		for _, o := range g.program.Plan.Servers[n].Roles[0].Outputs {
 			member = append(member, map[string]any{"$cell": o.Cell})
 			in.Reads = append(in.Reads, o.Cell)
-			g.reads(&s, contract.CellRef{Cell: o.Cell, Server: memberPath(n)})
 			r.Follows = append(r.Follows, contract.Follow{Cell: o.Cell, Watch: true, Member: &contract.Member{Group: groupName, Number: n, Server: memberPath(n)}})
 		}
 		items = append(items, member)

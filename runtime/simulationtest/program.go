@@ -126,7 +126,6 @@ func (g *generator) server(path contract.ServerPath) {
 }
 
 func (g *generator) own(s *contract.Server, cell contract.CellName, role string) {
-	s.Writes = append(s.Writes, cell)
 	g.program.Plan.Cells = append(g.program.Plan.Cells, contract.Cell{Name: cell, Server: s.Path, Role: role})
 	g.cells = append(g.cells, contract.CellRef{Cell: cell, Server: s.Path})
 }
@@ -155,7 +154,6 @@ func (g *generator) role(s *contract.Server, r *contract.Role, known []contract.
 		c := known[g.IntN(len(known))]
 		if isCompletion(c.Cell) && c.Cell != own {
 			r.DependsOn = append(r.DependsOn, contract.Dependency{Cell: c.Cell, At: r.At})
-			g.reads(s, c)
 		}
 	}
 	for n := range g.IntN(4) {
@@ -193,7 +191,6 @@ func (g *generator) input(s *contract.Server, r *contract.Role, name string, kno
 	in := contract.Input{Name: name, Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: float64(5 + g.IntN(40))}
 	for _, c := range from {
 		in.Reads = append(in.Reads, c.Cell)
-		g.reads(s, c)
 	}
 	if len(from) == 1 {
 		in.Expr = json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, from[0].Cell))
@@ -210,19 +207,6 @@ func (g *generator) input(s *contract.Server, r *contract.Role, name string, kno
 		in.Timeout = float64(1 + g.IntN(60))
 	}
 	r.Inputs = append(r.Inputs, in)
-}
-
-// reads gives a server the right to read a cell.
-func (g *generator) reads(s *contract.Server, c contract.CellRef) {
-	if c.Server == s.Path || slices.Contains(s.Reads, c) {
-		return
-	}
-	s.Reads = append(s.Reads, c)
-	for i := range g.program.Plan.Cells {
-		if g.program.Plan.Cells[i].Name == c.Cell {
-			g.program.Plan.Cells[i].Readers = append(g.program.Plan.Cells[i].Readers, s.Path)
-		}
-	}
 }
 
 // steps reads every input and writes every output, in any order, with work between.
@@ -282,7 +266,6 @@ func (g *generator) lasting() time.Duration {
 }
 
 func (g *generator) finish() {
-	// A plan lists the cells that a server may read once, its own as its own.
 	p := &g.program.Plan
 	slices.SortFunc(p.Cells, func(a, b contract.Cell) int {
 		if a.Name < b.Name {
@@ -290,6 +273,7 @@ func (g *generator) finish() {
 		}
 		return 1
 	})
+	p.Derive()
 }
 
 // addSignals makes Heat wait for most programs' servers, and for some of their roles.

@@ -50,19 +50,11 @@ func isToldHeat(r contract.Role, o contract.Output) bool {
 
 // sealCells marks cells as secret wherever a plan says it.
 func sealCells(p *contract.Plan, secret map[contract.CellName]bool) {
-	seals := map[contract.ServerPath][]contract.Sealing{}
 	for i := range p.Cells {
-		if cell := &p.Cells[i]; secret[cell.Name] {
-			cell.Sealed = true
-			seals[cell.Server] = append(seals[cell.Server], contract.Sealing{Cell: cell.Name, Readers: cell.Readers})
-		}
+		p.Cells[i].Sealed = p.Cells[i].Sealed || secret[p.Cells[i].Name]
 	}
 	for i := range p.Servers {
 		s := &p.Servers[i]
-		s.Seals = seals[s.Path]
-		for k := range s.Reads {
-			s.Reads[k].Sealed = s.Reads[k].Sealed || secret[s.Reads[k].Cell]
-		}
 		for k := range s.Roles {
 			role := &s.Roles[k]
 			for n := range role.Outputs {
@@ -74,6 +66,7 @@ func sealCells(p *contract.Plan, secret map[contract.CellName]bool) {
 			}
 		}
 	}
+	p.Derive()
 }
 
 // addGrowth makes the first change of the plan add a role that writes, and one that reads it. It
@@ -100,7 +93,6 @@ func (c *Case) addGrowth(g mishaps) []contract.CellName {
 		}
 		key := s.Path.Role(r.Name)
 		p.Roles[key] = &Role{Steps: steps}
-		s.Writes = append(s.Writes, key.Completion())
 		p.Plan.Cells = append(p.Plan.Cells, contract.Cell{Name: key.Completion(), Server: s.Path, Role: r.Name})
 		s.Roles = append(s.Roles, r)
 		return &s.Roles[len(s.Roles)-1]
@@ -108,12 +100,10 @@ func (c *Case) addGrowth(g mishaps) []contract.CellName {
 	w := late(writer, Step{Op: Work, For: g.within(5 * time.Second)}, Step{Op: Write, Name: "o0"})
 	cell := contract.CellName(fmt.Sprintf("%s:o0", writer.Path.Role(lateName)))
 	w.Outputs = []contract.Output{{Name: "o0", Cell: cell, Type: contract.String, At: w.At}}
-	writer.Writes = append(writer.Writes, cell)
-	p.Plan.Cells = append(p.Plan.Cells, contract.Cell{Name: cell, Server: writer.Path, Role: lateName, Readers: []contract.ServerPath{reader.Path}})
+	p.Plan.Cells = append(p.Plan.Cells, contract.Cell{Name: cell, Server: writer.Path, Role: lateName})
 	r := late(reader, Step{Op: Read, Name: "i0"})
 	r.Inputs = []contract.Input{{Name: "i0", Time: contract.Run, At: map[string]contract.Position{"": r.At}, IfDown: 30,
 		Reads: []contract.CellName{cell}, Expr: json.RawMessage(fmt.Sprintf(`{"$cell":%q}`, cell))}}
-	reader.Reads = append(reader.Reads, contract.CellRef{Cell: cell, Server: writer.Path})
 	slices.SortFunc(p.Plan.Cells, func(a, b contract.Cell) int { return cmp.Compare(a.Name, b.Name) })
 	return []contract.CellName{cell}
 }
@@ -132,10 +122,9 @@ func (c *Case) first() contract.Plan {
 	for i := range p.Servers {
 		s := &p.Servers[i]
 		s.Roles = slices.DeleteFunc(slices.Clone(s.Roles), func(r contract.Role) bool { return r.Name == lateName })
-		s.Writes = slices.DeleteFunc(slices.Clone(s.Writes), added)
-		s.Reads = slices.DeleteFunc(slices.Clone(s.Reads), func(r contract.CellRef) bool { return added(r.Cell) })
-		s.Seals = slices.DeleteFunc(slices.Clone(s.Seals), func(s contract.Sealing) bool { return added(s.Cell) })
 	}
+	p.Secrets = slices.Clone(p.Secrets)
+	p.Derive()
 	return p
 }
 

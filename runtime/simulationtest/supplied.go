@@ -35,17 +35,13 @@ func (c *Case) addSecrets(r *rand.Rand) {
 					role.Follows = append(role.Follows, contract.Follow{Cell: x.Cell, Watch: true})
 					of := c.Program.Roles[s.Path.Role(role.Name)]
 					of.Steps = append([]Step{{Op: Read, Name: name, Eager: true}}, of.Steps...)
-					if !slices.Contains(x.Readers, s.Path) {
-						x.Readers = append(x.Readers, s.Path)
-						s.Reads = append(s.Reads, x.Ref())
-					}
 				}
 			}
 		}
-		if len(x.Readers) > 0 {
-			p.Secrets = append(p.Secrets, x)
-		}
+		p.Secrets = append(p.Secrets, x)
 	}
+	p.Derive()
+	p.Secrets = slices.DeleteFunc(p.Secrets, func(x contract.Secret) bool { return len(x.Readers) == 0 })
 	for i := range c.Faults.Updates {
 		u := &c.Faults.Updates[i]
 		if u.Gives = g.perhaps(0.7); u.Gives && g.perhaps(0.3) {

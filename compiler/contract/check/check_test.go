@@ -2,6 +2,8 @@ package check_test
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,16 +14,16 @@ import (
 const good = `{
   "format": 1, "compiler": "hotc 0.1", "template": "site.yaml", "signal": "heat",
   "servers": [
-    {"path": "db", "at": "site.yaml:3:3", "writes": ["db.mysql:endpoint", "db.mysql"],
+    {"path": "db", "at": "site.yaml:3:3",
      "roles": [{"name": "mysql", "at": "site.yaml:5:9", "driver": "script", "source": {"text": "true"},
                 "outputs": [{"name": "endpoint", "cell": "db.mysql:endpoint", "type": "string", "at": "site.yaml:6:9"}]}]},
-    {"path": "tier/2/app", "at": "site.yaml:9:3", "reads": [{"cell": "db.mysql:endpoint", "server": "db"}],
+    {"path": "tier/2/app", "at": "site.yaml:9:3",
      "roles": [{"name": "web", "at": "", "driver": "script", "source": null, "timeout": 1.5,
                 "inputs": [{"name": "db", "time": "run", "expr": {"$cell": "db.mysql:endpoint"}, "at": {"": "site.yaml:12:9", "/$cell": "site.yaml:12:11"},
                             "reads": ["db.mysql:endpoint"], "default": null}]}]}
   ],
   "cells": [
-    {"name": "db.mysql:endpoint", "server": "db", "role": "mysql", "readers": ["tier/2/app"]},
+    {"name": "db.mysql:endpoint", "server": "db", "role": "mysql"},
     {"name": "db.mysql", "server": "db", "role": "mysql"}
   ],
   "outputs": [], "files": []
@@ -34,6 +36,10 @@ func TestGoodPlan(t *testing.T) {
 	}
 	if len(p.Servers) != 2 || p.Servers[1].Roles[0].Inputs[0].Reads[0] != "db.mysql:endpoint" {
 		t.Errorf("read as %+v", p)
+	}
+	read := []contract.CellRef{{Cell: "db.mysql:endpoint", Server: "db", Type: contract.String}}
+	if !reflect.DeepEqual(p.Servers[1].Reads, read) || len(p.Servers[0].Writes) != 2 || !slices.Equal(p.Cells[0].Readers, []contract.ServerPath{"tier/2/app"}) {
+		t.Errorf("derived of it: %+v", p)
 	}
 	written, err := json.Marshal(p)
 	if err != nil {
@@ -67,11 +73,12 @@ func TestBadPlans(t *testing.T) {
 		{"a binding time", `"time": "run"`, `"time": "later"`, "/servers/1/roles/0/inputs/0/time: "},
 		{"the same server twice", `"path": "tier/2/app"`, `"path": "db"`, "/servers/1/path: duplicate db"},
 		{"a cell of nobody", `"name": "db.mysql", "server": "db"`, `"name": "db.mysql", "server": "nobody"`, "/cells/1/server: the plan has no server nobody"},
-		{"a reader that is not there", `"readers": ["tier/2/app"]`, `"readers": ["tier/2/app", "x"]`, "/cells/0/readers/1: the plan has no server x"},
-		{"a read without the right", `, "readers": ["tier/2/app"]`, ``, "/servers/1/reads/0: tier/2/app is not among the readers"},
-		{"a right without a read", `"reads": [{"cell": "db.mysql:endpoint", "server": "db"}],`, ``, "/servers/1/roles/0/inputs/0/reads/0: db.mysql:endpoint is not among the reads"},
-		{"a read of another server's cell", `"reads": [{"cell": "db.mysql:endpoint", "server": "db"}]`, `"reads": [{"cell": "db.mysql:endpoint", "server": "tier/2/app"}]`, "/servers/1/reads/0/server: db.mysql:endpoint is written by db"},
-		{"a write of what is not a cell", `"writes": ["db.mysql:endpoint", "db.mysql"]`, `"writes": ["db.mysql:endpoint", "db.mysql", "db.x"]`, "/servers/0/writes/2: db.x is not a cell of db"},
+		{"readers of its own", `"name": "db.mysql:endpoint", "server"`, `"name": "db.mysql:endpoint", "readers": ["x"], "server"`, "/cells/0: Additional property readers is not allowed"},
+		{"rights of its own", `"path": "tier/2/app"`, `"path": "tier/2/app", "reads": [{"cell": "db.mysql", "server": "db"}]`, "/servers/1: Additional property reads is not allowed"},
+		{"a read of what is not a cell", `"reads": ["db.mysql:endpoint"]`, `"reads": ["db.x"]`, "/servers/1/roles/0/inputs/0/reads/0: the plan has no cell db.x"},
+		{"a wait for what is not a cell", `"timeout": 1.5`, `"depends_on": [{"cell": "db.x", "at": ""}]`, "/servers/1/roles/0/depends_on/0/cell: the plan has no cell db.x"},
+		{"an output of another server", `"timeout": 1.5`, `"outputs": [{"name": "x", "cell": "db.mysql:endpoint", "type": "string", "at": ""}]`, "/servers/1/roles/0/outputs/0/cell: db.mysql:endpoint is not a cell of tier/2/app"},
+		{"a secret that nothing reads", `"files": []`, `"files": [], "secrets": [{"name": "pw", "cell": "/operator:pw", "at": "", "declaration": {}}]`, "/secrets/0/cell: no role reads /operator:pw"},
 		{"a file that is not listed", `"timeout": 1.5`, `"files": ["` + strings.Repeat("ab", 32) + `"]`, "/servers/1/roles/0/files/0: the plan lists no file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,13 +7,11 @@ import (
 	"github.com/hotc-dev/hotc/compiler/contract"
 )
 
-// names checks what the schema cannot: servers, cells and files that are named exist,
-// once, and each server's reads and writes agree with the cells.
+// names checks what the schema cannot: servers, cells and files that are named exist, once.
 func names(p *contract.Plan) error {
 	c := checker{
 		servers: map[contract.ServerPath]bool{},
-		cells:   map[contract.CellName]contract.Cell{},
-		readers: map[use]bool{},
+		cells:   map[contract.CellName]contract.ServerPath{},
 		files:   map[string]bool{},
 	}
 	for i, s := range p.Servers {
@@ -28,29 +26,17 @@ func names(p *contract.Plan) error {
 		_, twice := c.cells[cell.Name]
 		c.must(!twice, "/cells/%d/name: duplicate %s", i, cell.Name)
 		c.must(c.servers[cell.Server], "/cells/%d/server: the plan has no server %s", i, cell.Server)
-		for j, r := range cell.Readers {
-			c.must(c.servers[r], "/cells/%d/readers/%d: the plan has no server %s", i, j, r)
-		}
-		c.cells[cell.Name] = cell
-		for _, r := range cell.Readers {
-			c.readers[use{r, cell.Name}] = true
-		}
+		c.cells[cell.Name] = cell.Server
 	}
 	for i, s := range p.Secrets {
 		_, twice := c.cells[s.Cell]
 		c.must(!twice, "/secrets/%d/cell: duplicate %s", i, s.Cell)
 		c.must(s.Cell == contract.SecretCell(s.Name), "/secrets/%d/cell: %s is not the cell of %s", i, s.Cell, s.Name)
-		c.cells[s.Cell] = contract.Cell{Name: s.Cell, Server: contract.Operator}
-		for j, r := range s.Readers {
-			c.must(c.servers[r], "/secrets/%d/readers/%d: the plan has no server %s", i, j, r)
-			c.readers[use{r, s.Cell}] = true
-		}
+		c.must(len(s.Readers) > 0, "/secrets/%d/cell: no role reads %s", i, s.Cell)
+		c.cells[s.Cell] = contract.Operator
 	}
 	for i := range p.Servers {
 		c.server(fmt.Sprintf("/servers/%d", i), &p.Servers[i])
-	}
-	if len(c.wrong) == 0 {
-		c.complete(p)
 	}
 	if len(c.wrong) > mostReported {
 		c.wrong = append(c.wrong[:mostReported:mostReported], fmt.Errorf("and %d more", len(c.wrong)-mostReported))
@@ -60,16 +46,9 @@ func names(p *contract.Plan) error {
 
 type checker struct {
 	servers map[contract.ServerPath]bool
-	cells   map[contract.CellName]contract.Cell
-	readers map[use]bool
+	cells   map[contract.CellName]contract.ServerPath // their writers
 	files   map[string]bool
 	wrong   []error
-}
-
-// use is a server's access to a cell.
-type use struct {
-	server contract.ServerPath
-	cell   contract.CellName
 }
 
 func (c *checker) must(holds bool, format string, args ...any) {
@@ -79,32 +58,16 @@ func (c *checker) must(holds bool, format string, args ...any) {
 }
 
 func (c *checker) server(at string, s *contract.Server) {
-	usable := map[contract.CellName]bool{}
-	for j, r := range s.Reads {
-		cell, known := c.cells[r.Cell]
-		c.must(known, "%s/reads/%d/cell: the plan has no cell %s", at, j, r.Cell)
-		if known {
-			c.must(cell.Server == r.Server, "%s/reads/%d/server: %s is written by %s", at, j, r.Cell, cell.Server)
-			c.must(cell.Server == s.Path || c.readers[use{s.Path, r.Cell}],
-				"%s/reads/%d: %s is not among the readers of %s", at, j, s.Path, r.Cell)
-		}
-		usable[r.Cell] = true
-	}
-	for j, w := range s.Writes {
-		cell, known := c.cells[w]
-		c.must(known && cell.Server == s.Path, "%s/writes/%d: %s is not a cell of %s", at, j, w, s.Path)
-		usable[w] = true
-	}
 	roles := map[string]bool{}
 	for j, r := range s.Roles {
 		at := fmt.Sprintf("%s/roles/%d", at, j)
 		c.must(!roles[r.Name], "%s/name: duplicate %s", at, r.Name)
 		roles[r.Name] = true
-		c.role(at, s, r, usable)
+		c.role(at, s, r)
 	}
 }
 
-func (c *checker) role(at string, s *contract.Server, r contract.Role, usable map[contract.CellName]bool) {
+func (c *checker) role(at string, s *contract.Server, r contract.Role) {
 	for j, digest := range r.Files {
 		c.must(c.files[digest], "%s/files/%d: the plan lists no file %s", at, j, digest)
 	}
@@ -114,20 +77,20 @@ func (c *checker) role(at string, s *contract.Server, r contract.Role, usable ma
 		c.must(c.files[f.Template], "%s/render/%d/template: the plan lists no file %s", at, j, f.Template)
 	}
 	for j, d := range r.DependsOn {
-		c.must(usable[d.Cell], "%s/depends_on/%d/cell: %s is not among the reads of %s", at, j, d.Cell, s.Path)
+		c.must(c.cells[d.Cell] != "", "%s/depends_on/%d/cell: the plan has no cell %s", at, j, d.Cell)
 	}
 	inputs := map[string]bool{}
 	for j, in := range r.Inputs {
 		c.must(!inputs[in.Name], "%s/inputs/%d/name: duplicate %s", at, j, in.Name)
 		inputs[in.Name] = true
 		for n, cell := range in.Reads {
-			c.must(usable[cell], "%s/inputs/%d/reads/%d: %s is not among the reads of %s", at, j, n, cell, s.Path)
+			c.must(c.cells[cell] != "", "%s/inputs/%d/reads/%d: the plan has no cell %s", at, j, n, cell)
 		}
 	}
 	outputs := map[string]bool{}
 	for j, out := range r.Outputs {
 		outputs[out.Name] = true
-		c.must(c.cells[out.Cell].Server == s.Path, "%s/outputs/%d/cell: %s is not among the writes of %s", at, j, out.Cell, s.Path)
+		c.must(c.cells[out.Cell] == s.Path, "%s/outputs/%d/cell: %s is not a cell of %s", at, j, out.Cell, s.Path)
 	}
 	for j, signal := range r.Signals {
 		for n, name := range signal.Outputs {
@@ -143,32 +106,6 @@ func (c *checker) tasks(at string, tasks []contract.Task) {
 		named[t.Name] = true
 		for j, digest := range t.Files {
 			c.must(c.files[digest], "%s/%d/files/%d: the plan lists no file %s", at, i, j, digest)
-		}
-	}
-}
-
-// complete checks the other direction: every right that the cells grant is listed by its
-// server.
-func (c *checker) complete(p *contract.Plan) {
-	reads, writes := map[use]bool{}, map[use]bool{}
-	for _, s := range p.Servers {
-		for _, r := range s.Reads {
-			reads[use{s.Path, r.Cell}] = true
-		}
-		for _, w := range s.Writes {
-			writes[use{s.Path, w}] = true
-		}
-	}
-	for i, s := range p.Secrets {
-		for j, r := range s.Readers {
-			c.must(reads[use{r, s.Cell}], "/secrets/%d/readers/%d: %s is not among the reads of %s", i, j, s.Cell, r)
-		}
-	}
-	for i, cell := range p.Cells {
-		c.must(writes[use{cell.Server, cell.Name}], "/cells/%d/name: %s is not among the writes of %s", i, cell.Name, cell.Server)
-		for j, r := range cell.Readers {
-			c.must(r == cell.Server || reads[use{r, cell.Name}],
-				"/cells/%d/readers/%d: %s is not among the reads of %s", i, j, cell.Name, r)
 		}
 	}
 }
