@@ -21,11 +21,11 @@ export CGO_ENABLED := 0
 
 all: build
 
-# The agent is copied to every server: no symbols, no HTTP/2 (it fetches files and signals Heat), no inlining, and functions
-# that begin at a multiple of 8 bytes instead of 32, which saves 190 kB on amd64.
+# The agent is copied to every server: no symbols, no HTTP/2 (it fetches files and signals Heat), no inlining, no room on the
+# stack for slices whose length is not known (20 kB), and functions that begin at any byte, which saves 235 kB on amd64.
 AGENT = bin/hotc-agent
-BUILD_AGENT = $(GO) build -tags nethttpomithttp2 -gcflags=all=-l
-SMALL = -s -w -funcalign=8
+BUILD_AGENT = $(GO) build -tags nethttpomithttp2 -gcflags='all=-l -d=variablemakethreshold=0'
+SMALL = -s -w -funcalign=1
 build: agent
 	$(GO) build -o bin/hotc ./cmd/hotc
 	$(GO) build -o bin/hotc-bed ./cmd/hotc-bed

@@ -119,7 +119,7 @@ func ParseTemplate(file *source.File, diags *source.Diagnostics) *Template {
 		return nil
 	}
 	t.Functions = t.Version.Functions()
-	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: t.hasResource, parameter: t.Parameter}
+	t.Functions.names = &names{conditions: map[string]*Expr{}, isResource: func(name string) bool { return t.resources[name] != nil }, parameter: t.Parameter}
 	known := sections
 	if t.Version.CFN() {
 		known = cfnSections
@@ -329,8 +329,6 @@ func (t *Template) checkKeys(of string, e *yaml.Entry, known, cfn map[string]Ver
 		}
 	}
 }
-
-func (t *Template) hasResource(name string) bool { return t.resources[name] != nil }
 
 func (t *Template) readOutputs(diags *source.Diagnostics) {
 	w := t.Keywords()

@@ -3,7 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -21,10 +21,11 @@ func (r Rights) String() string {
 	return strings.Join(names, ", ")
 }
 
-// SortGrants sorts grants, by name first.
+// SortGrants sorts grants, by name first. The code of slices.SortFunc would be 12 kB in the agent.
 func SortGrants(grants []Grant) []Grant {
-	slices.SortFunc(grants, func(a, b Grant) int {
-		return cmp.Or(strings.Compare(a.To.Name, b.To.Name), strings.Compare(a.To.ID, b.To.ID), cmp.Compare(a.May, b.May))
+	sort.Slice(grants, func(i, k int) bool {
+		a, b := grants[i], grants[k]
+		return cmp.Or(strings.Compare(a.To.Name, b.To.Name), strings.Compare(a.To.ID, b.To.ID), cmp.Compare(a.May, b.May)) < 0
 	})
 	return grants
 }

@@ -128,17 +128,18 @@ func (s *client) probeNext(next target) {
 	}
 	ctx, cancel := context.WithTimeout(s.link.alive, time.Minute)
 	defer cancel()
-	stat, err := once(ctx, s, write, func(c *zk.Conn) (*zk.Stat, error) {
+	a := s.once(ctx, write, func(c *zk.Conn) (any, error) {
 		exists, stat, err := c.Exists(next.at)
 		if err != nil || !exists {
 			return nil, err
 		}
 		return stat, nil
 	})
-	if err == nil && next.count && stat != nil {
+	stat, _ := a.value.(*zk.Stat)
+	if a.err == nil && next.count && stat != nil {
 		s.others.count(int(stat.NumChildren))
 	}
-	if err != nil || next.entry == nil {
+	if a.err != nil || next.entry == nil {
 		return
 	}
 	w.mu.Lock()

@@ -34,49 +34,54 @@ const (
 	write kind = false
 )
 
-type answer[T any] struct {
-	value T
+type answer struct {
+	value any
 	err   error
 }
 
 // ask repeats a request until it is answered, through disconnections and expiries, or the context
-// ends.
+// ends. Only this wrapper is generic: the agent is copied to every server.
 func ask[T any](ctx context.Context, s *client, k kind, call func(*zk.Conn) (T, error)) (T, error) {
+	a := s.ask(ctx, k, func(c *zk.Conn) (any, error) { return call(c) })
+	value, _ := a.value.(T)
+	return value, a.err
+}
+
+func (s *client) ask(ctx context.Context, k kind, call func(*zk.Conn) (any, error)) answer {
 	s.asking.begin()
 	defer s.asking.end()
 	for {
 		if err := s.link.await(ctx); err != nil {
-			var none T
-			return none, err
+			return answer{nil, err}
 		}
-		value, err := once(ctx, s, k, call)
-		if !lost(err) {
-			return value, err
+		a := s.once(ctx, k, call)
+		if !lost(a.err) {
+			return a
 		}
 		pause := time.NewTimer(rand.N(retryPause))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return value, s.link.gaveUp(ctx.Err(), err)
+			return answer{nil, s.link.gaveUp(ctx.Err(), a.err)}
 		case <-s.link.alive.Done():
 			pause.Stop()
-			return value, store.ErrClosed
+			return answer{nil, store.ErrClosed}
 		}
 	}
 }
 
 // once sends a request over one connection. An abandoned call stays in the library until its answer
 // or the connection's end.
-func once[T any](ctx context.Context, s *client, k kind, call func(*zk.Conn) (T, error)) (T, error) {
-	answers := make(chan answer[T], mostRepeats)
+func (s *client) once(ctx context.Context, k kind, call func(*zk.Conn) (any, error)) answer {
+	answers := make(chan answer, mostRepeats)
 	begin := func() {
 		asked := s.backoff.ask()
 		value, err := call(s.link.conn)
 		if !lost(err) {
 			s.backoff.answered(asked)
 		}
-		answers <- answer[T]{value, err}
+		answers <- answer{value, err}
 	}
 	s.do(begin)
 	made := func() int { return 1 }
@@ -90,11 +95,10 @@ func once[T any](ctx context.Context, s *client, k kind, call func(*zk.Conn) (T,
 		for left := made() - 1; left > 0 && lost(a.err); left-- {
 			a = <-answers
 		}
-		return a.value, a.err
+		return a
 	case <-ctx.Done():
 		made()
-		var none T
-		return none, s.link.gaveUp(ctx.Err(), nil)
+		return answer{nil, s.link.gaveUp(ctx.Err(), nil)}
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 func Timeline(title string, r *timeline.Run) []byte {
 	c := &chart{run: r, end: span(r)}
 	for _, p := range r.Processes {
-		if isWorth(p) {
+		if len(p.Tasks) > 1 || p.Tasks[0].End != p.Tasks[0].Start { // others take no time and wait for nothing
 			c.lanes = append(c.lanes, p)
 			c.left = math.Max(c.left, float64(len([]rune(p.Name)))*charWidth)
 		}
@@ -72,11 +72,6 @@ func span(r *timeline.Run) float64 {
 		end *= 1.25
 	}
 	return end
-}
-
-// isWorth leaves out resources that take no time and wait for nothing.
-func isWorth(p timeline.Process) bool {
-	return len(p.Tasks) > 1 || p.Tasks[0].End != p.Tasks[0].Start
 }
 
 func (c *chart) axis(lanes int) {

@@ -34,7 +34,8 @@ func (s *stack) handing(n *program.StackResource) *value.Dict {
 	for _, name := range []string{ParameterCoordinator, ParameterAgentURL, ParameterSecret} {
 		d.Set(name, parameter(name))
 	}
-	if s.options.Signal == contract.AgentsSignal && s.anyRoles() {
+	runs := slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
+	if s.options.Signal == contract.AgentsSignal && runs { // otherwise nothing signals
 		d.Set(ParameterSignal, s.signal())
 		if handles := s.handles(n.Resource.Name); handles != nil && handsSignals(s.analysis) {
 			d.Set(ParameterSignals, handles)
@@ -47,11 +48,6 @@ func (s *stack) handing(n *program.StackResource) *value.Dict {
 		d.Set(ParameterSlot, slot)
 	}
 	return d
-}
-
-// anyRoles reports whether there are roles at all: without any, nothing signals.
-func (s *stack) anyRoles() bool {
-	return slices.ContainsFunc(s.program.Servers, func(x *program.Server) bool { return len(x.Roles) > 0 })
 }
 
 // argumentValues returns the values that only Heat knows, of all uses.

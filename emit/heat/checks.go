@@ -76,7 +76,7 @@ func (s *stack) checkSlots() {
 	for _, n := range s.carrying {
 		s.checkDeleteHooks(n)
 		for other := range usesOf(s.stacks, n) {
-			if n.Slots() && other.Slots() && !sameCount(n, other) {
+			if n.Slots() && other.Slots() && edit.Text("count", emitplan.HOT(n.Count)) != edit.Text("count", emitplan.HOT(other.Count)) {
 				s.diags.Error(source.NotYet, other.SizeAt, fmt.Sprintf("the size of %q is set by different properties in %q and in %q; hotc cannot emit one file for both yet", n.Resource.Name, n.In.Called(), other.In.Called()), "use two files")
 			}
 		}
@@ -100,8 +100,4 @@ func (s *stack) checkDeleteHooks(n *program.StackResource) {
 			return
 		}
 	}
-}
-
-func sameCount(a, b *program.StackResource) bool {
-	return edit.Text("count", emitplan.HOT(a.Count)) == edit.Text("count", emitplan.HOT(b.Count))
 }

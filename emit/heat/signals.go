@@ -49,7 +49,7 @@ func (s *stack) conditions(added *value.Dict) {
 			s.checkName(name)
 		}
 		if s.options.Signal == contract.RelaySignals {
-			s.wait(added, names.Condition, roleOf(x), s.servers([]string{x.Resource}), x.Values())
+			s.wait(added, names.Condition, x.Roles[0].Name, s.servers([]string{x.Resource}), x.Values())
 			continue
 		}
 		count, signalled := s.count(x.In, serversOf(x), resourceCount+"_"+x.Name, len(x.Roles))

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hotc-dev/hotc/analysis/binding"
 	"github.com/hotc-dev/hotc/compiler/contract"
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/lists"
@@ -69,8 +68,6 @@ func (s *stack) wait(added *value.Dict, name, role string, servers []value.Value
 	}
 	added.Set(name, resource(contract.WaitType, properties))
 }
-
-func roleOf(x *binding.Signal) string { return x.Roles[0].Name }
 
 // servers lists the template's servers with roles, and those of nested stacks; only those below
 // the named resources, if any.

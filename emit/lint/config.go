@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	_ "embed" // the schema
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -34,30 +35,30 @@ var ConfigSchema []byte
 // Config is a project's linter configuration. A nil Config configures nothing.
 type Config struct {
 	// FailOn and Baseline are "" if unset.
-	FailOn, Baseline string
+	FailOn   string `json:"fail_on"`
+	Baseline string
 	// Packs are the names of the enabled packs.
 	Packs []string
 	// Shellcheck enables shellcheck for scripts.
 	Shellcheck bool
+	Heat       string
+	Types      []string
+	Exclude    []string
+	scope      // all files
+	Paths      []scope
 
-	cloud   emit.Cloud
-	dir     string // absolute path of its folder
-	exclude []string
-	scopes  []scope // all files, then those of `paths`
+	dir string // absolute path of its folder
 }
 
 // scope is the configuration of some files.
 type scope struct {
-	match        []string // nil: for all
-	choices      map[string]choice
-	environments []string
-	parameters   map[string]string
-}
-
-// choice is the setting of a rule, a category or all.
-type choice struct {
-	looked   *bool
-	severity *source.Severity
+	Match             []string // nil: for all
+	Disabled, Enabled []string // rules, categories or all
+	Severity          map[string]string
+	Options           struct {
+		Environments []string
+		Parameters   map[string]json.RawMessage
+	}
 }
 
 // FindConfig looks for a configuration in the working directory and, in a git repository, in its
@@ -102,29 +103,22 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 	if root.IsNull() {
 		return c
 	}
-	if !r.fits(root) {
+	if !r.fits(root, c) {
 		return nil
 	}
-	c.FailOn, _ = root.Get("fail_on").Text()
-	if name, given := root.Get("baseline").Text(); given {
-		c.Baseline = c.path(name)
+	if c.Baseline != "" {
+		c.Baseline = c.path(c.Baseline)
 	}
-	packs := root.Get("packs")
-	c.Packs = r.texts(packs)
 	for i, name := range c.Packs {
 		if _, err := pack.Named([]string{name}); err != nil {
-			r.bad(packs.Items[i], err.Error(), "")
+			r.bad(root.Get("packs").Items[i], err.Error(), "")
 		}
 	}
-	c.Shellcheck = root.Get("shellcheck").IsTrue()
-	c.cloud.Heat, _ = root.Get("heat").Text()
-	c.cloud.Types = lists.Map(r.texts(root.Get("types")), c.path)
-	c.exclude = r.patterns(root.Get("exclude"))
-	c.scopes = []scope{r.scope(c, root)}
-	for _, n := range root.Get("paths").List() {
-		s := r.scope(c, n)
-		s.match = r.patterns(n.Get("match"))
-		c.scopes = append(c.scopes, s)
+	c.Types = lists.Map(c.Types, c.path)
+	r.patterns(root.Get("exclude"), c.Exclude)
+	r.scope(c, root, &c.scope)
+	for i, n := range root.Get("paths").List() {
+		r.scope(c, n, &c.Paths[i])
 	}
 	if diags.Failed() {
 		return nil
@@ -134,7 +128,7 @@ func ReadConfig(path string, diags *source.Diagnostics) *Config {
 
 // Cloud is the configured cloud, overridden by the user's flags.
 func (c *Config) Cloud(flags emit.Cloud) emit.Cloud {
-	return emit.Cloud{Heat: cmp.Or(flags.Heat, c.cloud.Heat), Types: slices.Concat(c.cloud.Types, flags.Types)}
+	return emit.Cloud{Heat: cmp.Or(flags.Heat, c.Heat), Types: slices.Concat(c.Types, flags.Types)}
 }
 
 // path returns a path of the configuration, relative to the working directory where possible.
@@ -151,7 +145,7 @@ func (c *Config) path(name string) string {
 	return path
 }
 
-// configReader builds a configuration from a text that fits the schema.
+// configReader checks a configuration, and reports at its nodes.
 type configReader struct {
 	file  *source.File
 	diags *source.Diagnostics
@@ -161,58 +155,29 @@ func (r *configReader) bad(n source.Spanned, message, hint string) {
 	r.diags.Error(source.BadConfig, source.Place{File: r.file, Span: n.Extent()}, message, hint)
 }
 
-func (r *configReader) texts(n *yaml.Node) []string {
-	return lists.Map(n.List(), func(x *yaml.Node) string {
-		text, _ := x.Text()
-		return text
-	})
-}
-
-func (r *configReader) patterns(n *yaml.Node) []string {
-	out := r.texts(n)
-	for i, p := range out {
+func (r *configReader) patterns(n *yaml.Node, patterns []string) {
+	for i, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
 			r.bad(n.Items[i], fmt.Sprintf("%q is not a pattern of paths", p), "* is any name, ** any folders, [ab] one of some letters, {a,b} one of some names")
 		}
 	}
-	return out
 }
 
-func (r *configReader) scope(c *Config, n *yaml.Node) scope {
-	s := scope{choices: map[string]choice{}, parameters: map[string]string{}}
-	for _, list := range []struct {
-		key    string
-		looked bool
-	}{{"disabled", false}, {"enabled", true}} {
-		items := n.Get(list.key)
-		for i, name := range r.texts(items) {
-			at := items.Items[i]
-			x := s.choices[name]
-			if r.known(at, name); x.looked != nil && *x.looked != list.looked {
-				r.bad(at, fmt.Sprintf("%q is both enabled and disabled", name), "remove one of them")
-			}
-			x.looked = &list.looked
-			s.choices[name] = x
+func (r *configReader) scope(c *Config, n *yaml.Node, s *scope) {
+	r.patterns(n.Get("match"), s.Match)
+	for i, name := range s.Disabled {
+		r.known(n.Get("disabled").Items[i], name)
+	}
+	for i, name := range s.Enabled {
+		at := n.Get("enabled").Items[i]
+		if r.known(at, name); slices.Contains(s.Disabled, name) {
+			r.bad(at, fmt.Sprintf("%q is both enabled and disabled", name), "remove one of them")
 		}
 	}
 	for _, e := range n.Get("severity").All() {
 		r.known(e.Key, e.Name)
-		text, _ := e.Value.Text()
-		level, _ := ParseLevel(text)
-		severity, x := source.Severity(level), s.choices[e.Name]
-		x.severity = &severity
-		s.choices[e.Name] = x
 	}
-	options := n.Get("options")
-	s.environments = lists.Map(r.texts(options.Get("environments")), c.path)
-	for _, e := range options.Get("parameters").All() {
-		text, is := e.Value.Text()
-		if !is {
-			text = string(value.EncodeJSON(e.Value.Data())) // a number or a boolean
-		}
-		s.parameters[e.Name] = text
-	}
-	return s
+	s.Options.Environments = lists.Map(s.Options.Environments, c.path)
 }
 
 // known reports a name that is not a rule, a category or all.
@@ -238,12 +203,17 @@ var configSchema = sync.OnceValues(func() (*gojsonschema.Schema, error) {
 	return gojsonschema.NewSchema(gojsonschema.NewBytesLoader(ConfigSchema))
 })
 
-// fits checks the configuration against the schema; each violation is reported at its own place.
-func (r *configReader) fits(root *yaml.Node) bool {
+// fits checks the configuration against the schema, and decodes it; each violation is reported at
+// its own place.
+func (r *configReader) fits(root *yaml.Node, c *Config) bool {
+	text := value.EncodeJSON(root.Data())
 	schema, err := configSchema()
 	var result *gojsonschema.Result
 	if err == nil {
-		result, err = schema.Validate(gojsonschema.NewBytesLoader(value.EncodeJSON(root.Data())))
+		result, err = schema.Validate(gojsonschema.NewBytesLoader(text))
+	}
+	if err == nil && result.Valid() {
+		err = json.Unmarshal(text, c)
 	}
 	if err != nil {
 		r.bad(root, "it cannot be checked: "+err.Error(), "")
@@ -293,8 +263,8 @@ func (c *Config) of(path string) (out []scope) {
 		return nil
 	}
 	local, below := c.local(path)
-	for _, s := range c.scopes {
-		if s.match == nil || below && matches(s.match, local) {
+	for _, s := range append([]scope{c.scope}, c.Paths...) {
+		if s.Match == nil || below && matches(s.Match, local) {
 			out = append(out, s)
 		}
 	}
@@ -307,7 +277,7 @@ func (c *Config) Excludes(path string) bool {
 		return false
 	}
 	local, below := c.local(path)
-	return below && matches(c.exclude, local)
+	return below && matches(c.Exclude, local)
 }
 
 // SeverityOf returns the severity of a finding in a file; false if its rule is off there. A code
@@ -323,12 +293,9 @@ func (c *Config) SeverityOf(path string, d *source.Diagnostic) (source.Severity,
 	}
 	for _, s := range c.of(path) {
 		for _, name := range names {
-			x := s.choices[name]
-			if x.looked != nil {
-				looked = *x.looked
-			}
-			if x.severity != nil {
-				severity = *x.severity
+			looked = (looked || slices.Contains(s.Enabled, name)) && !slices.Contains(s.Disabled, name)
+			if level, err := ParseLevel(s.Severity[name]); err == nil {
+				severity = source.Severity(level)
 			}
 		}
 	}
@@ -340,8 +307,12 @@ func (c *Config) compile(path string, o emit.Options) emit.Options {
 	var environments []string
 	parameters := map[string]string{}
 	for _, s := range c.of(path) {
-		environments = append(environments, s.environments...)
-		maps.Copy(parameters, s.parameters)
+		environments = append(environments, s.Options.Environments...)
+		for name, v := range s.Options.Parameters {
+			text := string(v) // a number or a boolean
+			_ = json.Unmarshal(v, &text)
+			parameters[name] = text
+		}
 	}
 	o.Environments = append(environments, o.Environments...)
 	maps.Copy(parameters, o.Parameters)

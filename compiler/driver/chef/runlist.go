@@ -146,7 +146,8 @@ func (l *lowering) lookUp(i item, at source.Place) {
 	}
 	if i.role {
 		if in, _ := l.roleFile(i.name); l.holds.allRoles && in == nil {
-			missing(near(i.name, l.roleNames(), "the roles are "), "the run list of role %q contains %s, but there is no such role", l.Role.Name, i)
+			known := lists.Flat(l.holds.roles, func(t tree) []string { return stems(t, ".", ".rb", ".json") })
+			missing(near(i.name, known, "the roles are "), "the run list of role %q contains %s, but there is no such role", l.Role.Name, i)
 		}
 		return
 	}
@@ -171,10 +172,6 @@ func near(name string, known []string, all string) string {
 		all += strings.Join(known, ", ")
 	}
 	return hot.DidYouMean(name, known, all)
-}
-
-func (l *lowering) roleNames() []string {
-	return lists.Flat(l.holds.roles, func(t tree) []string { return stems(t, ".", ".rb", ".json") })
 }
 
 // recipeEndings are the kinds of recipes (YAML from Chef 16 on, JSON from 17 on).

@@ -26,21 +26,12 @@ var report []byte
 
 var All = slices.Concat([]Schema{
 	{"template", "a HOT template, with the properties of stock Heat's resource types, or your cloud's", template},
-}, ofFrontEnds(), []Schema{
+}, lists.Map(emit.FrontEnds(nil), func(f *program.FrontEnd) Schema { return Schema{f.Name, f.About, fixed(f.Schema)} }), []Schema{
 	{"config", ".hotc.yaml", fixed(lint.ConfigSchema)},
 	{"lint", "what `hotc lint --json` prints", fixed(report)},
 })
 
-func ofFrontEnds() []Schema {
-	return lists.Map(emit.FrontEnds(nil), func(f *program.FrontEnd) Schema { return Schema{f.Name, f.About, fixed(f.Schema)} })
-}
-
 // fixed returns a schema that is the same for all clouds.
 func fixed(text []byte) func(*resourcetype.Catalogue) []byte {
 	return func(*resourcetype.Catalogue) []byte { return text }
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }

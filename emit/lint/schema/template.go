@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/resourcetype"
@@ -82,7 +83,8 @@ func properties(of map[string]*resourcetype.Property) object {
 	}
 	out := object{"type": "object", "additionalProperties": false, "properties": all}
 	if len(needed) > 0 {
-		out["required"] = sorted(needed)
+		slices.Sort(needed)
+		out["required"] = needed
 	}
 	return out
 }

@@ -77,7 +77,7 @@ func (at *layout) make(ctx context.Context) error {
 		}
 	}
 	return errors.Join(at.configure(), unpack("ruby/hotc", at.in("library", "hotc")), unpack("ruby/puppet", at.in("library", "puppet")),
-		unpack("ruby/module", at.in("modules", "hotc")), at.writeClient())
+		unpack("ruby/module", at.in("modules", "hotc")), os.WriteFile(at.in("library", "hotc", "agent.rb"), socket.RubyClient, 0o600))
 }
 
 func (at *layout) fetchManifest(ctx context.Context) error {
@@ -261,11 +261,6 @@ func unpack(from, to string) error {
 		return err
 	}
 	return driver.Unpack(part, to)
-}
-
-// writeClient writes the client of the role's socket.
-func (at *layout) writeClient() error {
-	return os.WriteFile(at.in("library", "hotc", "agent.rb"), socket.RubyClient, 0o600)
 }
 
 // The plan of a run, for the interceptor.
