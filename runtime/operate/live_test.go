@@ -11,7 +11,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
 	"github.com/hotc-dev/hotc/coordinator/relay"
-	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
