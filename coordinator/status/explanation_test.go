@@ -1,4 +1,4 @@
-package status
+package status_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/hot"
 	"github.com/hotc-dev/hotc/compiler/seedtest"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/simulationtest"
 )
 
@@ -20,8 +21,8 @@ func TestWhyNamesEveryWait(t *testing.T) {
 		if !o.Snapshot.Ready {
 			continue // it was destroyed
 		}
-		v := New(o.Plan, o.Snapshot, hot.DecidedSize)
-		v.Cycles = Deadlocks(v) // at rest one look is enough
+		v := status.New(o.Plan, o.Snapshot, hot.DecidedSize)
+		v.Cycles = status.Deadlocks(v) // at rest one look is enough
 		for _, s := range v.Servers {
 			for _, r := range s.Roles {
 				o.Violations = append(o.Violations, unexplained(v, r)...)
@@ -34,11 +35,11 @@ func TestWhyNamesEveryWait(t *testing.T) {
 }
 
 // unexplained says what hotc why leaves open about a role at rest.
-func unexplained(v *Status, r *Role) (wrong []string) {
+func unexplained(v *status.Status, r *status.Role) (wrong []string) {
 	if r.Status == protocol.RoleDone {
 		return nil
 	}
-	i := Explain(v, []*Role{r})
+	i := status.Explain(v, []*status.Role{r})
 	roots := i.Roots()
 	if len(roots) == 0 && len(i.Cycles) == 0 {
 		text, _ := json.Marshal(i.Findings)
@@ -46,8 +47,8 @@ func unexplained(v *Status, r *Role) (wrong []string) {
 	}
 	for _, root := range roots {
 		switch f := i.Found[root.Subject]; root.Kind {
-		case KindAbsent, KindLost:
-		case KindFailed:
+		case status.KindAbsent, status.KindLost:
+		case status.KindFailed:
 			if f.Cause == nil || f.Cause.Root().Reason == "" {
 				wrong = append(wrong, "hotc why has no reason for the failure of "+root.Subject+", which "+string(r.Key())+" leads to")
 			}
@@ -62,9 +63,9 @@ func unexplained(v *Status, r *Role) (wrong []string) {
 // through roles that the change only passes.
 func TestWhyOfARoleBehindAChange(t *testing.T) {
 	o := simulationtest.Run(t, simulationtest.NewTogether(712982686), t.TempDir())
-	v := New(o.Plan, o.Snapshot, hot.DecidedSize)
-	v.Cycles = Deadlocks(v)
-	i := Explain(v, []*Role{v.RoleOf("tier/0/d.late")})
+	v := status.New(o.Plan, o.Snapshot, hot.DecidedSize)
+	v.Cycles = status.Deadlocks(v)
+	i := status.Explain(v, []*status.Role{v.RoleOf("tier/0/d.late")})
 	var path []string
 	for _, f := range i.Findings {
 		path = append(path, f.Subject)
