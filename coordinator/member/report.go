@@ -189,14 +189,23 @@ func (m *Member) marks(ctx context.Context, f fence, since time.Time, failed map
 }
 
 // encodeState encodes a state so that it fits into its node, whatever other servers gave as the
-// causes of their failures: the roles' output is dropped first, then the causes get shorter.
+// causes of their failures: the roles' output is dropped first, then the causes get shorter, and at
+// last it does not say of which versions roles are behind: a relay waits then.
 func (m *Member) encodeState(state protocol.ServerState) ([]byte, error) {
 	m.mu.Lock()
 	state.Newer = maps.Clone(m.older)
 	m.mu.Unlock()
 	var data []byte
-	for _, most := range []struct{ links, reason int }{{protocol.LongestChain, protocol.LongestReason}, {8, 512}, {3, 64}} {
+	for _, most := range []struct {
+		links, reason int
+		unseen        bool
+	}{{protocol.LongestChain, protocol.LongestReason, false}, {8, 512, false}, {3, 64, false}, {3, 64, true}} {
 		state = state.CutCauses(most.links, most.reason)
+		for i := range state.Roles {
+			if behind := state.Roles[i].Behind; most.unseen && behind != nil {
+				behind.Seen = nil
+			}
+		}
 		for i := -1; i < len(state.Roles); i++ {
 			if i >= 0 {
 				state.Roles[i].LastLines = ""

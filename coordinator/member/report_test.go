@@ -72,6 +72,30 @@ func TestLongChainsOfCausesAreCut(t *testing.T) {
 	})
 }
 
+// A state near the limit does not end its agent when a failure keeps its role behind thousands of values:
+// the report leaves out which it has seen.
+func TestARoleBehindVeryManyValues(t *testing.T) {
+	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
+		b.Publish(t, deploytest.ThreeTier())
+		db := b.Agent(t, "db")
+		seen := map[contract.CellName]protocol.Count{}
+		limit := b.Session(t, "db").MaxValue()
+		for size := 0; size < limit*2/3; {
+			cell := contract.CellName(fmt.Sprintf("workers/%d.join:address_of_the_member", len(seen)))
+			seen[cell] = protocol.Count{1, 2}
+			size += len(cell) + len(`"":[1,2],`)
+		}
+		behind := &protocol.BehindState{Cause: &protocol.Cause{Role: "app.web", Reason: "exit status 3"}, Seen: seen}
+		state := protocol.ServerState{Phase: protocol.PhaseDone, Roles: []protocol.RoleState{{Name: "mysql", Status: protocol.RoleDone, Followed: seen, Behind: behind}}}
+		if err := db.Report(t.Context(), state, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(behind.Seen) == 0 {
+			t.Error("the agent's own record has changed")
+		}
+	})
+}
+
 func TestSnapshot(t *testing.T) {
 	deploytest.ForEachCoordinator(t, func(t *testing.T, b deploytest.Bed) {
 		b.Publish(t, deploytest.ThreeTier())

@@ -65,7 +65,7 @@ func Decide(f Facts) Verdict {
 	if ran.Status == protocol.RoleDone || ran.Status == protocol.RoleFailed {
 		s = stands(r.Follows, ran.Followed, f.Now)
 	}
-	v := Verdict{Redefined: r.OutOfDate(ran.Made), Unreached: s.unreached, Waits: s.waits}
+	v := Verdict{Redefined: r.OutOfDate(ran.Made), Waits: s.waits}
 	if v.Waits == "" {
 		v.Waits = f.Rest
 	}
@@ -75,6 +75,7 @@ func Decide(f Facts) Verdict {
 	}
 	switch ran.Status {
 	case protocol.RoleDone:
+		v.Unreached = s.unreached
 	case protocol.RoleFailed, protocol.RoleSkipped:
 		v.State, v.Cause = Failed, ran.Cause
 		return v
@@ -104,7 +105,7 @@ func Decide(f Facts) Verdict {
 		v.State = Unreached
 	case !changed && !f.Asked && !newer:
 		v.State = Current
-	case s.stays != nil: // it would have half of a change, and the rest comes with a retry alone
+	case s.stays != nil && f.Rest == "": // it would have half of a change, and the rest comes with a retry alone
 		v.State, v.Cause = Behind, s.stays
 	case changed || f.Asked, s.waits == "" && s.behind == nil:
 		// For its plan, one that watches nothing does not wait: it does when it reads.

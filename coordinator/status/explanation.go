@@ -11,6 +11,7 @@ import (
 	"github.com/hotc-dev/hotc/compiler/lists"
 	"github.com/hotc-dev/hotc/coordinator/deploy"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
+	"github.com/hotc-dev/hotc/coordinator/reconcile"
 	"github.com/hotc-dev/hotc/coordinator/store"
 )
 
@@ -145,7 +146,7 @@ func (i *Explanation) describe(f *Finding, s *Server, r *Role) {
 		f.Kind, f.Since, f.Message = KindStarting, s.State.Since, s.State.Message
 	case r.Status == protocol.RoleDone:
 		describeUpdate(f, r)
-		if cell := r.Verdict.Waits; cell != "" && f.Kind == KindUpdating {
+		if cell := r.Verdict.Waits; cell != "" && f.Kind == KindUpdating && r.Verdict.State != reconcile.Due {
 			i.leadToCell(f, Dependence{Cell: cell}) // the missing part of the change
 		} else if r.toUpdate() {
 			i.leadTo(f, r.Server.Roles, func(e *Role) bool { return e.Status == protocol.RoleRunning }) // its turn comes then

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -37,10 +38,12 @@ func TestStatesOfAChange(t *testing.T) {
 		away   bool // its own agent
 		coming *protocol.Coming
 		asked  bool
-		value  string // that Heat gives
-		word   string
-		detail string
-		report string // of the role: the keys that are about changes
+		// together says that what it follows has a source in common.
+		together bool
+		value    string // that Heat gives
+		word     string
+		detail   string
+		report   string // of the role: the keys that are about changes
 	}{
 		"up to date": {state: protocol.RoleState{Status: protocol.RoleDone, Followed: ran(1)}, x: valued(1, 0), y: valued(1, 0), word: "done", report: `{}`},
 		"pending":    {state: protocol.RoleState{Status: protocol.RolePending}, x: valued(1, 0), y: valued(1, 0), word: "pending", report: `{}`},
@@ -75,10 +78,18 @@ func TestStatesOfAChange(t *testing.T) {
 		"behind": {state: protocol.RoleState{Status: protocol.RoleDone, Followed: ran(1)}, x: protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 2, Cause: failure}, y: valued(1, 0),
 			word: "not updated", detail: "the role that writes what it follows failed (site.yaml:20:9): a.r: exit status 4 (site.yaml:9:9)",
 			report: `{"behind":{"role":"a.r","reason":"exit status 4","at":"site.yaml:9:9"}}`},
+		"changed and held, beside an earlier failure": {state: protocol.RoleState{Status: protocol.RoleDone, Made: "another", Followed: ran(1)}, together: true,
+			x: protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 1, Cause: failure, Stamp: protocol.Stamp{"s:x": {1, 1}}}, y: protocol.CellRecord{State: protocol.Valued, Incarnation: 1, Version: 1, Stamp: protocol.Stamp{"s:x": {1, 2}}},
+			coming: &protocol.Coming{Number: 7, Asked: true, After: map[contract.CellName]int{x: 1}},
+			word:   "to be updated", detail: "its plan has changed; it waits for the rest of the change: a.r:x", report: `{"to_update":true,"waits_for":"a.r:x"}`},
+		"failed, as it has run": {state: protocol.RoleState{Status: protocol.RoleFailed, Cause: failure, Followed: map[contract.CellName]protocol.Count{heat: {0, 1}}}, never: true, value: "2", word: "failed", report: `{}`},
 		"reaches nobody": {state: protocol.RoleState{Status: protocol.RoleDone, Followed: map[contract.CellName]protocol.Count{heat: {0, 1}}}, never: true, value: "2",
 			word: "not reached", detail: "it keeps the values it ran with, since it has no hook update and is not idempotent; changed since: {get_param: level}; hotc retry NAME c.r --force runs it with them", report: `{"unreached":["{get_param: level}"]}`},
 	} {
 		role := contract.Role{Name: "r", At: "site.yaml:20:9", Idempotent: !c.never, Follows: followed}
+		if c.together {
+			role.Follows = []contract.Follow{{Cell: x, Watch: true, Sources: []contract.Source{"s:x"}}, {Cell: y, Watch: true, Sources: []contract.Source{"s:x"}}}
+		}
 		if c.never {
 			role.Follows = []contract.Follow{{Cell: heat}}
 		}
@@ -93,7 +104,7 @@ func TestStatesOfAChange(t *testing.T) {
 				State: protocol.ServerState{Incarnation: 1, Phase: protocol.PhaseDone, Roles: []protocol.RoleState{r}}}
 		}
 		done := protocol.RoleState{Status: protocol.RoleDone, Made: writer.Made()}
-		c.state.Made = role.Made()
+		c.state.Made = cmp.Or(c.state.Made, role.Made())
 		last := of("c", !c.away, nil, c.state)
 		if c.coming != nil {
 			last.Coming = map[string]protocol.Coming{"r": *c.coming}

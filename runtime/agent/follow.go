@@ -121,10 +121,20 @@ func (a *agent) bring(ctx context.Context, r *contract.Role) (ran bool, err erro
 		}
 		return true, a.runUpdate(ctx, r, now, change, is.Redefined)
 	}
-	if is.Redefined {
+	if is.Redefined && r.Updating() != nil {
 		change = 0 // it has not reached the role
 	}
-	if err := a.sayBehind(ctx, r, is, now); err != nil {
+	said := is
+	if is.State == reconcile.Behind { // unless a change brings the rest
+		missing, come, err := a.waits(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		if facts.Rest = missing; come {
+			said = reconcile.Decide(facts)
+		}
+	}
+	if err := a.sayBehind(ctx, r, said, now); err != nil {
 		return false, err
 	}
 	return false, a.sayHowFar(ctx, r, noted, is, now, change)
@@ -402,5 +412,7 @@ func (a *agent) fits(ctx context.Context, r *contract.Role) (pins seen, is recon
 		_, pins = pinned(r, now)
 		pins = pinnedForPlan(r, pins)
 	}
-	return pins, reconcile.Decide(reconcile.Facts{Role: r, Ran: a.recall(*r), Now: now.of, Asked: true}), nil
+	ran := a.recall(*r)
+	ran.Update = nil // one that was interrupted does not run any more
+	return pins, reconcile.Decide(reconcile.Facts{Role: r, Ran: ran, Now: now.of, Asked: true}), nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -416,5 +418,50 @@ func TestAKillAtEveryLineOfTheJournalOfAChangeThatIsFollowed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An agent is killed in a run for what a role follows, and returns when a new value of one half is
+// there and one of the other is to come. An operator asks for an update meanwhile: it waits for both.
+func TestAnUpdateThatIsAskedForAfterAKillWaitsForTheRest(t *testing.T) {
+	b := newBed(t)
+	b.server("a", b.levelled("1", carries("a.r")))
+	b.server("b", b.passing("b", watch("in", "a.r:out"), carries("a.r")))
+	c := b.passing("c", watch("in", "a.r:out"), carries("a.r"))
+	c.Hooks = []contract.Task{b.task(contract.HookUpdate, `v=$(hotc-agent get in); [ $v = 2 ] || while ! [ -e ../go ]; do sleep 0.05; done; printf "c$v" | hotc-agent put out`)}
+	b.server("c", c)
+	text := `echo $(hotc-agent get b) $(hotc-agent get c) >>../count; [ $(hotc-agent get b) != b2 ] || while ! [ -e ../go ]; do sleep 0.05; done`
+	b.server("d", with(b.sh("r", text), watch("b", "b.r:out", "a.r"), watch("c", "c.r:out", "a.r"), func(r *contract.Role) { r.Idempotent = true }))
+	b.apply()
+	agents := map[contract.ServerPath]*running{}
+	for _, s := range []contract.ServerPath{"a", "b", "c", "d"} {
+		agents[s] = b.start(s, stays)
+		b.awaitState(s, inPhase(protocol.PhaseDone))
+	}
+	b.change("a", b.levelled("2", carries("a.r")))
+	agents["d"].noted("b2 c2")
+	noted := filepath.Join(b.config("d").State, "journal") // as a killed agent leaves it
+	lines, err := os.ReadFile(noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents["d"].cancel()
+	_ = agents["d"].wait()
+	if err := os.WriteFile(noted, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.change("a", b.levelled("3", carries("a.r")))
+	b.awaitState("b", upTo(3, protocol.RoleDone))
+	role := b.plan.Servers[3].Roles[0]
+	b.post("d", protocol.Request{ID: "again", Kind: protocol.Hook, Role: "r", Name: contract.HookUpdate, Force: true, Change: role.Definition()})
+	d := b.start("d", stays)
+	time.Sleep(300 * time.Millisecond)
+	goOn(t, d)
+	goOn(t, agents["c"])
+	b.awaitState("d", func(s protocol.ServerState) bool {
+		return s.Roles[0].Followed["c.r:out"] == protocol.Count{1, 3} && s.Roles[0].Update.Status == protocol.RoleDone
+	})
+	if got := d.file("count"); strings.Contains(got, "b3 c2") {
+		t.Errorf("it ran with half of a change: %q", got)
 	}
 }

@@ -209,8 +209,8 @@ func (r *Relay) saidAgain(now map[contract.ServerPath]protocol.HeatValues) {
 }
 
 // outdated reports whether the failure of a role is about to be tried again, or came from one that has
-// not failed any more.
-func (c *passedValues) outdated(path contract.ServerPath, role string, servers map[contract.ServerPath]relay.Server) bool {
+// not failed any more, or runs again.
+func (c *passedValues) outdated(p *contract.Plan, path contract.ServerPath, role string, servers map[contract.ServerPath]relay.Server) bool {
 	now := servers[path]
 	if c.triesAgain(path, now) {
 		return true
@@ -224,5 +224,13 @@ func (c *passedValues) outdated(path contract.ServerPath, role string, servers m
 		return true
 	}
 	first := servers[of].State.Role(name)
+	if first.Status == protocol.RoleRunning || first.Status == protocol.RolePending {
+		return true
+	}
+	for server, r := range p.EachRole() {
+		if server.Path == of && r.Name == name && first.Status == protocol.RoleDone && r.Updating() != nil && r.OutOfDate(first.Made) {
+			return true
+		}
+	}
 	return of != path && first.Status == protocol.RoleDone && first.Behind == nil && (first.Update == nil || first.Update.Status != protocol.RoleFailed)
 }

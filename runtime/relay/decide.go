@@ -115,7 +115,7 @@ func decide(w contract.HeatWait, p *contract.Plan, servers map[contract.ServerPa
 				continue
 			}
 			is := statusOf(role, path, now.State, sight)
-			if is.state == protocol.HeatFailed && c.outdated(path, role.Name, servers) {
+			if is.state == protocol.HeatFailed && c.outdated(p, path, role.Name, servers) {
 				is = roleStatus{state: protocol.HeatWaits, what: "role " + string(path.Role(role.Name)) + ": runs again after it has failed"}
 			}
 			switch {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hotc-dev/hotc/compiler/contract"
@@ -55,5 +56,36 @@ func TestWaitForWhatRolesFollow(t *testing.T) {
 			t.Errorf("%s: %q", c.what, got.reason)
 		}
 		*follower, kept.Follows[0] = kept, follows
+	}
+}
+
+// What keeps a role behind fails a wait only while the role that has failed stays so: not where that one
+// runs again, has run, or is to run as a changed plan has it.
+func TestWaitForARoleBehindOneThatRunsAgain(t *testing.T) {
+	p := site()
+	p.Servers[0].Writes = []contract.CellName{"db.mysql:own"}
+	for i := range p.Servers[0].Roles {
+		p.Servers[0].Roles[i].Idempotent = true
+	}
+	follower := &p.Servers[1].Roles[0]
+	follower.Idempotent = true
+	follower.Follows = []contract.Follow{{Cell: "db.mysql:own", Watch: true}}
+	w := contract.HeatWait{Servers: contract.HeatServers{{Server: "g/*", ID: "id-g"}, {Server: "db", ID: "id-db"}}}
+	at := map[contract.CellName]protocol.Count{"db.mysql:own": {1, 2}}
+	for backup, want := range map[string]protocol.HeatWaitState{
+		"failed": protocol.HeatFailed, "not-updated": protocol.HeatFailed,
+		"running": protocol.HeatWaits, "pending": protocol.HeatWaits, "old": protocol.HeatWaits, "updating": protocol.HeatWaits, "done": protocol.HeatWaits,
+		"not-updated and changed since": protocol.HeatWaits,
+	} {
+		status, _, changed := strings.Cut(backup, " ")
+		db, g := ran(p, "db", "id-db", "mysql=done backup="+status), ran(p, "g/0", "id-g", "join=done")
+		if changed {
+			db.State.Roles[1].Made = "of another plan"
+		}
+		db.State.Wrote = at
+		g.State.Roles[0].Behind = &protocol.BehindState{Seen: at, Cause: &protocol.Cause{Role: "db.backup", Reason: "exit status 3"}}
+		if got := decide(w, p, map[contract.ServerPath]relay.Server{"db": db, "g/0": g}, nil); got.state != want {
+			t.Errorf("the one that has failed is %s: %+v, want %s", backup, got, want)
+		}
 	}
 }
