@@ -12,7 +12,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
-	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/coordinator/status"
 	"github.com/hotc-dev/hotc/runtime/live"
 	"github.com/hotc-dev/hotc/runtime/operate"
@@ -49,26 +48,6 @@ func report(t *testing.T, agent *member.Session, s contract.Server, phase protoc
 	}
 }
 
-// saysGone is a relay that has learned that the first machine of app is gone.
-func saysGone(t *testing.T, b deploytest.Bed) {
-	t.Helper()
-	key, err := deploytest.Secret.Relay(deploytest.Site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := s.Members(t.Context(), "apps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SayMembers(t.Context(), before, protocol.MembersRecord{Gone: map[contract.ServerPath]int{"app": 1}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Views show another plan as soon as it is published, what relays say of members, and that all has
 // finished; then they go on.
 func TestViewsGoOn(t *testing.T) {
@@ -95,7 +74,7 @@ func TestViewsGoOn(t *testing.T) {
 				}
 			}
 		case len(v.Servers) == 4 && v.ByPath["app"].Came() && !v.ByPath["app"].Left && v.ByPath["cache"].State.Phase == protocol.PhaseDone:
-			saysGone(t, b) // nor this
+			b.SaysGone(t, "apps", "app", 1) // nor this
 		case len(v.Servers) == 4 && v.ByPath["app"].Left && v.Finished():
 			if settled++; settled == 1 {
 				report(t, agents["lb"], more.Servers[2], protocol.PhaseUp, protocol.RoleRunning)

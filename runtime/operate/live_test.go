@@ -10,7 +10,6 @@ import (
 	"github.com/hotc-dev/hotc/coordinator/deploytest"
 	"github.com/hotc-dev/hotc/coordinator/member"
 	"github.com/hotc-dev/hotc/coordinator/protocol"
-	"github.com/hotc-dev/hotc/coordinator/relay"
 	"github.com/hotc-dev/hotc/runtime/operate"
 )
 
@@ -27,26 +26,6 @@ func grouped() *contract.Plan {
 
 func operatorOf(t *testing.T, b deploytest.Bed) *operate.Operator {
 	return &operate.Operator{Session: b.Operator(t), Deployment: deploytest.Site, Secret: deploytest.Secret, Timeout: deploytest.Patience}
-}
-
-// saysGone is a relay that has learned that the first machine of app is gone.
-func saysGone(t *testing.T, b deploytest.Bed) {
-	t.Helper()
-	key, err := deploytest.Secret.Relay(deploytest.Site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := relay.Join(t.Context(), b.Open(t, key.Credential()), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := s.Members(t.Context(), "apps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.SayMembers(t.Context(), before, protocol.MembersRecord{Gone: map[contract.ServerPath]int{"app": 1}}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The outputs of a member that has left its group are no longer shown; a machine that replaces it
@@ -74,7 +53,7 @@ func TestOutputsOfAMemberThatLeft(t *testing.T) {
 	if o := state(); o.State != operate.OutputValue || string(o.Value) != "80" {
 		t.Errorf("of a member: %+v", o)
 	}
-	saysGone(t, b)
+	b.SaysGone(t, "apps", "app", 1)
 	if o := state(); o.State != operate.OutputMissing || o.Value != nil || o.Message != "Heat has removed its machine from its group" {
 		t.Errorf("of one that left: %+v", o)
 	}
