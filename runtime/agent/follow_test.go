@@ -387,7 +387,7 @@ func TestAFactThatHasChanged(t *testing.T) {
 // without has failed. The hook was interrupted: it does not run for that failure, which it knew.
 func TestAnInterruptedHookBesideAFailure(t *testing.T) {
 	interrupted := 0
-	for n := 1; n <= 4; n++ {
+	for n, died := 1, true; died; n++ { // at each of its writes
 		b := newBed(t)
 		b.server("a", with(b.sh("r", "exit 3"), output("out", contract.String)))
 		b.server("c", b.levelled("1"))
@@ -405,6 +405,7 @@ func TestAnInterruptedHookBesideAFailure(t *testing.T) {
 		b.change("b", of("2"))
 		left := n
 		_ = b.start("b", func(c *agent.Config) { c.Disk = mortal{journal.Folder(c.State), &left, true} }).wait()
+		died = left <= 0
 		last, want := b.start("b", stays), "1\nupdate 2\n"
 		if u := b.asPlanned("b").Roles[0].Update; u.Cause != nil && strings.Contains(u.Cause.Reason, "interrupted") {
 			interrupted++
