@@ -234,41 +234,34 @@ func (e *Expr) Walk(visit func(*Expr) (deeper bool)) {
 	if !visit(e) {
 		return
 	}
-	for x := range e.Inside() {
+	if e.Kind == CallExpr {
+		e.arg.leaves(func(x *Expr) bool { x.Walk(visit); return true })
+	}
+	for _, x := range e.Items {
 		x.Walk(visit)
 	}
 }
 
 // Parts are an expression and everything inside, in source order.
-func (e *Expr) Parts() iter.Seq[*Expr] {
-	return func(yield func(*Expr) bool) {
-		more := true
-		e.Walk(func(x *Expr) bool {
-			more = more && yield(x)
-			return more
-		})
-	}
-}
+func (e *Expr) Parts() iter.Seq[*Expr] { return func(yield func(*Expr) bool) { e.each(yield) } }
 
 // Calls are the function calls in an expression, in source order.
 func (e *Expr) Calls() iter.Seq[*Expr] {
 	return func(yield func(*Expr) bool) {
-		for x := range e.Parts() {
-			if x.Kind == CallExpr && !yield(x) {
-				return
-			}
-		}
+		e.each(func(x *Expr) bool { return x.Kind != CallExpr || yield(x) })
 	}
+}
+
+func (e *Expr) each(yield func(*Expr) bool) bool {
+	if !yield(e) || e.Kind == CallExpr && !e.arg.leaves(func(x *Expr) bool { return x.each(yield) }) {
+		return false
+	}
+	return !slices.ContainsFunc(e.Items, func(x *Expr) bool { return !x.each(yield) })
 }
 
 // Any reports whether the predicate holds for any part of the expression.
 func (e *Expr) Any(is func(*Expr) bool) bool {
-	for x := range e.Parts() {
-		if is(x) {
-			return true
-		}
-	}
-	return false
+	return !e.each(func(x *Expr) bool { return !is(x) })
 }
 
 // CallsRemoved reports whether the expression calls a function removed from its version,
